@@ -1,0 +1,68 @@
+"""What can go wrong, in the service's words (ruling W4).
+
+Rules and services raise these; nobody builds an error body.
+"""
+
+from __future__ import annotations
+
+
+class ServiceError(Exception):
+    """A refusal that a client is told about.
+
+    `reason` is the short fixed text that clients compare with; `detail` says what happened and which limit
+    was passed, for a person. Both sides of ruling W4's body are made of these two.
+    """
+
+    status = 500
+    title = "Internal Service Error"
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(detail or reason)
+        self.reason = reason
+        self.detail = detail or reason
+
+
+class BadRequest(ServiceError):
+    """The input is unreadable or breaks a rule."""
+
+    status = 400
+    title = "Bad Request"
+
+
+class Unauthorized(ServiceError):
+    """The credential is missing, malformed, expired or not yet valid."""
+
+    status = 401
+    title = "Unauthorized"
+
+
+class Forbidden(ServiceError):
+    """The credential is fine, but its role or stage is not allowed here."""
+
+    status = 403
+    title = "Forbidden"
+
+
+class NotFound(ServiceError):
+    """No such path, or nothing is kept under that name."""
+
+    status = 404
+    title = "Not Found"
+
+
+class MethodNotAllowed(ServiceError):
+    """The path exists, with other methods."""
+
+    status = 405
+    title = "Method Not Allowed"
+
+
+class TooLarge(ServiceError):
+    """The body is over the limit of its route (ruling W8)."""
+
+    status = 413
+    title = "Content Too Large"
+
+
+class EngineError(Exception):
+    """Storage failed or cannot be reached. Engines wrap their driver's failures in it; clients see a bare 500."""
