@@ -58,6 +58,11 @@ class Documents(Protocol):
         """
         ...
 
+    async def holders(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
+        """The holders of the live documents that share `key`'s other parts, in code point order, at most `limit` of
+        those that come after `after`."""
+        ...
+
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         """Forget these documents and return how many were alive. Absent ones are fine."""
         ...

@@ -1,0 +1,63 @@
+"""The one place that reads the time. Everything else is told what time it is, in integer Unix milliseconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+END_OF_TIME = 253_402_300_800_000
+"""The first instant of the year 10000; no clock is moved to it or beyond."""
+
+
+def system_now() -> int:
+    """The machine's time."""
+    return time.time_ns() // 1_000_000
+
+
+class Clock:
+    """The time of one running service. It ticks with the machine, at a distance that can be moved, or stands still.
+
+    Every lifetime and timestamp of the service is read from it, token expiry included (`operations.md`, Controlling).
+    """
+
+    def __init__(self, read: Callable[[], int] = system_now) -> None:
+        self._read = read
+        self._offset = 0
+        self._frozen_at: int | None = None
+
+    def now(self) -> int:
+        """The service's time."""
+        return self._frozen_at if self._frozen_at is not None else self._read() + self._offset
+
+    @property
+    def offset(self) -> int:
+        """How far the service's time is ahead of the machine's; changes by itself while frozen."""
+        return self.now() - self._read()
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the time stands still."""
+        return self._frozen_at is not None
+
+    def set(self, instant: int) -> None:
+        """Make it `instant` now. A frozen clock stays frozen, there."""
+        self._offset = instant - self._read()
+        if self._frozen_at is not None:
+            self._frozen_at = instant
+
+    def freeze(self, frozen: bool) -> None:
+        """Stop the time where it is, or let it run on from where it stands."""
+        now = self.now()
+        self._frozen_at = now if frozen else None
+        self._offset = now - self._read()
+
+    def reset(self) -> None:
+        """The machine's time again, running."""
+        self._offset = 0
+        self._frozen_at = None

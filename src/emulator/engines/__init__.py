@@ -1,0 +1,37 @@
+"""Which engine a URL means. Each engine's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from emulator.engines.base import Engine
+
+ACCEPTED = "sqlite:// (in memory), sqlite:///absolute/path/to/file.db or sqlite:///./relative/to/here.db"
+
+
+def open_engine(url: str, *, namespace: str) -> Engine:
+    """The engine that `url` names, still closed: `async with` opens it. A URL we cannot serve raises ValueError.
+
+    Several slashes before a path count as one. The path is taken as it stands, without percent-decoding.
+    """
+    scheme, separator, rest = url.partition("://")
+    match scheme, separator:
+        case "sqlite", "://":
+            from emulator.engines.sqlite import SqliteEngine
+
+            return SqliteEngine(_path_of(rest, url), namespace=namespace)
+        case _:
+            raise ValueError(_unusable(url))
+
+
+def _path_of(rest: str, url: str) -> str | None:
+    if not rest:
+        return None
+    path = rest.lstrip("/")
+    if path.startswith(("./", "../")):
+        return path
+    if not path or path == rest:  # no file, or a name where a URL has its host
+        raise ValueError(_unusable(url))
+    return "/" + path
+
+
+def _unusable(url: str) -> str:
+    return f"cannot keep data in {url!r}: accepted are {ACCEPTED}"

@@ -1,0 +1,54 @@
+"""The engine on SQLite: in memory, or a file that several processes may share.
+
+It puts the parts together; each shape has its own module.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from emulator.engines.base import Expired
+from emulator.engines.sqlite.ballots import SqliteBallots
+from emulator.engines.sqlite.documents import SqliteDocuments
+from emulator.engines.sqlite.heads import Heads
+from emulator.engines.sqlite.logs import SqliteLogs
+from emulator.engines.sqlite.purge import Purge
+from emulator.engines.sqlite.space import Space
+from emulator.engines.sqlite.turns import Turns
+
+
+class SqliteEngine:
+    """With `path` None everything is gone when the engine closes; else `path` is a file, created if missing."""
+
+    name = "sqlite"
+
+    def __init__(self, path: str | None, *, namespace: str) -> None:
+        self._turns = Turns(path)
+        self._space = Space(self._turns, namespace)
+        heads = Heads(self._turns, self._space)
+        self._turns.held = [heads, self._space]
+        self.documents = SqliteDocuments(self._turns, self._space)
+        self.ballots = SqliteBallots(self._turns, self._space, heads)
+        self.logs = SqliteLogs(self._turns, self._space)
+        self._purge = Purge(self._turns, self._space, heads)
+
+    async def __aenter__(self) -> Self:
+        await self._turns.open()
+        try:
+            await self._turns.write(self._space.settle)
+        except BaseException:
+            self._turns.close()
+            raise
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._turns.close()
+
+    async def check(self) -> None:
+        await self._turns.read(self._space.look)
+
+    async def purge(self, *, now: int) -> list[Expired]:
+        return await self._purge(now)
+
+    async def reset(self) -> None:
+        await self._turns.write(self._space.renew)

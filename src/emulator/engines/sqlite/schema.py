@@ -1,0 +1,88 @@
+"""The tables of a database file, and making a file ours.
+
+`space` is the number of a namespace; a reset gives the namespace a new one. `dead` and `dead_spaces` name what is out
+of reach already and still has rows to delete.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from emulator.errors import EngineError
+
+VERSION = 1
+
+_KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
+_KEYED = "space, shelf, owner, name, holder, place"
+
+TABLES = (
+    "CREATE TABLE numbers (next INTEGER NOT NULL)",
+    "INSERT INTO numbers VALUES (1)",
+    "CREATE TABLE spaces (namespace TEXT PRIMARY KEY, space INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE dead_spaces (space INTEGER PRIMARY KEY)",
+    # What fell due and was replaced or dropped since; `purge` still has to say so.
+    f"CREATE TABLE fallen (space INTEGER NOT NULL, {_KEY}, at INTEGER NOT NULL)",
+    "CREATE INDEX fallen_by_end ON fallen (space, at)",
+    f"""CREATE TABLE documents (
+        id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL, value BLOB NOT NULL
+    )""",
+    f"CREATE UNIQUE INDEX documents_by_key ON documents ({_KEYED})",
+    "CREATE INDEX documents_by_end ON documents (space, expires_at)",
+    f"""CREATE TABLE ballots (
+        id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL, definition BLOB,
+        opens_at INTEGER NOT NULL, closes_at INTEGER NOT NULL, disabled INTEGER NOT NULL,
+        known_voters_only INTEGER NOT NULL, per_voter INTEGER NOT NULL, per_choice INTEGER NOT NULL,
+        choices INTEGER NOT NULL
+    )""",
+    f"CREATE UNIQUE INDEX ballots_by_key ON ballots ({_KEYED})",
+    "CREATE INDEX ballots_by_end ON ballots (space, expires_at)",
+    "CREATE TABLE dead (ballot INTEGER PRIMARY KEY)",
+    # A voter's casts for one choice. `slot` tells the rows of a voter apart and stays when the choice is replaced.
+    """CREATE TABLE marks (
+        ballot INTEGER NOT NULL, voter TEXT NOT NULL, slot INTEGER NOT NULL, choice TEXT NOT NULL,
+        times INTEGER NOT NULL, cast_at INTEGER NOT NULL, number INTEGER NOT NULL, note BLOB NOT NULL,
+        PRIMARY KEY (ballot, voter, slot)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX marks_by_age ON marks (ballot, cast_at, number)",
+    # `since` is the number of the cast that ended the last gap.
+    """CREATE TABLE tallies (
+        ballot INTEGER NOT NULL, choice TEXT NOT NULL, count INTEGER NOT NULL, since INTEGER NOT NULL,
+        PRIMARY KEY (ballot, choice)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX tallies_by_count ON tallies (ballot, count DESC, since)",
+    f"CREATE TABLE logs (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY})",
+    f"CREATE UNIQUE INDEX logs_by_key ON logs ({_KEYED})",
+    """CREATE TABLE items (
+        number INTEGER PRIMARY KEY, log INTEGER NOT NULL, space INTEGER NOT NULL, at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL, value BLOB NOT NULL
+    )""",
+    "CREATE INDEX items_by_age ON items (log, at, number, expires_at)",
+    "CREATE INDEX items_by_end ON items (space, expires_at)",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+def prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Make an empty database ours. Raises EngineError when it holds something else; safe beside another process
+    that does the same, though SQLite may then say busy at once."""
+    connection.execute("BEGIN")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    connection.execute("COMMIT")
+    if version > VERSION:
+        raise EngineError(f"{path} was written by a newer version (format {version}; this one knows up to {VERSION})")
+    if version == 0 and tables:
+        raise EngineError(f"{path} is a database of something else")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if version == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.execute("PRAGMA user_version").fetchone() == (0,):
+            for statement in TABLES:
+                connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise

@@ -1,0 +1,225 @@
+"""One connection, and one transaction for all that is written in one turn of the event loop.
+
+It knows when an operation may return; what the operation does is left to the shapes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ParamSpec, Protocol, TypeVar
+
+from emulator.engines.sqlite.schema import prepare
+from emulator.errors import EngineError
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+# Another writer of this process needs no more than a turn of the loop; one of another process up to about 5 s.
+PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
+
+
+class Held(Protocol):
+    """Something of the database that is held in memory between turns."""
+
+    def flush(self) -> None:
+        """Write what so far stands in memory only; the transaction is about to be committed."""
+        ...
+
+    def forget(self) -> None:
+        """Hold nothing: the transaction was rolled back, or someone else has written."""
+        ...
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
+
+
+class Turns:
+    """`write` and `read` run a plain function at once and return its answer when nothing it saw can be lost.
+
+    The first write of a turn begins a transaction and the loop's next turn commits it. When a statement or the commit
+    fails, all of the turn is undone, and each of its operations raises EngineError.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.held: list[Held] = []
+        self._connection: sqlite3.Connection | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._turn: list[asyncio.Future[None]] | None = None
+        self._version = 0
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise EngineError("the engine is closed")
+        return self._connection
+
+    async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._connection = await connected(self.path)
+
+    def close(self) -> None:
+        if self._connection is None:
+            return
+        if self._turn is not None:
+            self._commit(self._turn)
+        self._forget()
+        self._connection.close()
+        self._connection = None
+
+    async def write(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        """Run `work` in the turn's transaction; return once that is committed.
+
+        An exception of `work`'s own reaches the caller and leaves the turn alone, if nothing was written yet.
+        """
+        if self._turn is None:
+            await self._begin()
+        return await self._run_in_turn(work, *args, **kwargs)
+
+    async def read(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        """Run `work`, which only reads, on one state of the database; return once that state is committed."""
+        if self._turn is not None:
+            return await self._run_in_turn(work, *args, **kwargs)
+        if self.path is None:
+            with engine_errors():
+                self.connection  # noqa: B018
+                return work(*args, **kwargs)
+        await self._enter("BEGIN")
+        if self._turn is not None:
+            return await self._run_in_turn(work, *args, **kwargs)
+        with engine_errors():
+            try:
+                return work(*args, **kwargs)
+            finally:
+                if self.connection.in_transaction:
+                    self.connection.execute("COMMIT")
+
+    async def settled(self) -> None:
+        """Return when there is nothing uncommitted."""
+        if self._turn is not None:
+            await self._committed(self._turn)
+
+    async def _run_in_turn(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        turn = self._turn
+        assert turn is not None
+        connection = self.connection
+        changes = connection.total_changes
+        try:
+            answer = work(*args, **kwargs)
+        except sqlite3.Error as error:
+            raise self._undo(error) from error
+        except Exception as error:
+            if connection.total_changes != changes:
+                self._undo(error)
+            else:
+                await self._committed(turn)
+            raise
+        except BaseException as error:
+            self._undo(error)
+            raise
+        await self._committed(turn)
+        return answer
+
+    async def _committed(self, turn: list[asyncio.Future[None]]) -> None:
+        # One future each, so that a cancelled operation takes nobody with it.
+        waiter = self._loop.create_future()
+        turn.append(waiter)
+        await waiter
+
+    async def _begin(self) -> None:
+        await self._enter("BEGIN IMMEDIATE")
+        if self._turn is None:
+            self._turn = turn = []
+            self._loop.call_soon(self._commit, turn)
+
+    async def _enter(self, statement: str) -> None:
+        """Begin a transaction, unless a turn is open by then. Waits for another writer without stopping the loop."""
+        for pause in PAUSES:
+            if self._turn is not None:
+                return
+            try:
+                self.connection.execute(statement)
+                self._validate()
+                return
+            except sqlite3.Error as error:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                if not is_busy(error):
+                    raise EngineError(str(error)) from error
+            await asyncio.sleep(pause)
+        raise EngineError(f"{self.path}: locked by another process")
+
+    def _validate(self) -> None:
+        """Forget what is held if another connection has written since."""
+        if self.path is not None:
+            (version,) = self.connection.execute("PRAGMA data_version").fetchone()
+            if version != self._version:
+                self._version = version
+                self._forget()
+
+    def _commit(self, turn: list[asyncio.Future[None]]) -> None:
+        if turn is not self._turn:
+            return  # undone, or committed by `close`
+        try:
+            for held in self.held:
+                held.flush()
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            self._undo(error)
+            if not isinstance(error, sqlite3.Error):
+                raise
+            return
+        self._turn = None
+        for waiter in turn:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _undo(self, error: BaseException) -> EngineError:
+        turn, self._turn = self._turn, None
+        self._forget()
+        try:
+            if self.connection.in_transaction:  # some failures have rolled back already
+                self.connection.execute("ROLLBACK")
+        finally:
+            for waiter in turn or ():
+                if not waiter.done():
+                    waiter.set_exception(EngineError(f"nothing was written: {error}"))
+        return EngineError(f"nothing was written: {error}")
+
+    def _forget(self) -> None:
+        for held in self.held:
+            held.forget()
+
+
+async def connected(path: str | None) -> sqlite3.Connection:
+    """A connection to a database that is ours; EngineError names the path when there is none to be had."""
+    for pause in PAUSES:
+        connection = None
+        try:
+            connection = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=0, cached_statements=512)
+            prepare(connection, path or "the database")
+            return connection
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            if not is_busy(error):
+                raise EngineError(f"cannot open {path}: {error}") from error
+        except BaseException:
+            if connection is not None:
+                connection.close()
+            raise
+        await asyncio.sleep(pause)
+    raise EngineError(f"cannot open {path}: locked by another process")
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise EngineError(str(error)) from error

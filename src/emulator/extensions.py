@@ -1,0 +1,98 @@
+"""The registered extensions: client ids, their secrets and owners, from the TOML file that `--extensions` names."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class ConfigurationError(Exception):
+    """The service cannot start as it was told to. The message is one line: the file, the key and what is wrong."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One registered extension. `secrets` are the decoded keys, newest first; any of them verifies."""
+
+    client_id: str
+    secrets: tuple[bytes, ...] = field(repr=False)
+    owner_user_id: str | None = None
+
+
+Extensions = Mapping[str, Extension]
+
+_SOURCES = ("secrets", "secret_files", "secret_env")
+_KEYS = (*_SOURCES, "owner_user_id")
+
+
+def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
+    """Read the file; raises `ConfigurationError` with one line that never shows a secret."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+    tables = document.get("extensions")
+    if not isinstance(tables, dict) or not tables:
+        raise ConfigurationError(f"{path}: extensions: has no table [extensions.<client id>]")
+    return {client_id: _extension(path, client_id, table, environ) for client_id, table in tables.items()}
+
+
+def _extension(path: Path, client_id: str, table: Any, environ: Mapping[str, str]) -> Extension:
+    where = f"{path}: extensions.{client_id}"
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{where}: must be a table")
+    for key in table:
+        if key not in _KEYS:
+            raise ConfigurationError(f"{where}.{key}: is not a known key (known: {', '.join(_KEYS)})")
+    owner = table.get("owner_user_id")
+    if owner is not None and not isinstance(owner, str):
+        raise ConfigurationError(f"{where}.owner_user_id: must be a string")
+    texts = [
+        *_strings(where, "secrets", table.get("secrets", [])),
+        *(_text_of(path, where, name) for name in _strings(where, "secret_files", table.get("secret_files", []))),
+        *_from_environment(where, table.get("secret_env"), environ),
+    ]
+    if not texts:
+        raise ConfigurationError(f"{where}: has no secret (one of {', '.join(_SOURCES)})")
+    return Extension(client_id, tuple(_decoded(where, text) for text in texts), owner)
+
+
+def _strings(where: str, key: str, value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigurationError(f"{where}.{key}: must be an array of strings")
+    return value
+
+
+def _text_of(path: Path, where: str, name: str) -> str:
+    file = path.parent / name
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not text"
+        raise ConfigurationError(f"{where}.secret_files: {file} cannot be read: {why}") from None
+
+
+def _from_environment(where: str, name: Any, environ: Mapping[str, str]) -> list[str]:
+    if name is None:
+        return []
+    if not isinstance(name, str) or not environ.get(name):
+        raise ConfigurationError(f"{where}.secret_env: names no environment variable that is set")
+    return [environ[name]]
+
+
+def _decoded(where: str, text: str) -> bytes:
+    try:
+        secret = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ConfigurationError(f"{where}: a secret is not base64") from None
+    if not secret:
+        raise ConfigurationError(f"{where}: a secret is empty")
+    return secret

@@ -1,0 +1,121 @@
+"""Everything the service promises about who is who."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from emulator.callers import Caller
+from emulator.clock import Clock
+from emulator.engines.base import Documents, Key
+from emulator.errors import BadRequest
+from emulator.identity.rules import TOKEN_LIFETIME, AuthtokenBody, identities_of, text
+from emulator.ids import anonymous_id, signing_key
+from emulator.settings import Settings
+from emulator.tokens import Tokens
+
+PAGE = 1_000
+"""User ids in one answer of `user_ids`."""
+FIRST = LAST = "0"
+"""The cursor that begins a listing, and the one that says it is finished."""
+_SERVICE_KEY = Key("signing_key", "", "")
+
+
+class UserInfo(Struct):
+    """The caller, as the service sees the call. The first four fields are what published clients read."""
+
+    server_time: int
+    ip_address: str
+    registered: bool
+    visualization_id: str
+    role: str
+    channel_id: str
+    user_id: str
+    opaque_user_id: str
+    extension_id: str
+
+
+class Page(NamedTuple):
+    """Some of the ids, and the cursor of the next page."""
+
+    user_ids: list[str]
+    next: str
+
+
+class Identities:
+    """Sandbox tokens, the caller's own record, and the directory of shared ids."""
+
+    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, settings: Settings) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._tokens = tokens
+        self._settings = settings
+
+    async def caller(self, header: str | None) -> Caller:
+        """Check a credential, and enter a user who shared their id into the extension's directory."""
+        caller = self._tokens.checked_caller(header)
+        if caller.user_id:
+            now = self._clock.now()
+            key = Key("user", caller.client_id, "", "", caller.user_id)
+            ends = self._settings.environment.ends(now, self._settings.environment.state_lifetime)
+            await self._documents.update([key], lambda _: {key: b""}, now=now, expires_at=ends)
+        return caller
+
+    async def issue(self, body: AuthtokenBody) -> list[str]:
+        """Sandbox tokens, one for each identity that the body names, in order.
+
+        Without an extension they are issued all the same: the published SDK refreshes without one, and the header's
+        client id then names the extension.
+        """
+        client_id = text(body.extension_id) or text(body.app_id)
+        if client_id and not self._settings.admits_any_client and client_id not in self._settings.extensions:
+            raise BadRequest("No such extension found", f"{client_id} is not a registered extension")
+        return [
+            self._tokens.issue(
+                TOKEN_LIFETIME,
+                role=body.role or "viewer",
+                channel_id=text(body.channel_id) or None,
+                user_id=identity.user_id,
+                opaque_user_id=identity.opaque_id,
+                extension_id=client_id or None,
+            )
+            for identity in identities_of(body, anonymous_id)
+        ]
+
+    def describe(self, caller: Caller, peer: str) -> UserInfo:
+        """The caller's record; `server_time` is the service's, in Unix ms."""
+        return UserInfo(
+            server_time=self._clock.now(),
+            ip_address=peer,
+            registered=False,
+            visualization_id="",
+            role=caller.role,
+            channel_id=caller.channel_id or "",
+            user_id=caller.user_id or "",
+            opaque_user_id=caller.opaque_id,
+            extension_id=caller.client_id,
+        )
+
+    async def list_user_ids(self, caller: Caller, cursor: str) -> Page:
+        """Ids that users of the caller's extension shared, at most 1,000 from `cursor` on."""
+        directory = Key("user", caller.client_id, "")
+        ids = await self._documents.holders(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
+        page = ids[:PAGE]
+        return Page(page, page[-1].encode().hex() if len(ids) > PAGE else LAST)
+
+
+async def service_key(documents: Documents, *, now: int, forever: int) -> str:
+    """The key that signs the service's own tokens; made once and kept with the data (ruling A5)."""
+    fresh = signing_key().encode()
+    await documents.update([_SERVICE_KEY], lambda found: found or {_SERVICE_KEY: fresh}, now=now, expires_at=forever)
+    return (await documents.read([_SERVICE_KEY], now=now))[_SERVICE_KEY].decode()
+
+
+def _after(cursor: str) -> str:
+    if cursor in ("", FIRST):
+        return ""
+    try:
+        return bytes.fromhex(cursor).decode()
+    except ValueError:
+        raise BadRequest("Malformed cursor parameter", "cursor: '0', or the `next` of an earlier page") from None

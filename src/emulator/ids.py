@@ -1,0 +1,23 @@
+"""Names that nobody can guess, from the system's secure source."""
+
+from __future__ import annotations
+
+import secrets
+import string
+
+_ALPHANUMERIC = string.ascii_letters + string.digits
+
+
+def token_id() -> str:
+    """A `jti`: 22 letters and digits, about 130 bits."""
+    return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(22))
+
+
+def anonymous_id() -> str:
+    """An opaque id for a viewer who is not logged in: `A` and 16 letters and digits."""
+    return "A" + "".join(secrets.choice(_ALPHANUMERIC) for _ in range(16))
+
+
+def signing_key() -> str:
+    """64 hexadecimal digits, 256 bits: a key for HS256."""
+    return secrets.token_hex(32)

@@ -1,0 +1,1 @@
+"""Rankings: the most frequent free-text answers to a question (ruling R1)."""

@@ -1,0 +1,70 @@
+"""What `extcli serve` can be told (`operations.md`, Starting)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from emulator.environment import PRODUCTION, SANDBOX, Environment
+from emulator.extensions import ConfigurationError, Extensions, read_extensions
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest body of each kind of call, in bytes (ruling W8)."""
+
+    body: int = 64 * KIB
+    user_map: int = 4 * MIB
+    """A PATCH with a map of users."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One way to run the service; wrong combinations raise `ConfigurationError` on construction."""
+
+    environment: Environment = SANDBOX
+    data: str = "sqlite://"
+    extensions: Extensions = field(default_factory=dict)
+    registered_only: bool = False
+    """Take only registered client ids in sandbox too. Production always does."""
+    channel_stores_per_extension: bool = False
+    """One channel store per extension in place of one for all extensions in the channel (ruling S6)."""
+    control_hosts: tuple[str, ...] = ()
+    """Names, beside loopback, under which the control API answers."""
+    limits: Limits = Limits()
+
+    @property
+    def admits_any_client(self) -> bool:
+        """Ruling A1."""
+        return not (self.registered_only or self.environment.verifies_tokens)
+
+
+def read_settings(
+    *,
+    production: bool,
+    data: str,
+    extensions: Path | None,
+    registered_only: bool = False,
+    channel_stores: str = "shared",
+    control_hosts: tuple[str, ...] = (),
+    limits: Limits | None = None,
+) -> Settings:
+    """Turn the words of the command line into settings; raises `ConfigurationError` with one line."""
+    if production and extensions is None:
+        raise ConfigurationError("--production needs --extensions FILE: it takes registered client ids only")
+    if registered_only and extensions is None:
+        raise ConfigurationError("--registered-only needs --extensions FILE: there is no registered client id")
+    if channel_stores not in ("shared", "extension"):
+        raise ConfigurationError(f"--channel-stores: {channel_stores!r} is neither 'shared' nor 'extension'")
+    return Settings(
+        environment=PRODUCTION if production else SANDBOX,
+        data=data,
+        extensions=read_extensions(extensions) if extensions else {},
+        registered_only=registered_only,
+        channel_stores_per_extension=channel_stores == "extension",
+        control_hosts=control_hosts,
+        limits=limits or Limits(),
+    )

@@ -1,0 +1,156 @@
+"""Everything the service promises about stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from emulator.callers import Caller, Role
+from emulator.clock import Clock
+from emulator.engines.base import Documents, Key
+from emulator.errors import BadRequest, Forbidden, NotFound, TooLarge
+from emulator.settings import Settings
+from emulator.stores.patches import patched
+from emulator.stores.rules import (
+    CHANNEL_CONFIG,
+    CHANNEL_STATE,
+    EXTENSION_CONFIG,
+    EXTENSION_STATE,
+    EXTENSION_VIEWER_STATE,
+    JSON_STORE_LARGEST,
+    JSON_STORE_LIFETIME,
+    VIEWER_STATE,
+    Store,
+    checked_document,
+    checked_users,
+    is_map_of_patches,
+    json_store_key,
+    key_of,
+)
+
+Patch = dict[str, Any] | list[Any]
+_EMPTY = b"{}"
+
+
+class Stores:
+    """Config and state stores. Answers are the stores' JSON texts, `{}` for one never written (ruling S2)."""
+
+    def __init__(self, documents: Documents, clock: Clock, settings: Settings) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._environment = settings.environment
+        self._apart = settings.channel_stores_per_extension
+        self._largest_patch = settings.limits.body
+
+    async def read(self, store: Store, caller: Caller, channel: str | None) -> bytes:
+        """The caller's own record of a store."""
+        key = self._key(store, caller, channel)
+        return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
+
+    async def read_of(self, store: Store, caller: Caller, channel: str | None, user_id: str) -> bytes:
+        """One user's record, for a backend."""
+        key = self._key(store, caller, channel, user_id)
+        return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
+
+    async def read_many(
+        self, store: Store, caller: Caller, channel: str | None, users: list[str]
+    ) -> dict[str, msgspec.Raw]:
+        """Many users' records by id, for an admin; users without one are left out. At most 1,000 (ruling S1)."""
+        if caller.role is not Role.ADMIN:
+            raise Forbidden("role is not authorized", f"the role {caller.role} may not read other users' stores")
+        keys = {self._key(store, caller, channel, user): user for user in checked_users(users)}
+        found = await self._documents.read(list(keys), now=self._clock.now())
+        return {user: msgspec.Raw(found[key]) for key, user in keys.items() if key in found}
+
+    async def read_all(
+        self, stores: Mapping[str, Store], caller: Caller, channel: str | None
+    ) -> dict[str, msgspec.Raw]:
+        """Several stores at one instant, under the given names; a store that needs a channel reads `{}` without one."""
+        keys = {
+            name: self._key(store, caller, channel)
+            for name, store in stores.items()
+            if channel or not store.per_channel
+        }
+        found = await self._documents.read(list(keys.values()), now=self._clock.now())
+        return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
+
+    async def replace(self, store: Store, caller: Caller, channel: str | None, document: Any) -> None:
+        """Write the whole store; the document must be an object of at most 64 KiB."""
+        key = self._key(store, caller, channel)
+        text = checked_document(document, name=store.name)
+        await self._write(store, [key], lambda _: {key: text})
+
+    async def patch(self, store: Store, caller: Caller, channel: str | None, body: Any, *, size: int = 0) -> None:
+        """Apply a JSON Patch (array) or a Merge Patch (object): all of it or nothing (ruling S2).
+
+        An admin's map of ids to patches changes all those users' records of a viewer store, or all those channels'
+        config, in one step. Only such a map may be larger than other bodies; `size` is the body's, in bytes.
+        """
+        patches = self._patches(store, caller, channel, body)
+        if len(patches) == 1 and size > self._largest_patch:
+            raise TooLarge(
+                "Body too large", f"the body has {size} bytes; for one record {self._largest_patch} are taken"
+            )
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            return {key: _patched(store, found.get(key, _EMPTY), patch) for key, patch in patches.items()}
+
+        await self._write(store, list(patches), change)
+
+    def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
+        if not isinstance(body, dict | list):
+            raise BadRequest("Invalid body", "the body must be an array of operations or an object to merge")
+        if isinstance(body, list) or caller.role is not Role.ADMIN or not is_map_of_patches(store, body):
+            return {self._key(store, caller, channel): body}
+        ids = checked_users(list(body))
+        if store.per_viewer:
+            return {self._key(store, caller, channel, user): body[user] for user in ids}
+        return {self._key(store, caller, place): body[place] for place in ids}
+
+    async def _write(
+        self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
+    ) -> None:
+        now = self._clock.now()
+        lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
+        await self._documents.update(keys, change, now=now, expires_at=self._environment.ends(now, lifetime))
+
+    def _key(self, store: Store, caller: Caller, channel: str | None, viewer: str = "") -> Key:
+        return key_of(store, caller, channel, viewer=viewer, apart=self._apart)
+
+
+class JsonStores:
+    """Small objects under developers' ids (ruling S5)."""
+
+    def __init__(self, documents: Documents, clock: Clock) -> None:
+        self._documents = documents
+        self._clock = clock
+
+    async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
+        """The object; raises `NotFound` when there is none."""
+        key = json_store_key(caller, channel, store_id)
+        found = await self._documents.read([key], now=self._clock.now())
+        if key not in found:
+            raise NotFound("Not Found", f"nothing is stored under {store_id}")
+        return found[key]
+
+    async def replace(self, caller: Caller, channel: str | None, store_id: str, document: Any) -> None:
+        """Write the object; it lives 14 days."""
+        key = json_store_key(caller, channel, store_id)
+        text = checked_document(document, largest=JSON_STORE_LARGEST, name="json_store")
+        now = self._clock.now()
+        await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
+
+
+ALL_STATE = {
+    "extension": EXTENSION_STATE,
+    "channel": CHANNEL_STATE,
+    "viewer": VIEWER_STATE,
+    "extension_viewer": EXTENSION_VIEWER_STATE,
+}
+ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
+
+
+def _patched(store: Store, text: bytes, patch: Patch) -> bytes:
+    return checked_document(patched(msgspec.json.decode(text), patch), name=store.name)

@@ -1,0 +1,183 @@
+"""Signing and checking JWTs; the service's only use of pyjwt (rulings A1, A2, A5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from emulator.callers import Caller, Role
+from emulator.clock import Clock
+from emulator.errors import Forbidden, Unauthorized
+from emulator.ids import token_id
+from emulator.settings import Settings
+
+UNAUTHORIZED = "User was unauthorized to access this resource"
+_CACHED = 65_536
+_LONGEST_HEADER = 8_192
+
+# Lifetimes are compared with the service's clock, so pyjwt must not look at its own.
+_UNVERIFIED: Any = {"verify_signature": False}
+_SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+
+
+class _PlainBase64(json.JSONEncoder):
+    """Escapes what would put `-` or `_` into a base64url segment: `>`, `?`, `~`, DEL; the rest is ASCII (ruling A5)."""
+
+    def encode(self, o: Any) -> str:
+        text = super().encode(o)
+        for character in ">?~\x7f":
+            text = text.replace(character, f"\\u{ord(character):04x}")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A token that passed every check that does not depend on the time."""
+
+    caller: Caller
+    not_before: int
+    """In ms; 0 when the token does not say."""
+
+
+class Tokens:
+    """Turns `Authorization` headers into callers, and claims into tokens."""
+
+    def __init__(self, settings: Settings, clock: Clock, service_key: str) -> None:
+        self._settings = settings
+        self._environment = settings.environment
+        self._clock = clock
+        self._service_key = service_key
+        self._checked: dict[str, Credential] = {}
+
+    def forget(self) -> None:
+        """Check every token anew; to be called when secrets or data change."""
+        self._checked.clear()
+
+    def known_caller(self, header: str | None) -> Caller | None:
+        """The caller of a header seen before, or `None`. Raises `Unauthorized` if its token has come to its end."""
+        credential = self._checked.get(header) if header else None
+        return self._live(credential) if credential else None
+
+    def checked_caller(self, header: str | None) -> Caller:
+        """The caller that `<client id> <JWT>` names; raises `Unauthorized` or `Forbidden` and says why."""
+        client_id, token = split_header(header)
+        claims = self._claims(client_id, token)
+        credential = Credential(caller_of(client_id, claims), _instant(claims, "nbf") or 0)
+        caller = self._live(credential)
+        if len(self._checked) >= _CACHED:
+            del self._checked[next(iter(self._checked))]
+        self._checked[header or ""] = credential
+        return caller
+
+    def client_id(self, header: str | None) -> str:
+        """The client id of a header, with or without a token behind it; raises `Unauthorized` for an unknown one."""
+        client_id = (header or "").strip().strip('"').split(" ")[0]
+        self._check_registered(client_id)
+        return client_id
+
+    def issue(self, lifetime: int, **claims: str | None) -> str:
+        """Sign a token that lives `lifetime` ms from now and carries these claims, those that are `None` left out."""
+        now = self._clock.now() // 1000
+        payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
+        payload |= {"iat": now, "exp": now + lifetime // 1000, "jti": token_id()}
+        if self._environment.stage:
+            payload["allowed_stage"] = self._environment.stage
+        return jwt.encode(payload, self._service_key, algorithm="HS256", json_encoder=_PlainBase64)
+
+    def _live(self, credential: Credential) -> Caller:
+        now = self._clock.now()
+        caller = credential.caller
+        if caller.expires_at is not None and caller.expires_at <= now:
+            raise Unauthorized(
+                UNAUTHORIZED, f"token expired: exp {caller.expires_at // 1000} is not after {now // 1000}"
+            )
+        if credential.not_before > now:
+            raise Unauthorized(UNAUTHORIZED, f"token not valid yet: nbf {credential.not_before // 1000}")
+        return caller
+
+    def _claims(self, client_id: str, token: str) -> Mapping[str, Any]:
+        self._check_registered(client_id)
+        if not self._environment.verifies_tokens:
+            try:
+                return jwt.decode(token, options=_UNVERIFIED)
+            except (jwt.InvalidTokenError, RecursionError):
+                raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT of three parts") from None
+        claims = self._verified(client_id, token)
+        if claims.get("allowed_stage") == self._environment.refused_stage:
+            raise Forbidden(UNAUTHORIZED, "Allowed stage mismatch")
+        if "exp" not in claims:
+            raise Unauthorized(UNAUTHORIZED, "token has no exp claim")
+        for name in ("extension_id", "app_id"):
+            if claims.get(name, client_id) != client_id:
+                raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
+        return claims
+
+    def _verified(self, client_id: str, token: str) -> Mapping[str, Any]:
+        for key in (*self._settings.extensions[client_id].secrets, self._service_key):
+            try:
+                return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+            except jwt.InvalidSignatureError:
+                continue
+            except (jwt.InvalidTokenError, RecursionError):
+                raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+        raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
+
+    def _check_registered(self, client_id: str) -> None:
+        if not self._settings.admits_any_client and client_id not in self._settings.extensions:
+            raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
+
+
+def split_header(header: str | None) -> tuple[str, str]:
+    """Client id and token of `Authorization: <client id> <JWT>`; a pair of double quotes around it is taken off."""
+    if not header:
+        raise Unauthorized(UNAUTHORIZED, "missing Authorization header: '<client id> <JWT>' is expected")
+    if len(header) > _LONGEST_HEADER:
+        raise Unauthorized(UNAUTHORIZED, f"the Authorization header is over {_LONGEST_HEADER} characters")
+    parts = header.strip().strip('"').split()
+    if len(parts) != 2:
+        raise Unauthorized(UNAUTHORIZED, "malformed Authorization header: '<client id> <JWT>' is expected")
+    if parts[0] == "Bearer":
+        raise Unauthorized(UNAUTHORIZED, "the word before the token is the client id, not 'Bearer'")
+    return parts[0], parts[1]
+
+
+def caller_of(client_id: str, claims: Mapping[str, Any]) -> Caller:
+    """Read the claims (ruling A2); raises `Unauthorized` naming the claim that cannot be read."""
+    role = _role(claims.get("role"))
+    channel_id, user_id = _id(claims, "channel_id"), _id(claims, "user_id")
+    opaque_id = _id(claims, "opaque_user_id") or _opaque(user_id) or f"A-{role}"
+    if role is Role.BROADCASTER:
+        channel_id = channel_id or user_id
+    return Caller(client_id, role, channel_id, user_id, opaque_id, _instant(claims, "exp"))
+
+
+def _role(value: Any) -> Role:
+    return Role(value) if isinstance(value, str) and value in Role.__members__.values() else Role.VIEWER
+
+
+def _opaque(user_id: str | None) -> str | None:
+    """The opaque id of a logged-in user: `U` and the platform's id."""
+    return None if user_id is None else user_id if user_id.startswith("U") else f"U{user_id}"
+
+
+def _id(claims: Mapping[str, Any], name: str) -> str | None:
+    value = claims.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is not None and not isinstance(value, str):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
+    return value or None
+
+
+def _instant(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim in Unix seconds, as milliseconds."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is not a number of seconds")
+    return int(value * 1000)

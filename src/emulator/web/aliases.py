@@ -1,0 +1,34 @@
+"""The names under which published clients call what the specification names otherwise (ruling W1), in one table."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+SERVICE: Final = "/v1/e/"
+
+ALIASES: Final = {
+    "config": "all_config",
+    "config/extension": "extension_config",
+    "config/channel": "channel_config",
+    "broadcast_extension": "extension_broadcast",
+    "codes/eligible": "codes/eligibility",
+    "unauthed/pin": "pin",
+    "gamelink/pin": "link/pin",
+    "gamelink/token": "link/pin",
+    "vote/vote_logs": "vote_logs",
+    "user-info": "user_info",
+}
+_SLASHES = re.compile("//+")
+
+
+def resolved(path: str) -> str:
+    """The path as the specification spells it: runs of slashes collapse, a last one falls, an alias is replaced."""
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
+    if path.endswith("/") and len(path) > 1:
+        path = path[:-1]
+    if path.startswith(SERVICE):
+        name = path[len(SERVICE) :]
+        return SERVICE + ALIASES.get(name, name)
+    return path

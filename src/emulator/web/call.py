@@ -1,0 +1,99 @@
+"""One call, as an endpoint sees it: who asks, what the query says, what the body says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import unquote_plus
+
+from emulator import wire
+from emulator.callers import Caller
+from emulator.errors import BadRequest
+
+T = TypeVar("T")
+
+LONGEST_ID = 64
+"""Characters in the id of a poll, buffer or JSON store (ruling W8)."""
+
+
+class Call:
+    """A call whose credential, role and body size have been checked."""
+
+    __slots__ = ("_caller", "_query", "peer", "raw")
+
+    def __init__(self, caller: Caller | None, query: Mapping[str, str], raw: bytes, peer: str) -> None:
+        self._caller = caller
+        self._query = query
+        self.raw = raw
+        """The body as it came."""
+        self.peer = peer
+        """The address of the other side; empty when unknown."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks. An endpoint that is open to the unknown must not look."""
+        assert self._caller is not None, "an open endpoint has no caller"
+        return self._caller
+
+    @property
+    def id(self) -> str:
+        """The query parameter `id`; `default` when absent or empty."""
+        return self._query.get("id") or "default"
+
+    @property
+    def channel(self) -> str | None:
+        """The channel this call is about, `None` for all channels together (ruling A4)."""
+        asked = self._query.get("channel_id", "")
+        if asked and (len(asked) > LONGEST_ID or not asked.isprintable()):
+            raise BadRequest("Malformed channel_id parameter", f"channel_id: at most {LONGEST_ID} printable characters")
+        return self.caller.channel(asked)
+
+    def text(self, name: str) -> str:
+        """A query parameter; empty when absent."""
+        return self._query.get(name, "")
+
+    def integer(self, name: str, default: int) -> int:
+        """A query parameter that is an integer; `default` when absent or empty."""
+        text = self._query.get(name, "")
+        if not text:
+            return default
+        try:
+            if len(text) > 20 or not text.isascii():
+                raise ValueError
+            return int(text)
+        except ValueError:
+            raise BadRequest(f"Malformed {name} parameter", f"{name}: {text[:40]!r} is not an integer") from None
+
+    def body(self, shape: type[T]) -> T:
+        """The body, read as `shape`; raises `BadRequest` naming the field that does not fit."""
+        return wire.decode(self.raw, shape)
+
+    def any_body(self, *, malformed: str = "Malformed json body") -> Any:
+        """The body, any JSON."""
+        return wire.decode_any(self.raw, malformed=malformed)
+
+    def object_body(self) -> dict[str, Any]:
+        """The body, which must be a JSON object."""
+        value = self.any_body()
+        if not isinstance(value, dict):
+            raise BadRequest("Invalid body", "the body must be a JSON object")
+        return value
+
+
+def query_of(raw: bytes) -> dict[str, str]:
+    """The query string as a mapping; of a repeated name the first wins, and what is not UTF-8 is replaced."""
+    query: dict[str, str] = {}
+    if raw:
+        for part in raw.decode("latin-1").split("&"):
+            name, _, value = part.partition("=")
+            if "%" in part or "+" in part:
+                name, value = unquote_plus(name), unquote_plus(value)
+            query.setdefault(name, value)
+    return query
+
+
+def checked_id(text: str, what: str) -> str:
+    """An id of a buffer or JSON store: 1 to 64 printable characters, or `BadRequest` naming `what`."""
+    if not text or len(text) > LONGEST_ID or not text.isprintable():
+        raise BadRequest(f"Invalid {what}", f"{what}: 1 to {LONGEST_ID} printable characters")
+    return text

@@ -1,0 +1,114 @@
+"""From a request to a reply: credential, role, size, body, endpoint; every endpoint passes here, whatever the way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from litestar.types import HTTPScope, Receive
+
+from emulator import wire
+from emulator.callers import Caller
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge
+from emulator.settings import Limits
+from emulator.web.call import Call, query_of
+from emulator.web.endpoint import Audience, Bound, Streamed, Text
+from emulator.web.reply import Reply, error_reply
+
+_log = logging.getLogger("emulator")
+
+Gate = Callable[[HTTPScope], None]
+"""Raises if a request may not reach the control API."""
+
+
+class Dispatcher:
+    """The endpoints of one running service, behind their checks."""
+
+    def __init__(
+        self,
+        endpoints: Iterable[Bound],
+        *,
+        known_caller: Callable[[str | None], Caller | None],
+        caller: Callable[[str | None], Awaitable[Caller]],
+        control_gate: Gate,
+        limits: Limits,
+        count: Callable[[str, str, int], None],
+    ) -> None:
+        self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
+        self._known_caller = known_caller
+        self._caller = caller
+        self._control_gate = control_gate
+        self._limits = limits
+        self._count = count
+
+    def serves(self, method: str, path: str) -> bool:
+        """Whether this service has the endpoint; production has no control API and no `authtoken`."""
+        return (method, path) in self._bound
+
+    async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
+        """Answer one request to an endpoint that this service has."""
+        bound = self._bound[method, path]
+        cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.STRANGERS)
+        try:
+            reply = _reply(await self._answer(bound, scope, receive), cors)
+        except ServiceError as error:
+            reply = error_reply(error, cors=cors)
+        except RecursionError:
+            reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
+        except EngineError as error:
+            _log.error("storage failed in %s %s: %s", method, path, error)
+            reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
+        except Exception:
+            _log.exception("unexpected failure in %s %s", method, path)
+            reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
+        self._count(method, path, reply.status)
+        return reply
+
+    async def _answer(self, bound: Bound, scope: HTTPScope, receive: Receive) -> object:
+        endpoint = bound.endpoint
+        headers = dict(scope["headers"])
+        caller = None
+        if endpoint.audience is Audience.CLIENTS:
+            header = _text(headers.get(b"authorization"))
+            caller = self._known_caller(header) or await self._caller(header)
+            if caller.role not in endpoint.roles:
+                needed = " or ".join(sorted(endpoint.roles))
+                raise Forbidden("role is not authorized", f"the role {caller.role} may not do this: {needed} may")
+        elif endpoint.audience is Audience.OPERATORS:
+            self._control_gate(scope)
+        body = await read_body(headers, receive, getattr(self._limits, endpoint.limit))
+        client: Any = scope.get("client")
+        return await bound.answer(Call(caller, query_of(scope["query_string"]), body, client[0] if client else ""))
+
+
+def _reply(answer: object, cors: bool) -> Reply:
+    if isinstance(answer, Streamed):
+        return Reply(200, answer.chunks, cors)
+    if isinstance(answer, Text):
+        return Reply(200, answer.body, cors, answer.content_type.encode())
+    return Reply(200, wire.encode(answer), cors)
+
+
+def _text(header: bytes | None) -> str | None:
+    return None if header is None else header.decode("latin-1")
+
+
+async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
+    """The whole body, chunked or not; raises `TooLarge` as soon as it is known to pass `limit` bytes (ruling W8)."""
+    announced = headers.get(b"content-length", b"0")
+    if announced.isdigit() and int(announced) > limit:
+        raise TooLarge("Body too large", f"the body has {int(announced)} bytes, and at most {limit} are taken")
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest("Malformed json body", "the connection ended before the body did")
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > limit:
+            raise TooLarge("Body too large", f"the body has over {limit} bytes, and at most {limit} are taken")
+        pieces.append(piece)
+        if not message.get("more_body", False):
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)

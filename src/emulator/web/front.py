@@ -1,0 +1,53 @@
+"""The outermost layer: spells paths one way, answers preflights, and gives the hot endpoints a way past the router."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Litestar
+from litestar.enums import ScopeType
+from litestar.types import Receive, Scope, Send
+
+from emulator.web.aliases import SERVICE, resolved
+from emulator.web.dispatch import Dispatcher
+from emulator.web.reply import Reply
+from emulator.web.routes import DISPATCHER
+
+HOT: Final = frozenset(
+    {
+        ("GET", f"{SERVICE}vote"),
+        ("POST", f"{SERVICE}vote"),
+        ("POST", f"{SERVICE}rank"),
+        ("POST", f"{SERVICE}accumulate"),
+        ("GET", f"{SERVICE}channel_state"),
+        ("PATCH", f"{SERVICE}channel_state"),
+    }
+)
+"""Endpoints that viewers call in crowds. Each is an ordinary route too, with the same answers byte for byte; going past
+the router saves about half of the time of a request (`benchmarks/`)."""
+
+
+class Front:
+    """An ASGI application around the routes, on behalf of one running service."""
+
+    def __init__(self, routes: Litestar, dispatcher: Dispatcher, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
+        self._routes = routes
+        self._dispatcher = dispatcher
+        self._hot = hot
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._routes(scope, receive, send)
+            return
+        path = resolved(scope["path"])
+        method = scope["method"]
+        if (method, path) in self._hot:
+            reply = await self._dispatcher.perform(method, path, scope, receive)
+            await reply(send)
+        elif method == "OPTIONS" and path.startswith("/v1/"):
+            await Reply(200, b"{}", cors=True)(send)
+        else:
+            state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
+            inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
+            await self._routes(inner, receive, send)

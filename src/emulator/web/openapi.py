@@ -1,0 +1,182 @@
+"""The OpenAPI 3.1 document, made from the endpoints' declarations, and its viewer, served from installed files."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from litestar import get
+from litestar.datastructures import CacheControlHeader
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import SwaggerRenderPlugin
+from litestar.openapi.spec import OpenAPI, Operation
+from litestar.response import Response
+
+from emulator.settings import Limits
+from emulator.web.aliases import ALIASES, SERVICE
+from emulator.web.endpoint import Audience, Endpoint
+
+_REFERENCE = "#/components/schemas/{name}"
+_VIEWER_FILES = {
+    "swagger_bundle.js": "text/javascript",
+    "swagger_preset.js": "text/javascript",
+    "swagger_style.css": "text/css",
+}
+_ERRORS = {
+    400: "The input is unreadable or breaks a rule.",
+    401: "The credential is missing, malformed, expired or not yet valid.",
+    403: "The role or stage is not allowed here.",
+    413: "The body is over the limit.",
+}
+
+
+class ErrorEntry(msgspec.Struct):
+    """One entry of `errors`."""
+
+    status: int
+    title: str
+    detail: str
+
+
+class ErrorAnswer(msgspec.Struct):
+    """Every refusal looks like this; `info` repeats the detail."""
+
+    errors: list[ErrorEntry]
+    reason: str
+    info: str
+
+
+def operation_class(endpoint: Endpoint[Any]) -> type[Operation]:
+    """The description of one endpoint, in the form in which Litestar asks a route for it."""
+
+    class Described(Operation):
+        def to_schema(self) -> dict[str, Any]:
+            return {**super().to_schema(), **operation(endpoint)}
+
+    return Described
+
+
+def operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    """The endpoint as an OpenAPI Operation Object."""
+    summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
+    limit = getattr(Limits(), endpoint.limit)
+    notes = [" ".join(description.split()), _roles_note(endpoint), _alias_note(endpoint)]
+    if endpoint.body is not None:
+        notes.append(f"Bodies are read as JSON whatever their content type, up to {limit:,} bytes by default.")
+    described: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": summary.strip(),
+        "description": "\n\n".join(note for note in notes if note),
+        "tags": [endpoint.path.removeprefix(SERVICE) if endpoint.path.startswith(SERVICE) else "emulator"],
+        "parameters": [
+            {"name": each.name, "in": "query", "required": False, "description": each.meaning,
+             "schema": {"type": each.kind}}
+            for each in endpoint.query
+        ],
+        "responses": _responses(endpoint),
+        "security": [{"credential": []}] if endpoint.audience is Audience.CLIENTS else [],
+    }  # fmt: skip
+    if endpoint.body is not None:
+        described["requestBody"] = {"required": True, "content": _content(endpoint.body)}
+    return described
+
+
+def _roles_note(endpoint: Endpoint[Any]) -> str:
+    return f"Roles: {', '.join(sorted(endpoint.roles))}." if endpoint.audience is Audience.CLIENTS else ""
+
+
+def _alias_note(endpoint: Endpoint[Any]) -> str:
+    names = sorted(alias for alias, name in ALIASES.items() if SERVICE + name == endpoint.path)
+    return f"Also answered at: {', '.join(f'`{SERVICE}{name}`' for name in names)}." if names else ""
+
+
+def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    content = {"text/plain": {"schema": {"type": "string"}}} if endpoint.answer is str else _content(endpoint.answer)
+    responses: dict[str, Any] = {"200": {"description": "Done.", "content": content}}
+    for status, meaning in _ERRORS.items():
+        if status == 401 and endpoint.audience is not Audience.CLIENTS:
+            continue
+        responses[str(status)] = {"description": meaning, "content": _content(ErrorAnswer)}
+    return responses
+
+
+def _content(kind: object) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+    return {"application/json": {"schema": schema}}
+
+
+class _Document(OpenAPI):
+    """Litestar's document with the schemas of the endpoints' own types."""
+
+    schemas: dict[str, Any]
+
+    def to_schema(self) -> dict[str, Any]:
+        document = super().to_schema()
+        document["components"] = {
+            "schemas": dict(sorted(self.schemas.items())),
+            "securitySchemes": {
+                "credential": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "Authorization",
+                    "description": "`<client id> <JWT>`, separated by one space",
+                }
+            },
+        }
+        return document
+
+
+class DocumentConfig(OpenAPIConfig):
+    """What Litestar needs to serve the document and its viewer under `/schema`."""
+
+    def __init__(self, endpoints: Iterable[Endpoint[Any]], version: str) -> None:
+        viewer = SwaggerRenderPlugin(
+            js_url="/schema/swagger_bundle.js",
+            css_url="/schema/swagger_style.css",
+            standalone_preset_js_url="/schema/swagger_preset.js",
+            favicon='<link rel="icon" href="data:,">',
+            path="/docs",
+        )
+        super().__init__(title="Extension backend", version=version, path="/schema", render_plugins=[viewer])
+        kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, str)]
+        _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
+
+    def to_openapi_schema(self) -> OpenAPI:
+        """The empty document that Litestar fills with paths."""
+        plain = super().to_openapi_schema()
+        document = _Document(info=plain.info, servers=plain.servers, paths=plain.paths, components=plain.components)
+        document.schemas = self._schemas
+        return document
+
+
+def viewer_files() -> list[HTTPRouteHandler]:
+    """Routes for the viewer's script and style, which the `offapi` distribution carries."""
+    return [_file(name, content_type) for name, content_type in _VIEWER_FILES.items()]
+
+
+def _file(name: str, content_type: str) -> HTTPRouteHandler:
+    @get(
+        f"/schema/{name}",
+        include_in_schema=False,
+        sync_to_thread=False,
+        name=name,
+        cache_control=CacheControlHeader(max_age=3600),
+    )
+    def read_viewer_file() -> Response[bytes]:
+        return Response(_viewer_file(name), media_type=content_type)
+
+    return read_viewer_file
+
+
+@cache
+def _viewer_file(name: str) -> bytes:
+    # Found without importing it: the package reads all of its nine megabytes when imported.
+    spec = importlib.util.find_spec("offapi")
+    assert spec is not None
+    assert spec.origin is not None, "offapi is a dependency of this distribution"
+    return (Path(spec.origin).parent / name).read_bytes()

@@ -1,0 +1,75 @@
+"""The Litestar application: one ordinary route per endpoint. It holds no data; the running service is in the scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+from litestar import Litestar, Request, Response
+from litestar.enums import HttpMethod
+from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
+from litestar.response import Stream
+
+from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
+from emulator.web.aliases import SERVICE
+from emulator.web.dispatch import Dispatcher
+from emulator.web.endpoint import Endpoint
+from emulator.web.openapi import DocumentConfig, operation_class, viewer_files
+from emulator.web.reply import Reply, error_reply
+
+DISPATCHER = "emulator.dispatcher"
+"""The key under which a scope's state carries the dispatcher of the running service."""
+
+
+def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
+    """Every endpoint of the service as a route of one application."""
+    declared = list(endpoints)
+    return Litestar(
+        route_handlers=[*(_route(each) for each in declared), *viewer_files()],
+        exception_handlers={Exception: _failed},
+        openapi_config=DocumentConfig(declared, version("extcli")),
+        logging_config=None,
+    )
+
+
+def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
+    method, path = HttpMethod(endpoint.method), endpoint.path
+
+    async def answer(request: Request[Any, Any, Any]) -> Response[Any]:
+        dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+        if not dispatcher.serves(method, path):
+            raise NotFound("Not Found", f"{path} does not exist in this environment")
+        return _response(await dispatcher.perform(method, path, request.scope, request.receive))
+
+    return HTTPRouteHandler(
+        path, http_method=method, status_code=200, name=endpoint.name, operation_class=operation_class(endpoint)
+    )(answer)
+
+
+def _response(reply: Reply) -> Response[Any]:
+    headers = {name.decode(): value.decode() for name, value in reply.headers if name != b"content-type"}
+    media_type = reply.content_type.decode()
+    if isinstance(reply.body, bytes):
+        return Response(reply.body, status_code=reply.status, headers=headers, media_type=media_type)
+    return Stream(reply.body, status_code=reply.status, headers=headers, media_type=media_type)
+
+
+def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """What never reached an endpoint: an unknown path, a wrong method, and what Litestar itself turns away."""
+    return _response(error_reply(_as_service_error(request, error), cors=request.scope["path"].startswith("/v1/")))
+
+
+def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> ServiceError:
+    path = request.scope["path"]
+    if isinstance(error, ServiceError):
+        return error
+    if not isinstance(error, HTTPException) or error.status_code >= 500:
+        return ServiceError("Internal Service Error")
+    if error.status_code == 404:
+        hint = "" if path.startswith(SERVICE) else f"; the endpoints are under {SERVICE}"
+        return NotFound("Not Found", f"there is no {path[:100]}{hint}")
+    if error.status_code == 405:
+        return MethodNotAllowed("Method Not Allowed", f"{path} does not answer {request.method}")
+    return BadRequest("Bad Request", error.detail)

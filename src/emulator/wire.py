@@ -1,0 +1,76 @@
+"""JSON as it arrives and leaves (rulings W2, W3): strict values, tolerant wrapping, compact text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+from emulator.errors import BadRequest
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder()
+_any = msgspec.json.Decoder()
+
+
+def encode(value: object) -> bytes:
+    """Compact UTF-8 JSON."""
+    try:
+        return _encoder.encode(value)
+    except OverflowError:  # msgspec ends at 64 bits; a client's integers may be longer
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decode(raw: bytes, shape: type[T], *, malformed: str = "Malformed json body") -> T:
+    """Read a body as `shape`. A body that is a JSON *string* is parsed once more.
+
+    NaN, Infinity and lone surrogates are refused; of duplicate keys the last wins; unknown fields are ignored.
+    Raises `BadRequest` with reason `malformed` for text that is no JSON, `Invalid body` for another shape.
+    """
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except msgspec.ValidationError as error:
+        if not raw.lstrip().startswith(b'"'):
+            raise BadRequest("Invalid body", _explained(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(malformed, f"the body is not readable as JSON: {_explained(error)}") from None
+    return _decode_inner(raw, shape, malformed)
+
+
+def decode_any(raw: bytes, *, malformed: str = "Malformed json body") -> Any:
+    """Read a body of any JSON. A string that holds an object or array is read as that; another stays a string."""
+    try:
+        value = _any.decode(raw)
+    except msgspec.ValidationError as error:
+        raise BadRequest("Invalid body", _explained(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(malformed, f"the body is not readable as JSON: {_explained(error)}") from None
+    return _unwrapped(value) if isinstance(value, str) else value
+
+
+def _unwrapped(text: str) -> Any:
+    try:
+        inner = _any.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return text
+    return inner if isinstance(inner, dict | list) else text
+
+
+def _decode_inner(raw: bytes, shape: type[T], malformed: str) -> T:
+    try:
+        return msgspec.json.decode(_any.decode(raw), type=shape)
+    except msgspec.ValidationError as error:
+        raise BadRequest("Invalid body", _explained(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(malformed, f"the text inside the body is not readable as JSON: {_explained(error)}") from None
+
+
+def _explained(error: Exception) -> str:
+    """The decoder's words, with `$.value` turned into the field's name."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    text, _, place = str(error).partition(" - at `$")
+    field = place.rstrip("`").lstrip(".")
+    return f"{field}: {text[:1].lower()}{text[1:]}" if field else f"{text[:1].lower()}{text[1:]}"
