@@ -64,5 +64,12 @@ class TooLarge(ServiceError):
     title = "Content Too Large"
 
 
+class Unavailable(ServiceError):
+    """Not now: storage cannot be reached. Only `ready` says so."""
+
+    status = 503
+    title = "Service Unavailable"
+
+
 class EngineError(Exception):
     """Storage failed or cannot be reached. Engines wrap their driver's failures in it; clients see a bare 500."""

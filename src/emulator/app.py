@@ -1,0 +1,134 @@
+"""The only place that wires. Read this first.
+
+A `Service` is one running service: its data, clock, tokens, features and endpoints. Nothing in this package keeps
+state anywhere else, so several can live in one process. The Litestar routes are the same for all of them and are
+built once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from itertools import chain
+from typing import Any, Final
+
+from litestar import Litestar
+
+from emulator.accumulation.http import endpoints as accumulation_endpoints
+from emulator.accumulation.service import Buffers
+from emulator.clock import Clock
+from emulator.control.gate import ControlGate
+from emulator.control.http import controlling, metrics, watching
+from emulator.control.service import Control, Metrics
+from emulator.engines import open_engine
+from emulator.engines.base import NEVER, Engine
+from emulator.errors import EngineError
+from emulator.identity.http import authtoken
+from emulator.identity.http import endpoints as identity_endpoints
+from emulator.identity.service import Identities, service_key
+from emulator.ranking.http import endpoints as ranking_endpoints
+from emulator.ranking.service import Rankings
+from emulator.settings import Settings
+from emulator.stores.http import endpoints as store_endpoints
+from emulator.stores.http import json_store_endpoints
+from emulator.stores.service import JsonStores, Stores
+from emulator.tokens import Tokens
+from emulator.votes.http import endpoints as poll_endpoints
+from emulator.votes.service import Polls
+from emulator.web.dispatch import Dispatcher
+from emulator.web.endpoint import Bound, Endpoint
+from emulator.web.routes import build_routes
+
+ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
+    *poll_endpoints,
+    *ranking_endpoints,
+    *accumulation_endpoints,
+    *store_endpoints,
+    *json_store_endpoints,
+    authtoken,
+    *identity_endpoints,
+    *watching,
+    metrics,
+    *controlling,
+)
+"""Every endpoint there is; an environment may leave some out."""
+
+_SWEEP_EVERY = 60.0
+_log = logging.getLogger("emulator")
+
+
+def create_routes() -> Litestar:
+    """The routes, shared by all services of a process."""
+    return build_routes(ENDPOINTS)
+
+
+class Service:
+    """One running service."""
+
+    def __init__(self, settings: Settings, engine: Engine, clock: Clock, key: str) -> None:
+        self.settings = settings
+        self.engine = engine
+        self.clock = clock
+        self.tokens = Tokens(settings, clock, key)
+        self.identities = Identities(engine.documents, clock, self.tokens, settings)
+        self.polls = Polls(engine.ballots, clock)
+        self.rankings = Rankings(engine.ballots, clock)
+        self.buffers = Buffers(engine.logs, clock)
+        self.stores = Stores(engine.documents, clock, settings)
+        self.json_stores = JsonStores(engine.documents, clock)
+        self.metrics = Metrics(settings.environment.name, version("extcli"))
+        self.control = Control(engine, clock, settings, version("extcli"))
+        self.control.on_reset(self.tokens.forget)
+        self.dispatcher = Dispatcher(
+            self._bound(),
+            known_caller=self.tokens.known_caller,
+            caller=self.identities.caller,
+            control_gate=ControlGate(settings.control_hosts),
+            limits=settings.limits,
+            count=self.metrics.count,
+        )
+
+    def _bound(self) -> list[Bound]:
+        environment = self.settings.environment
+        return list(
+            chain(
+                (each.bind(self.polls) for each in poll_endpoints),
+                (each.bind(self.rankings) for each in ranking_endpoints),
+                (each.bind(self.buffers) for each in accumulation_endpoints),
+                (each.bind(self.stores) for each in store_endpoints),
+                (each.bind(self.json_stores) for each in json_store_endpoints),
+                [authtoken.bind(self.identities)] if environment.issues_sandbox_tokens else [],
+                (each.bind(self.identities) for each in identity_endpoints),
+                (each.bind(self.control) for each in watching),
+                [metrics.bind(self.metrics)],
+                (each.bind(self.control) for each in controlling) if environment.has_control else [],
+            )
+        )
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Service]:
+    """A service on its opened engine, with housekeeping; closed when the context ends. Raises `EngineError`."""
+    clock = clock or Clock()
+    async with open_engine(settings.data, namespace=settings.environment.name) as engine:
+        key = await service_key(engine.documents, now=clock.now(), forever=NEVER)
+        sweeper = asyncio.create_task(_sweep(engine, clock))
+        try:
+            yield Service(settings, engine, clock, key)
+        finally:
+            sweeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await sweeper
+
+
+async def _sweep(engine: Engine, clock: Clock) -> None:
+    """Give back the room of what has ended. No answer depends on it."""
+    while True:
+        await asyncio.sleep(_SWEEP_EVERY)
+        try:
+            await engine.purge(now=clock.now())
+        except EngineError as error:
+            _log.warning("housekeeping failed and will be tried again: %s", error)

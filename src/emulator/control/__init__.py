@@ -1,0 +1,1 @@
+"""Watching and controlling a running service (`operations.md`)."""

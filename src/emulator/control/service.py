@@ -1,0 +1,149 @@
+"""The clock's control, the reset, and what a watcher is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import prometheus_client
+from msgspec import Struct
+
+from emulator.clock import END_OF_TIME, Clock
+from emulator.engines.base import Engine, Expired
+from emulator.errors import BadRequest, EngineError, Unavailable
+from emulator.settings import Settings
+
+
+class ClockMove(Struct):
+    """What to do to the clock, in this order: set, advance, freeze."""
+
+    set: int | None = None
+    """Unix ms."""
+    advance: int | None = None
+    """In ms."""
+    freeze: bool | None = None
+
+
+class ClockRecord(Struct):
+    """The service's time in Unix ms, and how far it is ahead of the machine's."""
+
+    now: int
+    offset: int
+    frozen: bool
+
+
+class Due(Struct):
+    """Something that came to its end."""
+
+    kind: str
+    id: str
+    at: int
+    client_id: str
+    channel_id: str
+
+
+class MovedClock(ClockRecord):
+    """The clock after a move, and what fell due by it, in order of time."""
+
+    expired: list[Due]
+
+
+class Readiness(Struct):
+    """What `ready` says."""
+
+    status: str
+    environment: str
+    version: str
+    data: str
+
+
+class Control:
+    """What an operator may do to a running service. `forget` drops what the service remembers beside its data."""
+
+    def __init__(self, engine: Engine, clock: Clock, settings: Settings, version: str) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._settings = settings
+        self._version = version
+        self._on_reset: list[Callable[[], None]] = []
+
+    def on_reset(self, forget: Callable[[], None]) -> None:
+        """Have `forget` called at every reset."""
+        self._on_reset.append(forget)
+
+    async def readiness(self) -> Readiness:
+        """Returns when a request sent next will not fail; raises `Unavailable` otherwise."""
+        try:
+            await self._engine.check()
+        except EngineError as error:
+            raise Unavailable("Service Unavailable", "storage cannot be reached") from error
+        return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
+
+    async def reset(self) -> None:
+        """All data and the clock's offset are gone; the service's own key stays."""
+        await self._engine.reset()
+        self._clock.reset()
+        for forget in self._on_reset:
+            forget()
+
+    def read_clock(self) -> ClockRecord:
+        """Where the clock stands."""
+        return ClockRecord(self._clock.now(), self._clock.offset, self._clock.frozen)
+
+    async def move_clock(self, move: ClockMove) -> MovedClock:
+        """Move the clock, apply every expiry that falls due, and list them; a refused move changes nothing.
+
+        What was past its end before the move is removed first, so that setting the clock back never brings back
+        what had ended, whether or not housekeeping had run.
+        """
+        target = _target(move, self._clock.now())
+        expired = await self._engine.purge(now=self._clock.now())
+        if target is not None:
+            self._clock.set(target)
+        if move.freeze is not None:
+            self._clock.freeze(move.freeze)
+        expired += await self._engine.purge(now=self._clock.now())
+        record = self.read_clock()
+        return MovedClock(record.now, record.offset, record.frozen, [_due(each) for each in expired])
+
+
+class Metrics:
+    """Counters of one running service, in a registry of its own."""
+
+    def __init__(self, environment: str, version: str) -> None:
+        self._registry = prometheus_client.CollectorRegistry()
+        info = prometheus_client.Info("emulator", "The running service", registry=self._registry)
+        info.info({"environment": environment, "version": version})
+        prometheus_client.ProcessCollector(registry=self._registry)
+        self._requests = prometheus_client.Counter(
+            "emulator_requests", "Answered requests", ["method", "path", "status"], registry=self._registry
+        )
+        self._children: dict[tuple[str, str, int], prometheus_client.Counter] = {}
+
+    def count(self, method: str, path: str, status: int) -> None:
+        """One more answer of an endpoint. Labels are bounded: only endpoints' own paths get here."""
+        child = self._children.get((method, path, status))
+        if child is None:
+            child = self._children[method, path, status] = self._requests.labels(method, path, str(status))
+        child.inc()
+
+    def text(self) -> bytes:
+        """The Prometheus exposition format."""
+        return prometheus_client.generate_latest(self._registry)
+
+
+def _target(move: ClockMove, now: int) -> int | None:
+    """Where the clock is to stand; `None` to leave it."""
+    if move.set is None and move.advance is None:
+        return None
+    if move.advance is not None and move.advance < 0:
+        raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to go back")
+    target = (now if move.set is None else move.set) + (move.advance or 0)
+    if not 0 <= target < END_OF_TIME:
+        raise BadRequest("Invalid body", f"the clock would stand at {target}; it goes from 0 to {END_OF_TIME - 1} ms")
+    return target
+
+
+def _due(expired: Expired) -> Due:
+    key = expired.key
+    name = key.name or key.holder or key.place or key.owner
+    return Due(key.shelf, name, expired.at, key.owner, key.place or "")

@@ -1,0 +1,140 @@
+"""Runs a service on a port until a signal stops it (`operations.md`, Starting)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from types import FrameType
+
+import uvicorn
+from jwt.warnings import InsecureKeyLengthWarning
+
+from emulator.app import create_routes, open_service
+from emulator.errors import EngineError
+from emulator.extensions import ConfigurationError
+from emulator.settings import Settings
+from emulator.web.front import Front
+from emulator.workers import Workers
+
+_log = logging.getLogger("emulator")
+_GRACE = 3
+"""Seconds that requests under way are given at a stop; all must be over within five."""
+_BACKLOG = 2048
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with any number of signals meaning one clean stop, and a word when it serves."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, and say so."""
+        await super().startup(sockets)
+        self._tell_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop. A second signal neither hurries the stop nor changes the exit code."""
+        self.should_exit = True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises `ConfigurationError` with one line."""
+    try:
+        (family, *_, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"--host {host} --port {port}: {why}; --port 0 takes a free port") from None
+    return listener
+
+
+def url_of(host: str, listener: socket.socket) -> str:
+    """The base URL under which a listening socket is reached."""
+    port = listener.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def log_to_stderr(level: str) -> None:
+    """All logging goes to standard error; standard output carries one line, the URL."""
+    logging.basicConfig(
+        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def warn_of_short_secrets(settings: Settings) -> None:
+    """One line for each extension with a secret that is too short for HS256; it is taken all the same."""
+    warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+    for extension in settings.extensions.values():
+        if any(len(secret) < 32 for secret in extension.secrets):
+            _log.warning("%s: a secret is shorter than the 32 bytes that HS256 asks for", extension.client_id)
+
+
+async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
+    """Serve until a signal comes. `started` is called when a request sent next will not fail."""
+    async with open_service(settings) as service:
+        config = uvicorn.Config(
+            Front(create_routes(), service.dispatcher),
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE,
+            timeout_keep_alive=75,
+        )
+        await Server(config, started).serve([listener])
+
+
+def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
+    """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
+
+    Several workers share the port and the data, so their data must be a file.
+    """
+    if workers > 1 and settings.data == "sqlite://":
+        raise ConfigurationError("--workers needs --data that processes can share: data in memory is one process's own")
+    warn_of_short_secrets(settings)
+    listener = listen(host, port)
+    started = partial(announce, url_of(host, listener))
+    if workers == 1:
+        _run_loop(settings, listener, started)
+        return
+    level = logging.getLogger().level
+    if not Workers(partial(_work, settings, level), listener, workers).run(started):
+        raise ConfigurationError("a worker did not come up; its reason stands above")
+
+
+def announce(url: str) -> None:
+    """The first line of standard output, by which scripts learn the URL."""
+    os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
+
+
+def _work(settings: Settings, level: int, listener: socket.socket, ready: Connection) -> None:
+    log_to_stderr(logging.getLevelName(level))
+    warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+    try:
+        _run_loop(settings, listener, partial(ready.send, True))
+    except EngineError as error:
+        _log.error("%s", error)
+
+
+def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
+    if sys.platform == "win32":
+        asyncio.run(serve(settings, listener, started))
+    else:
+        import uvloop
+
+        uvloop.run(serve(settings, listener, started))

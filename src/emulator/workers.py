@@ -1,0 +1,80 @@
+"""Several processes on one port and one store of data: started together, replaced when one dies, stopped together."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import socket
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from types import FrameType
+
+_log = logging.getLogger("emulator")
+_STOP_WITHIN = 4.5
+
+Work = Callable[[socket.socket, Connection], None]
+"""What a worker does: serve the listening socket, and send one message down the pipe when it serves."""
+
+
+class Workers:
+    """A fixed number of processes doing the same work. Their shared socket spreads the connections."""
+
+    def __init__(self, work: Work, listener: socket.socket, count: int) -> None:
+        self._work = work
+        self._listener = listener
+        self._count = count
+        self._spawn = multiprocessing.get_context("spawn")
+        self._processes: list[SpawnProcess] = []
+        self._stopping = False
+
+    def run(self, started: Callable[[], None]) -> bool:
+        """Keep the workers running until SIGTERM or SIGINT; returns whether all of them came up.
+
+        `started` is called once, when every worker serves.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        came_up = all([self._start() for _ in range(self._count)])
+        if came_up and not self._stopping:
+            started()
+            self._tend()
+        self._end()
+        return came_up or self._stopping
+
+    def _start(self) -> bool:
+        """Start one worker and wait until it serves; false if it died before."""
+        theirs, ours = self._spawn.Pipe(duplex=False)
+        process = self._spawn.Process(target=self._work, args=(self._listener, ours), daemon=True)
+        process.start()
+        ours.close()
+        self._processes.append(process)
+        wait([theirs, process.sentinel])
+        return theirs.poll() and process.is_alive()
+
+    def _tend(self) -> None:
+        while not self._stopping:
+            wait([process.sentinel for process in self._processes], timeout=0.5)
+            for process in self._dead():
+                _log.error("worker %s ended with %s and is replaced", process.pid, process.exitcode)
+                self._processes.remove(process)
+                if not self._start():
+                    _log.error("its replacement did not come up; stopping")
+                    return
+
+    def _dead(self) -> list[SpawnProcess]:
+        """Workers that ended though nobody told them to."""
+        return [] if self._stopping else [each for each in self._processes if not each.is_alive()]
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _end(self) -> None:
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.join(_STOP_WITHIN)
+            if process.is_alive():
+                process.kill()
+                process.join()

@@ -1,0 +1,101 @@
+"""`extcli serve`: starts the service. The one command that imports it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emulator import server
+from emulator.errors import EngineError
+from emulator.extensions import ConfigurationError
+from emulator.settings import KIB, MIB, Limits, read_settings
+
+
+def serve(
+    host: Annotated[str, typer.Option(envvar="EXTCLI_SERVE_HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(envvar="EXTCLI_SERVE_PORT", min=0, max=65535, help="Port; 0 takes a free one.")
+    ] = 8282,
+    production: Annotated[
+        bool,
+        typer.Option("--production", envvar="EXTCLI_SERVE_PRODUCTION", help="Check tokens; no control API."),
+    ] = False,
+    data: Annotated[
+        str,
+        typer.Option(
+            envvar="EXTCLI_SERVE_DATA", metavar="URL", help="sqlite:// keeps data in memory, sqlite:///path in a file."
+        ),
+    ] = "sqlite://",
+    extensions: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="EXTCLI_SERVE_EXTENSIONS",
+            metavar="FILE",
+            help="TOML file of registered extensions and their secrets; needed with --production.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(envvar="EXTCLI_SERVE_WORKERS", min=1, max=64, help="Processes that share the port and --data."),
+    ] = 1,
+    registered_only: Annotated[
+        bool,
+        typer.Option(
+            "--registered-only",
+            envvar="EXTCLI_SERVE_REGISTERED_ONLY",
+            help="Take only the client ids in --extensions in sandbox too.",
+        ),
+    ] = False,
+    channel_stores: Annotated[
+        str,
+        typer.Option(
+            envvar="EXTCLI_SERVE_CHANNEL_STORES",
+            metavar="shared|extension",
+            help="Whether channel stores are one for all extensions in a channel, or one for each.",
+        ),
+    ] = "shared",
+    control_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="EXTCLI_SERVE_CONTROL_HOST",
+            metavar="NAME",
+            help="Another name than loopback under which the control API answers; may be repeated.",
+        ),
+    ] = None,
+    max_body: Annotated[
+        int, typer.Option(envvar="EXTCLI_SERVE_MAX_BODY", min=1, metavar="KIB", help="Largest body, in KiB.")
+    ] = 64,
+    max_user_map: Annotated[
+        int,
+        typer.Option(
+            envvar="EXTCLI_SERVE_MAX_USER_MAP", min=1, metavar="MIB", help="Largest PATCH of many users, in MiB."
+        ),
+    ] = 4,
+    log_level: Annotated[
+        str, typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning or error.")
+    ] = "info",
+) -> None:
+    """Start the service.
+
+    Sandbox rules and data in memory unless told otherwise. The first line on standard output is
+    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly.
+
+    Example: extcli serve --port 0 --data sqlite:///srv/extension.db
+    """
+    try:
+        server.log_to_stderr(log_level)
+        settings = read_settings(
+            production=production,
+            data=data,
+            extensions=extensions,
+            registered_only=registered_only,
+            channel_stores=channel_stores,
+            control_hosts=tuple(control_host or ()),
+            limits=Limits(body=max_body * KIB, user_map=max_user_map * MIB),
+        )
+        server.run(settings, host, port, workers)
+    except (ConfigurationError, EngineError) as error:
+        typer.echo(f"extcli serve: {error}", err=True)
+        raise typer.Exit(2) from None

@@ -1,0 +1,56 @@
+"""The service as tests meet it: real, over a real socket, emptied before each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from running import Client, Live, run_live
+
+CHANNEL = "777"
+
+
+@pytest.fixture(scope="session")
+def running_live() -> Iterator[Live]:
+    """One sandbox service for the whole run."""
+    with run_live() as live:
+        yield live
+
+
+@pytest.fixture
+def live(running_live: Live) -> Live:
+    """The running sandbox service, as if just started."""
+    running_live.reset()
+    return running_live
+
+
+@pytest.fixture
+def viewer(live: Live) -> Callable[..., Client]:
+    """`viewer("5551")` acts as that user in channel 777; `viewer(None, opaque="Aabc")` shares no id."""
+    return lambda user="5551", **claims: live.client("viewer", user=user, **{"channel": CHANNEL} | claims)
+
+
+@pytest.fixture
+def broadcaster(live: Live) -> Client:
+    """The owner of channel 777."""
+    return live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
+
+
+@pytest.fixture
+def admin(live: Live) -> Client:
+    """An admin with a token for channel 777."""
+    return live.client("admin", user="9001", channel=CHANNEL)
+
+
+@pytest.fixture
+def backend(live: Live) -> Client:
+    """An extension-level backend: its token names no channel and no user."""
+    return live.client("backend", user=None, channel=None)
+
+
+@pytest.fixture
+def stranger(live: Live) -> Iterator[httpx.Client]:
+    """A client without a credential, at the root of the service."""
+    with httpx.Client(base_url=live.url, timeout=10) as client:
+        yield client

@@ -1,0 +1,112 @@
+"""Starts a service on a free port of this process's loopback, and makes clients for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import jwt
+import uvicorn
+from emulator.app import create_routes, open_service
+from emulator.server import Server, listen, url_of
+from emulator.settings import Settings
+from emulator.web.front import Front
+
+SECRET = b"a secret of the tests, 32 bytes or more"
+CLIENT_ID = "my-extension"
+
+
+class Client(httpx.Client):
+    """An `httpx.Client` under `/v1/e/` that carries one credential."""
+
+
+class Live:
+    """A running service."""
+
+    def __init__(self, url: str, front: Front) -> None:
+        self.url = url
+        self.front = front
+        self._http = httpx.Client(base_url=url, timeout=10)
+
+    def client(
+        self,
+        role: str | None,
+        *,
+        user: str | None = None,
+        channel: str | None = None,
+        opaque: str | None = None,
+        client_id: str = CLIENT_ID,
+        key: bytes = SECRET,
+        **claims: Any,
+    ) -> Client:
+        """A client whose self-signed token says this; a claim that is `None` is left out."""
+        said = {"role": role, "user_id": user, "channel_id": channel, "opaque_user_id": opaque, **claims}
+        token = jwt.encode({name: value for name, value in said.items() if value is not None}, key)
+        return self.bearer(token, client_id=client_id)
+
+    def bearer(self, token: str, *, client_id: str = CLIENT_ID) -> Client:
+        """A client with this very token."""
+        headers = {"Authorization": f"{client_id} {token}"}
+        return Client(base_url=f"{self.url}/v1/e/", headers=headers, timeout=10)
+
+    def reset(self) -> None:
+        """Forget all data, and run the clock with the machine's."""
+        self._http.post("/_emulator/reset").raise_for_status()
+
+    def now(self) -> int:
+        """The service's time in ms."""
+        return int(self._http.get("/_emulator/clock").raise_for_status().json()["now"])
+
+    def set(self, instant: int, *, freeze: bool = True) -> None:
+        """Stop the service's clock at `instant` (ms)."""
+        self._http.post("/_emulator/clock", json={"set": instant, "freeze": freeze}).raise_for_status()
+
+    def freeze(self) -> int:
+        """Stop the clock where it is; returns that instant."""
+        return int(self._http.post("/_emulator/clock", json={"freeze": True}).raise_for_status().json()["now"])
+
+    def advance(self, ms: int) -> list[dict[str, Any]]:
+        """Move the clock forward; returns what expired."""
+        answer = self._http.post("/_emulator/clock", json={"advance": ms}).raise_for_status().json()
+        return list(answer["expired"])
+
+
+@contextmanager
+def run_live(settings: Settings | None = None) -> Iterator[Live]:
+    """Serve in a thread of this process until the context ends."""
+    listener = listen("127.0.0.1", 0)
+    url = url_of("127.0.0.1", listener)
+    ready = threading.Event()
+    up: list[tuple[Front, Server]] = []
+
+    async def serve() -> None:
+        async with open_service(settings or Settings()) as service:
+            front = Front(create_routes(), service.dispatcher)
+            config = uvicorn.Config(
+                front, http="httptools", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
+            )
+            server = Server(config, ready.set)
+            up.append((front, server))
+            await server.serve([listener])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert ready.wait(timeout=20), "the service did not start"
+    front, server = up[0]
+    live = Live(url, front)
+    try:
+        yield live
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        live._http.close()
+
+
+def real_seconds() -> int:
+    """The machine's time, for tokens that are to end before or after it."""
+    return int(time.time())
