@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from emulator.engines.base import Expired
+from emulator.engines.base import Ballots, Documents, Expired, Logs
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.heads import Heads
@@ -27,9 +27,9 @@ class SqliteEngine:
         self._space = Space(self._turns, namespace)
         heads = Heads(self._turns, self._space)
         self._turns.held = [heads, self._space]
-        self.documents = SqliteDocuments(self._turns, self._space)
-        self.ballots = SqliteBallots(self._turns, self._space, heads)
-        self.logs = SqliteLogs(self._turns, self._space)
+        self.documents: Documents = SqliteDocuments(self._turns, self._space)
+        self.ballots: Ballots = SqliteBallots(self._turns, self._space, heads)
+        self.logs: Logs = SqliteLogs(self._turns, self._space)
         self._purge = Purge(self._turns, self._space, heads)
 
     async def __aenter__(self) -> Self:

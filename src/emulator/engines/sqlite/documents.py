@@ -10,6 +10,11 @@ from emulator.engines.sqlite.turns import Turns
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {KEY}"
 _END = f"SELECT expires_at FROM documents WHERE {KEY}"
+_HOLDERS = """
+    SELECT holder FROM documents
+    WHERE space = ? AND shelf = ? AND owner = ? AND name = ? AND place = ? AND holder > ? AND expires_at > ?
+    ORDER BY holder LIMIT ?
+"""
 _WRITE = """
     INSERT INTO documents (space, shelf, owner, name, holder, place, value, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (space, shelf, owner, name, holder, place)
@@ -28,6 +33,9 @@ class SqliteDocuments:
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         return await self._turns.write(self._update, keys, change, now, expires_at)
+
+    async def holders(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
+        return await self._turns.read(self._holders, key, after, limit, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._turns.write(self._drop, keys, now)
@@ -51,10 +59,16 @@ class SqliteDocuments:
         return written
 
     def _drop(self, keys: Sequence[Key], now: int) -> int:
-        self._note_fallen(keys, now)
-        fallen = len(keys) - len(self._read(keys, now))
-        dropped = sum(self._turns.connection.execute(_DROP, self._space.of(key)).rowcount for key in keys)
-        return max(0, dropped - fallen)
+        alive = self._read(keys, now)
+        self._note_fallen(set(keys) - alive.keys(), now)
+        for key in keys:
+            self._turns.connection.execute(_DROP, self._space.of(key))
+        return len(alive)
+
+    def _holders(self, key: Key, after: str, limit: int, now: int) -> list[str]:
+        shared = (self._space.id, key.shelf, key.owner, key.name, key.place)
+        rows = self._turns.connection.execute(_HOLDERS, (*shared, after, now, limit)).fetchall()
+        return [holder for (holder,) in rows]
 
     def _note_fallen(self, keys: Iterable[Key], now: int) -> None:
         for key in keys:

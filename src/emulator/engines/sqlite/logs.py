@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from emulator.engines.base import Item, Key, Span
+from emulator.engines.base import NEVER, Item, Key, Span
+from emulator.engines.sqlite.merge import Row, merged
 from emulator.engines.sqlite.space import KEY, KEY_EVERYWHERE, Space
 from emulator.engines.sqlite.turns import Turns
-
-PAGE = 1000
 
 _LOG = f"SELECT id FROM logs WHERE {KEY}"
 _LOGS = f"SELECT id FROM logs WHERE {KEY_EVERYWHERE}"
 _START = "INSERT INTO logs (id, space, shelf, owner, name, holder, place) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _APPEND = "INSERT INTO items (number, log, space, at, expires_at, value) VALUES (?, ?, ?, ?, ?, ?)"
 _LATEST = "SELECT at FROM items WHERE log = ? AND expires_at > ? ORDER BY at DESC LIMIT 1"
+_PAGE = """
+    SELECT -at, -number, value FROM items
+    WHERE log = ? AND (at, number) < (?, ?) AND number < ? AND at >= ? AND expires_at > ?
+    ORDER BY at DESC, number DESC LIMIT ?
+"""
+
+
+class _Reading:
+    """One log, newest first."""
+
+    def __init__(self, turns: Turns, log: int, start: tuple[int, int], now: int, since: int) -> None:
+        self._turns = turns
+        self._log = log
+        self._from = start
+        self._bounds = (start[1], since, now)
+
+    def __call__(self, size: int) -> list[Row]:
+        rows: list[Row] = self._turns.connection.execute(
+            _PAGE, (self._log, *self._from, *self._bounds, size)
+        ).fetchall()
+        if rows:
+            self._from = (-rows[-1][0], -rows[-1][1])
+        return rows
 
 
 class SqliteLogs:
@@ -27,7 +48,22 @@ class SqliteLogs:
         await self._turns.write(self._append, key, value, now, expires_at)
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        raise NotImplementedError
+        latest, readings = await self._turns.read(self._begin, key, now, since)
+        return Span(latest, self._pages(readings))
+
+    async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
+        async for rows in merged(readings, NEVER):
+            yield [Item(-back, value) for back, _, value in rows]
+
+    def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[_Reading]]:
+        connection = self._turns.connection
+        if key.place is None:
+            logs = connection.execute(_LOGS, self._space.everywhere(key)).fetchall()
+        else:
+            logs = connection.execute(_LOG, self._space.of(key)).fetchall()
+        latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
+        start = (NEVER, self._space.bound())
+        return latest, [_Reading(self._turns, log, start, now, since) for (log,) in logs]
 
     def _append(self, key: Key, value: bytes, now: int, expires_at: int) -> None:
         connection, place = self._turns.connection, self._space.of(key)

@@ -13,7 +13,7 @@ from emulator.errors import EngineError
 VERSION = 1
 
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
-_KEYED = "space, shelf, owner, name, holder, place"
+_KEYED = "space, shelf, owner, name, holder, place"  # place last: some questions are about all of them
 
 TABLES = (
     "CREATE TABLE numbers (next INTEGER NOT NULL)",
@@ -26,7 +26,7 @@ TABLES = (
     f"""CREATE TABLE documents (
         id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL, value BLOB NOT NULL
     )""",
-    f"CREATE UNIQUE INDEX documents_by_key ON documents ({_KEYED})",
+    "CREATE UNIQUE INDEX documents_by_key ON documents (space, shelf, owner, name, place, holder)",
     "CREATE INDEX documents_by_end ON documents (space, expires_at)",
     f"""CREATE TABLE ballots (
         id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL, definition BLOB,

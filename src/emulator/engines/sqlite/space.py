@@ -30,12 +30,17 @@ class Space:
 
     def number(self) -> int:
         """A number larger than any before; only inside a write."""
-        if self._next is None:
-            (self._next,) = self._turns.connection.execute("SELECT next FROM numbers").fetchone()
-        number: int = self._next
+        number = self.bound()
         self._next = number + 1
         self._moved = True
         return number
+
+    def bound(self) -> int:
+        """Larger than any number given so far."""
+        if self._next is None:
+            (self._next,) = self._turns.connection.execute("SELECT next FROM numbers").fetchone()
+            assert self._next is not None
+        return self._next
 
     def of(self, key: Key) -> tuple[int, str, str, str, str, str]:
         """What `KEY` asks for."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import ParamSpec, Protocol, TypeVar
 
 from emulator.engines.sqlite.schema import prepare
@@ -68,7 +68,7 @@ class Turns:
             return
         if self._turn is not None:
             self._commit(self._turn)
-        self._forget()
+        self.forget()
         self._connection.close()
         self._connection = None
 
@@ -83,14 +83,10 @@ class Turns:
 
     async def read(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         """Run `work`, which only reads, on one state of the database; return once that state is committed."""
-        if self._turn is not None:
-            return await self._run_in_turn(work, *args, **kwargs)
-        if self.path is None:
+        if self._turn is None and self.path is None:
             with engine_errors():
-                self.connection  # noqa: B018
                 return work(*args, **kwargs)
-        await self._enter("BEGIN")
-        if self._turn is not None:
+        if self._turn is not None or not await self._entered("BEGIN"):
             return await self._run_in_turn(work, *args, **kwargs)
         with engine_errors():
             try:
@@ -98,6 +94,18 @@ class Turns:
             finally:
                 if self.connection.in_transaction:
                     self.connection.execute("COMMIT")
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[sqlite3.Connection]:
+        """Another connection to the file, which sees what is committed now for as long as it is open."""
+        connection = await connected(self.path)
+        try:
+            with engine_errors():
+                connection.execute("BEGIN")
+                connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
+            yield connection
+        finally:
+            connection.close()
 
     async def settled(self) -> None:
         """Return when there is nothing uncommitted."""
@@ -132,27 +140,31 @@ class Turns:
         await waiter
 
     async def _begin(self) -> None:
-        await self._enter("BEGIN IMMEDIATE")
-        if self._turn is None:
-            self._turn = turn = []
+        if await self._entered("BEGIN IMMEDIATE"):
+            turn: list[asyncio.Future[None]] = []
+            self._turn = turn
             self._loop.call_soon(self._commit, turn)
 
-    async def _enter(self, statement: str) -> None:
-        """Begin a transaction, unless a turn is open by then. Waits for another writer without stopping the loop."""
+    async def _entered(self, statement: str) -> bool:
+        """Begin a transaction, or return False if a turn is open by the time it could begin.
+
+        Waits for other writers without stopping the loop.
+        """
         for pause in PAUSES:
             if self._turn is not None:
-                return
+                return False
             try:
                 self.connection.execute(statement)
                 self._validate()
-                return
             except sqlite3.Error as error:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 if not is_busy(error):
                     raise EngineError(str(error)) from error
+            else:
+                return True
             await asyncio.sleep(pause)
-        raise EngineError(f"{self.path}: locked by another process")
+        raise EngineError(f"{self.path} is locked by another process")
 
     def _validate(self) -> None:
         """Forget what is held if another connection has written since."""
@@ -160,7 +172,7 @@ class Turns:
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
             if version != self._version:
                 self._version = version
-                self._forget()
+                self.forget()
 
     def _commit(self, turn: list[asyncio.Future[None]]) -> None:
         if turn is not self._turn:
@@ -181,7 +193,7 @@ class Turns:
 
     def _undo(self, error: BaseException) -> EngineError:
         turn, self._turn = self._turn, None
-        self._forget()
+        self.forget()
         try:
             if self.connection.in_transaction:  # some failures have rolled back already
                 self.connection.execute("ROLLBACK")
@@ -191,7 +203,8 @@ class Turns:
                     waiter.set_exception(EngineError(f"nothing was written: {error}"))
         return EngineError(f"nothing was written: {error}")
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Make everyone read again what they hold."""
         for held in self.held:
             held.forget()
 

@@ -1,0 +1,115 @@
+"""Reading a ballot's entries while its voters go on voting.
+
+A file is read on a second connection, whose transaction is a snapshot. In memory there is one connection, so whoever
+replaces a row hands the old one to the readings that have not come to it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from emulator.engines.base import NEVER, Entry, Key
+from emulator.engines.sqlite.merge import Row, merged
+from emulator.engines.sqlite.space import KEY, KEY_EVERYWHERE, Space
+from emulator.engines.sqlite.turns import Turns, engine_errors
+
+_ONE = f"SELECT id FROM ballots WHERE {KEY} AND expires_at > ?"
+_EVERY = f"SELECT id FROM ballots WHERE {KEY_EVERYWHERE} AND expires_at > ?"
+_ROW = "SELECT cast_at, number, voter, choice, times, note FROM marks"
+_PAGE = f"""
+    {_ROW} WHERE ballot = ? AND (cast_at, number) > (?, ?) AND number < ?
+    ORDER BY cast_at, number LIMIT ?
+"""
+_HELD = f"{_ROW} WHERE ballot = ? AND voter = ?"
+
+
+class Reading:
+    """The entries of one ballot with numbers below a bound, oldest first."""
+
+    def __init__(self, connection: sqlite3.Connection, ballot: int, since: int, bound: int) -> None:
+        self.ballot = ballot
+        self._connection = connection
+        self._from = (since, -1)
+        self._bound = bound
+        self._kept: list[Row] = []
+
+    def keep(self, row: Row) -> None:
+        """Take over a row that is about to be replaced."""
+        if row[1] < self._bound and row[:2] > self._from:
+            heapq.heappush(self._kept, row)
+
+    def __call__(self, size: int) -> list[Row]:
+        rows: list[Row] = self._connection.execute(_PAGE, (self.ballot, *self._from, self._bound, size)).fetchall()
+        if self._kept:
+            rows = self._with_kept(rows, size)
+        if rows:
+            self._from = rows[-1][:2]
+        return rows
+
+    def _with_kept(self, rows: list[Row], size: int) -> list[Row]:
+        until = rows[-1][:2] if len(rows) == size else (NEVER, NEVER)
+        due: list[Row] = []
+        while self._kept and self._kept[0][:2] <= until and len(due) < size:
+            due.append(heapq.heappop(self._kept))
+        # By number, as a row is still there too when the turn that replaced it was undone.
+        together = sorted({row[1]: row for row in (*rows, *due) if row[:2] > self._from}.values())
+        for row in together[size:]:
+            heapq.heappush(self._kept, row)
+        return together[:size]
+
+
+class Readings:
+    """The readings under way."""
+
+    def __init__(self, turns: Turns, space: Space) -> None:
+        self._turns = turns
+        self._space = space
+        self.under_way: dict[int, list[Reading]] = {}
+        """Those that have to be told of replaced rows, by ballot."""
+
+    async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
+        await self._turns.settled()
+        async with self._begun(key, now, since) as readings:
+            async for rows in merged(readings, NEVER if limit is None else limit):
+                yield [Entry(voter, choice, times, at, note) for at, _, voter, choice, times, note in rows]
+
+    def keep(self, ballot: int, voter: str, numbers: Sequence[int]) -> None:
+        """Hand the rows with these numbers to whoever is reading the ballot; they are about to be replaced."""
+        readings = self.under_way.get(ballot)
+        if not readings:
+            return
+        for row in self._turns.connection.execute(_HELD, (ballot, voter)).fetchall():
+            if row[1] in numbers:
+                for reading in readings:
+                    reading.keep(row)
+
+    @asynccontextmanager
+    async def _begun(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
+        if self._turns.path is not None:
+            async with self._turns.snapshot() as connection:
+                with engine_errors():
+                    readings = self._readings(connection, key, now, since, NEVER)
+                yield readings
+            return
+        with engine_errors():
+            readings = self._readings(self._turns.connection, key, now, since, self._space.bound())
+        for reading in readings:
+            self.under_way.setdefault(reading.ballot, []).append(reading)
+        try:
+            yield readings
+        finally:
+            for reading in readings:
+                others = self.under_way[reading.ballot]
+                others.remove(reading)
+                if not others:
+                    del self.under_way[reading.ballot]
+
+    def _readings(self, connection: sqlite3.Connection, key: Key, now: int, since: int, bound: int) -> list[Reading]:
+        if key.place is None:
+            ballots = connection.execute(_EVERY, (*self._space.everywhere(key), now)).fetchall()
+        else:
+            ballots = connection.execute(_ONE, (*self._space.of(key), now)).fetchall()
+        return [Reading(connection, ballot, since, bound) for (ballot,) in ballots]
