@@ -35,7 +35,7 @@ def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
 
 
 def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
-    method, path = HttpMethod(endpoint.method), endpoint.path
+    method, path = endpoint.method, endpoint.path
 
     async def answer(request: Request[Any, Any, Any]) -> Response[Any]:
         dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
@@ -44,7 +44,12 @@ def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
         return _response(await dispatcher.perform(method, path, request.scope, request.receive))
 
     return HTTPRouteHandler(
-        path, http_method=method, status_code=200, name=endpoint.name, operation_class=operation_class(endpoint)
+        path,
+        http_method=HttpMethod(method),
+        status_code=200,
+        name=endpoint.name,
+        operation_id=endpoint.name,
+        operation_class=operation_class(endpoint),
     )(answer)
 
 

@@ -1,0 +1,26 @@
+.PHONY: help dev check fix test serve bench
+
+help:   ## Show this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+dev:    ## Install the project and its tools into the active environment
+	pip install -e '.[dev]'
+
+check:  ## The whole truth: format, lint, types, tests
+	ruff format --check .
+	ruff check .
+	mypy
+	pytest
+
+fix:    ## Format, and mend what the linter can
+	ruff format .
+	ruff check --fix .
+
+test:   ## The tests alone
+	pytest
+
+serve:  ## A sandbox service on port 8282
+	extcli serve
+
+bench:  ## The benchmarks; they print ratios
+	python benchmarks/votes.py
