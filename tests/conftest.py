@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
+
 from running import Client, Live, run_live
 
 CHANNEL = "777"

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import jwt
 import uvicorn
+
 from emulator.app import create_routes, open_service
 from emulator.server import Server, listen, url_of
 from emulator.settings import Settings
