@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -86,14 +87,19 @@ def warn_of_short_secrets(settings: Settings) -> None:
 async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
     async with open_service(settings) as service:
+        front = Front(create_routes(), service.dispatcher)
+        # What exists by now stays; the collector need not look through it again and again while requests come.
+        gc.collect()
+        gc.freeze()
         config = uvicorn.Config(
-            Front(create_routes(), service.dispatcher),
+            front,
             http="httptools",
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=_GRACE,
             timeout_keep_alive=75,
         )

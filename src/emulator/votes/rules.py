@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -51,6 +52,7 @@ class Poll(Struct):
     """The caller's vote, absent when the caller has none."""
 
 
+@lru_cache(maxsize=1024)
 def checked_poll_id(poll_id: str) -> str:
     """An optional `global-`, then letters, digits, `$`, `-` and `_`; at most 64 in all (ruling W8)."""
     if not _POLL_ID.fullmatch(poll_id) or poll_id == GLOBAL:
@@ -83,16 +85,18 @@ def refusal(reason: str) -> BadRequest:
     return BadRequest(error.reason, error.detail)
 
 
-def stats_of(counts: Iterable[tuple[int, int]]) -> Stats:
+def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
     """Statistics from a histogram of (value, votes) alone. The deviation is the population's, exact until the root."""
     count = total = squares = 0
     specific = [0] * COUNTED
-    for value, votes in counts:
+    for choice, votes in counts:
+        value = int(choice)
+        weighted = value * votes
         count += votes
-        total += value * votes
-        squares += value * value * votes
+        total += weighted
+        squares += value * weighted
         if 0 <= value < COUNTED:
-            specific[value] += votes
+            specific[value] = votes
     if not count:
         return Stats(0.0, 0.0, 0, 0, specific)
     return Stats(math.sqrt(count * squares - total * total) / count, total / count, total, count, specific)
@@ -100,6 +104,6 @@ def stats_of(counts: Iterable[tuple[int, int]]) -> Stats:
 
 def poll_of(counts: Iterable[tuple[str, int]], choice: str | None) -> Poll:
     """A poll's answer from what its ballot holds, and the caller's choice."""
-    stats = stats_of((int(value), votes) for value, votes in counts)
+    stats = stats_of(counts)
     vote = UNSET if choice is None else int(choice)
     return Poll(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)

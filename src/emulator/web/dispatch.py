@@ -99,10 +99,13 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -
     announced = headers.get(b"content-length", b"0")
     if announced.isdigit() and int(announced) > limit:
         raise TooLarge("Body too large", f"the body has {int(announced)} bytes, and at most {limit} are taken")
+    message: Any = await receive()
+    if not message.get("more_body", True) and len(message["body"]) <= limit:
+        body: bytes = message["body"]
+        return body
     pieces: list[bytes] = []
     size = 0
     while True:
-        message: Any = await receive()
         if message["type"] == "http.disconnect":
             raise BadRequest("Malformed json body", "the connection ended before the body did")
         piece = message.get("body", b"")
@@ -111,4 +114,5 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -
             raise TooLarge("Body too large", f"the body has over {limit} bytes, and at most {limit} are taken")
         pieces.append(piece)
         if not message.get("more_body", False):
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            return b"".join(pieces)
+        message = await receive()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
@@ -83,12 +84,7 @@ class Endpoint(Generic[S]):
 
     def bind(self, service: S) -> Bound:
         """This endpoint, answered by `service`."""
-        handler = self.handler
-
-        async def answer(call: Call) -> object:
-            return await handler(service, call)
-
-        return Bound(self, answer)
+        return Bound(self, partial(self.handler, service))
 
 
 @dataclass(frozen=True)

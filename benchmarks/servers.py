@@ -1,0 +1,133 @@
+"""The servers that are measured: `python benchmarks/servers.py NAME [FILE]` serves one and prints its URL.
+
+plain    a typed Litestar route that verifies the JWT at each request and keeps the poll in memory: the reference
+bare     a bare ASGI callable with the same poll in memory and a cache of verified tokens
+memory   the service, data in memory
+file     the service, data in FILE
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import sys
+from contextlib import AsyncExitStack
+from typing import Annotated, Any
+
+import jwt
+import msgspec
+import uvicorn
+import uvloop
+from litestar import Litestar, Request, post
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.params import FromQuery, JSONBody
+
+from emulator.app import create_routes, open_service
+from emulator.environment import PRODUCTION
+from emulator.extensions import Extension
+from emulator.server import Server, listen, url_of
+from emulator.settings import Settings
+from emulator.web.front import Front
+
+SECRET = b"the secret of the benchmarks, 32+ bytes"
+CLIENT_ID = "bench"
+
+
+class Memory:
+    """A poll in memory with an incremental histogram: the same arithmetic as the service's."""
+
+    def __init__(self) -> None:
+        self.votes: dict[str, int] = {}
+        self.counts: dict[int, int] = {}
+
+    def cast(self, user: str, value: int) -> dict[str, Any]:
+        previous = self.votes.get(user)
+        if previous is not None:
+            self.counts[previous] -= 1
+        self.votes[user] = value
+        self.counts[value] = self.counts.get(value, 0) + 1
+        count = len(self.votes)
+        total = sum(each * votes for each, votes in self.counts.items())
+        squares = sum(each * each * votes for each, votes in self.counts.items())
+        stats = {
+            "stddev": math.sqrt(count * squares - total * total) / count,
+            "mean": total / count,
+            "sum": total,
+            "count": count,
+            "specific": [self.counts.get(index, 0) for index in range(64)],
+        }
+        return {"stats": stats, **stats, "vote": value}
+
+
+class VoteBody(msgspec.Struct):
+    value: Annotated[int, msgspec.Meta(ge=-99, le=99)]
+
+
+def plain() -> Any:
+    polls: dict[str, Memory] = {}
+
+    async def verified(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+        _, token = connection.headers["authorization"].split(" ")
+        connection.scope["user"] = jwt.decode(token, SECRET, algorithms=["HS256"])
+
+    @post("/v1/e/vote", status_code=200, guards=[verified])
+    async def vote(
+        request: Request[Any, Any, Any], data: JSONBody[VoteBody], id: FromQuery[str] = "default"
+    ) -> dict[str, Any]:
+        return polls.setdefault(id, Memory()).cast(request.scope["user"]["user_id"], data.value)
+
+    return Litestar([vote], openapi_config=None, logging_config=None)
+
+
+def bare() -> Any:
+    poll = Memory()
+    cache: dict[bytes, str] = {}
+    body_of = msgspec.json.Decoder(VoteBody)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        header = dict(scope["headers"])[b"authorization"]
+        user = cache.get(header)
+        if user is None:
+            token = header.decode().split(" ")[1]
+            user = cache[header] = jwt.decode(token, SECRET, algorithms=["HS256"])["user_id"]
+        body = (await receive())["body"]
+        answer = msgspec.json.encode(poll.cast(user, body_of.decode(body).value))
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    return app
+
+
+async def serve(name: str, file: str | None) -> None:
+    async with AsyncExitStack() as stack:
+        if name in ("plain", "bare"):
+            app = {"plain": plain, "bare": bare}[name]()
+        else:
+            data = f"sqlite://{file}" if name == "file" else "sqlite://"
+            extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+            settings = Settings(environment=PRODUCTION, data=data, extensions=extensions)
+            service = await stack.enter_async_context(open_service(settings))
+            app = Front(create_routes(), service.dispatcher)
+        gc.collect()
+        gc.freeze()
+        listener = listen("127.0.0.1", 0)
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+        )
+        await Server(config, lambda: print(url_of("127.0.0.1", listener), flush=True)).serve([listener])
+
+
+if __name__ == "__main__":
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {0})
+    uvloop.run(serve(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))
