@@ -10,6 +10,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from types import FrameType
@@ -119,6 +120,7 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     if workers == 1:
         _run_loop(settings, listener, started)
         return
+    settings = replace(settings, has_peers=True)
     level = logging.getLogger().level
     if not Workers(partial(_work, settings, level), listener, workers).run(started):
         raise ConfigurationError("a worker did not come up; its reason stands above")

@@ -35,6 +35,8 @@ class Settings:
     control_hosts: tuple[str, ...] = ()
     """Names, beside loopback, under which the control API answers."""
     limits: Limits = Limits()
+    has_peers: bool = False
+    """Whether other processes serve the same data on the same port. The clock, which is one process's, then stays."""
 
     @property
     def admits_any_client(self) -> bool:

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from emulator.clock import END_OF_TIME, Clock
 from emulator.engines.base import Engine, Expired
-from emulator.errors import BadRequest, EngineError, Unavailable
+from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.settings import Settings
 
 
@@ -97,6 +97,8 @@ class Control:
         What was past its end before the move is removed first, so that setting the clock back never brings back
         what had ended, whether or not housekeeping had run.
         """
+        if self._settings.has_peers:
+            raise Forbidden("Forbidden", "the clock is one process's own: with --workers over 1 it cannot be moved")
         target = _target(move, self._clock.now())
         expired = await self._engine.purge(now=self._clock.now())
         if target is not None:
