@@ -25,12 +25,12 @@ class SqliteEngine:
     def __init__(self, path: str | None, *, namespace: str) -> None:
         self._turns = Turns(path)
         self._space = Space(self._turns, namespace)
-        heads = Heads(self._turns, self._space)
-        self._turns.held = [heads, self._space]
+        self._heads = Heads(self._turns, self._space)
+        self._turns.held = [self._heads, self._space]
         self.documents: Documents = SqliteDocuments(self._turns, self._space)
-        self.ballots: Ballots = SqliteBallots(self._turns, self._space, heads)
+        self.ballots: Ballots = SqliteBallots(self._turns, self._space, self._heads)
         self.logs: Logs = SqliteLogs(self._turns, self._space)
-        self._purge = Purge(self._turns, self._space, heads)
+        self._purge = Purge(self._turns, self._space, self._heads)
 
     async def __aenter__(self) -> Self:
         await self._turns.open()
@@ -51,4 +51,8 @@ class SqliteEngine:
         return await self._purge(now)
 
     async def reset(self) -> None:
-        await self._turns.write(self._space.renew)
+        await self._turns.write(self._reset)
+
+    def _reset(self) -> None:
+        self._heads.forget()
+        self._space.renew()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 
-from emulator.errors import EngineError
-
 VERSION = 1
 
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
@@ -62,17 +60,20 @@ TABLES = (
 )
 
 
-def prepare(connection: sqlite3.Connection, path: str) -> None:
-    """Make an empty database ours. Raises EngineError when it holds something else; safe beside another process
-    that does the same, though SQLite may then say busy at once."""
+class NotOurs(Exception):
+    """The file is a database, but not one that this version may touch."""
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Make an empty database ours. Safe beside another process that does the same, though SQLite may then say busy."""
     connection.execute("BEGIN")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     connection.execute("COMMIT")
     if version > VERSION:
-        raise EngineError(f"{path} was written by a newer version (format {version}; this one knows up to {VERSION})")
+        raise NotOurs(f"written by a newer version (format {version}; this one knows up to {VERSION})")
     if version == 0 and tables:
-        raise EngineError(f"{path} is a database of something else")
+        raise NotOurs("it is a database of something else")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     if version == VERSION:

@@ -62,7 +62,7 @@ class Space:
         """Leave all behind by taking a new number; `purge` deletes what is left."""
         self._turns.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
         self._store(self.number())
-        self._turns.forget()
+        self._id = None
 
     def look(self) -> None:
         """Ask the database something that it can only answer if it works."""

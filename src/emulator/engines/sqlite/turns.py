@@ -6,12 +6,13 @@ It knows when an operation may return; what the operation does is left to the sh
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import ParamSpec, Protocol, TypeVar
 
-from emulator.engines.sqlite.schema import prepare
+from emulator.engines.sqlite.schema import NotOurs, prepare
 from emulator.errors import EngineError
 
 Given = ParamSpec("Given")
@@ -212,22 +213,30 @@ class Turns:
 async def connected(path: str | None) -> sqlite3.Connection:
     """A connection to a database that is ours; EngineError names the path when there is none to be had."""
     for pause in PAUSES:
-        connection = None
         try:
-            connection = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=0, cached_statements=512)
-            prepare(connection, path or "the database")
-            return connection
+            return _connected(path)
         except sqlite3.Error as error:
-            if connection is not None:
-                connection.close()
             if not is_busy(error):
                 raise EngineError(f"cannot open {path}: {error}") from error
-        except BaseException:
-            if connection is not None:
-                connection.close()
-            raise
         await asyncio.sleep(pause)
     raise EngineError(f"cannot open {path}: locked by another process")
+
+
+def _connected(path: str | None) -> sqlite3.Connection:
+    # As an absolute path, or SQLite would read a meaning into some names.
+    file = ":memory:" if path is None else os.path.abspath(path)
+    if path is not None and not os.path.isdir(os.path.dirname(file)):
+        raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
+    connection = sqlite3.connect(file, isolation_level=None, timeout=0, cached_statements=512)
+    try:
+        prepare(connection)
+    except NotOurs as error:
+        connection.close()
+        raise EngineError(f"cannot open {path}: {error}") from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextmanager

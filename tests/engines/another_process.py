@@ -1,0 +1,64 @@
+"""A second process on the same file, run as a script: `another_process.py TASK FILE NAME COUNT`.
+
+It says `ready`, waits for a line, and does its task.
+"""
+
+# ruff: noqa: T201 - it reports to the test by printing
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+
+from emulator.engines import open_engine
+from emulator.engines.base import NEVER, Engine, Key, Mark
+
+POLL, COUNTER = Key("shelf", "client", "poll"), Key("shelf", "client", "counter")
+AT_ONCE = 20
+
+
+async def cast(engine: Engine, voter: str, choice: str) -> None:
+    await engine.ballots.cast(POLL, Mark(voter, choice), now=0, expires_at=NEVER, tally=True)
+
+
+async def count(engine: Engine) -> None:
+    await engine.documents.update([COUNTER], _one_more, now=0, expires_at=NEVER)
+
+
+def _one_more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+    return {COUNTER: b"%d" % (int(live.get(COUNTER, b"0")) + 1)}
+
+
+async def share(engine: Engine, name: str, times: int) -> None:
+    """Cast by voters of our own and by voters whom the other process has too, and count."""
+    for first in range(0, times, AT_ONCE):
+        numbers = range(first, first + AT_ONCE)
+        await asyncio.gather(*(cast(engine, f"{name}{number}", name) for number in numbers))
+        await asyncio.gather(*(cast(engine, f"both{number}", name) for number in numbers))
+        await asyncio.gather(*(count(engine) for _ in numbers))
+
+
+async def acknowledge(engine: Engine, name: str, times: int) -> None:
+    """Print each number as soon as a cast, a document and a log entry of it are acknowledged."""
+    for first in range(0, times, AT_ONCE):
+        await asyncio.gather(*(_acknowledge(engine, name, number) for number in range(first, first + AT_ONCE)))
+
+
+async def _acknowledge(engine: Engine, name: str, number: int) -> None:
+    document = COUNTER._replace(holder=str(number))
+    await cast(engine, f"{name}{number}", str(number % 5))
+    await engine.documents.update([document], lambda _: {document: b"1"}, now=0, expires_at=NEVER)
+    await engine.logs.append(POLL, b"%d" % number, now=0, expires_at=NEVER)
+    print(number, flush=True)
+
+
+async def main(task: str, path: str, name: str, times: str) -> None:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    async with open_engine(f"sqlite://{path}", namespace="main") as engine:
+        await {"share": share, "acknowledge": acknowledge}[task](engine, name, int(times))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,9 @@
+"""The contract's modules are not named `test_…`, so their assertions are registered here to explain themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+TOPICS = ("ballots", "documents", "engine", "entries", "logs", "property", "purge", "tally", "terms")
+
+pytest.register_assert_rewrite(*(f"engines.contract_{topic}" for topic in TOPICS))

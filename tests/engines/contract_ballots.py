@@ -1,0 +1,173 @@
+"""What every engine promises of ballots where each voter has one cast."""
+
+from __future__ import annotations
+
+import asyncio
+
+from emulator.engines.base import EMPTY_TALLY, NEVER, Engine, Entry, Mark, Tally, Terms
+from engines.vocabulary import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts, entries, key
+
+
+class BallotsContract:
+    async def test_a_cast_answers_with_the_ballot_and_this_mark_in_it(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3")
+
+        done = await cast(engine, "U2", "5")
+
+        assert (None, None, Tally((("3", 1), ("5", 1)), "5")) == done
+
+    async def test_a_cast_carries_no_tally_unless_asked_for(self, engine: Engine) -> None:
+        done = await engine.ballots.cast(key(), Mark("U1", "3"), now=NOW, expires_at=END)
+
+        assert done == (None, None, EMPTY_TALLY)
+        assert await counts(engine) == [("3", 1)]
+
+    async def test_a_later_cast_takes_the_place_of_the_earlier(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3")
+
+        done = await cast(engine, "U1", "5")
+
+        assert (None, "3", Tally((("5", 1),), "5")) == done
+        assert await counts(engine) == [("5", 1)]
+
+    async def test_the_same_choice_again_keeps_the_count(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3")
+
+        assert (None, "3", Tally((("3", 1),), "3")) == await cast(engine, "U1", "3")
+
+    async def test_times_are_ignored_where_a_voter_has_one_cast(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3", times=4)
+
+        assert await counts(engine) == [("3", 1)]
+        assert [entry.times for entry in await entries(engine)] == [1]
+
+    async def test_an_absent_ballot_reads_as_empty(self, engine: Engine) -> None:
+        assert await engine.ballots.tally(key(), now=NOW, voter="U1") == EMPTY_TALLY
+        assert await entries(engine) == []
+        assert await engine.ballots.definition(key(), now=NOW) is None
+
+    async def test_a_voter_who_holds_nothing_has_no_choice(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3")
+
+        assert await choice_of(engine, "U2") is None
+
+    async def test_a_ballot_is_alive_until_the_millisecond_before_its_end(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3", expires_at=END)
+
+        assert await counts(engine, now=END - 1) == [("3", 1)]
+        assert await choice_of(engine, "U1", now=END - 1) == "3"
+        assert len(await entries(engine, now=END - 1)) == 1
+        assert await counts(engine, now=END) == []
+        assert await choice_of(engine, "U1", now=END) is None
+        assert await entries(engine, now=END) == []
+        assert await counts(engine, EVERYWHERE, now=END) == []
+        assert await entries(engine, EVERYWHERE, now=END) == []
+
+    async def test_every_cast_moves_the_end_of_the_whole_ballot(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3", expires_at=NOW + 10)
+        await cast(engine, "U2", "3", expires_at=NOW + 20)
+
+        assert await counts(engine, now=NOW + 19) == [("3", 2)]
+
+        await cast(engine, "U1", "3", expires_at=NOW + 5)
+
+        assert await counts(engine, now=NOW + 5) == []
+
+    async def test_a_ballot_past_its_end_starts_afresh(self, engine: Engine) -> None:
+        await engine.ballots.define(key(), b"old", Terms(closes_at=END), now=NOW, expires_at=END)
+        await cast(engine, "U1", "3")
+        await cast(engine, "U2", "3")
+
+        done = await cast(engine, "U1", "5", now=END, expires_at=END + 10)
+
+        assert (None, None, Tally((("5", 1),), "5")) == done
+        assert [entry.voter for entry in await entries(engine, now=END)] == ["U1"]
+        assert await engine.ballots.definition(key(), now=END) is None
+
+    async def test_an_entry_is_the_latest_cast_with_its_note(self, engine: Engine) -> None:
+        await engine.ballots.cast(key(), Mark("U1", "3", b"first"), now=NOW, expires_at=END)
+        await engine.ballots.cast(key(), Mark("U1", "4", b"\x00second"), now=NOW + 1, expires_at=END)
+
+        assert [Entry("U1", "4", 1, NOW + 1, b"\x00second")] == await entries(engine)
+
+    async def test_casts_at_once_are_counted_exactly(self, engine: Engine) -> None:
+        await asyncio.gather(*(cast(engine, f"U{n % 40}", str(n % 7)) for n in range(200)))
+
+        last = {f"U{n % 40}": str(n % 7) for n in range(200)}
+        tallied = dict(await counts(engine))
+        entered = {entry.voter: entry.choice for entry in await entries(engine)}
+        assert (40, last.keys()) == (sum(tallied.values()), entered.keys())
+        assert tallied == {choice: list(entered.values()).count(choice) for choice in set(entered.values())}
+
+    async def test_casts_at_once_each_see_the_ballot_one_mark_further(self, engine: Engine) -> None:
+        done = await asyncio.gather(*(cast(engine, f"U{n}", "3") for n in range(50)))
+
+        assert list(range(1, 51)) == sorted(each.tally.counts[0][1] for each in done)
+
+    async def test_odd_voters_and_choices_are_kept_apart(self, engine: Engine) -> None:
+        for odd in ODD:
+            await cast(engine, odd, odd)
+
+        assert [(odd, 1) for odd in ODD] == await counts(engine)
+        assert list(ODD) == [await choice_of(engine, odd) for odd in ODD]
+        assert [(odd, odd) for odd in ODD] == [(entry.voter, entry.choice) for entry in await entries(engine)]
+
+    async def test_a_dropped_ballot_is_gone_with_its_definition(self, engine: Engine) -> None:
+        await engine.ballots.define(key(), b"poll", Terms(per_voter=9), now=NOW, expires_at=END)
+        await cast(engine, "U1", "3")
+
+        await engine.ballots.drop(key(), now=NOW)
+
+        assert await counts(engine) == []
+        assert await entries(engine) == []
+        assert await engine.ballots.definition(key(), now=NOW) is None
+        assert (None, None, Tally((("5", 1),), "5")) == await cast(engine, "U1", "5")
+
+    async def test_dropping_an_absent_or_ended_ballot_is_fine(self, engine: Engine) -> None:
+        await engine.ballots.drop(key(), now=NOW)
+        await cast(engine, "U1", "3", expires_at=NOW + 1)
+        await engine.ballots.drop(key(), now=NOW + 1)
+        await engine.ballots.drop(EVERYWHERE, now=NOW + 1)
+
+        assert await counts(engine) == []
+
+    async def test_dropping_all_places_leaves_other_ballots(self, engine: Engine) -> None:
+        others = [key("two"), key(owner="else"), key()._replace(shelf="else")]
+        for each in (*others, key(), key(place=""), key(place="b")):
+            await cast(engine, "U1", "3", each)
+
+        await engine.ballots.drop(EVERYWHERE, now=NOW)
+
+        assert await counts(engine, EVERYWHERE) == []
+        assert [await counts(engine, each) for each in (key(), key(place="b"))] == [[], []]
+        assert [await counts(engine, each) for each in others] == [[("3", 1)]] * 3
+
+    async def test_a_definition_is_kept_with_the_ballot_until_its_end(self, engine: Engine) -> None:
+        await engine.ballots.define(key(), b"one", Terms(), now=NOW, expires_at=END)
+        await engine.ballots.define(key(), b"two", Terms(), now=NOW, expires_at=END)
+
+        assert await engine.ballots.definition(key(), now=END - 1) == b"two"
+        assert await engine.ballots.definition(key(), now=END) is None
+
+    async def test_a_definition_keeps_the_casts_and_the_end_of_a_ballot_that_holds_some(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3", expires_at=END)
+        await engine.ballots.define(key(), b"poll", Terms(), now=NOW, expires_at=NEVER)
+
+        assert await counts(engine, now=END - 1) == [("3", 1)]
+        assert await engine.ballots.definition(key(), now=END - 1) == b"poll"
+        assert await counts(engine, now=END) == []
+        assert await engine.ballots.definition(key(), now=END) is None
+
+    async def test_a_definition_moves_the_end_of_a_ballot_without_casts(self, engine: Engine) -> None:
+        await engine.ballots.define(key(), b"one", Terms(), now=NOW, expires_at=END)
+        await engine.ballots.define(key(), b"two", Terms(), now=NOW, expires_at=END + 10)
+
+        assert await engine.ballots.definition(key(), now=END + 9) == b"two"
+
+    async def test_a_definition_of_a_ballot_past_its_end_starts_it_afresh(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3", expires_at=END)
+
+        await engine.ballots.define(key(), b"new", Terms(), now=END, expires_at=END + 10)
+
+        assert await counts(engine, now=END) == []
+        assert await entries(engine, now=END) == []

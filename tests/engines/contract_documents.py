@@ -1,0 +1,178 @@
+"""What every engine promises of documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from emulator.engines.base import NEVER, Engine, Key
+from engines.vocabulary import END, NOW, ODD, key, read, write
+
+ONE, TWO, THREE = key("one"), key("two"), key("three")
+
+
+class DocumentsContract:
+    async def test_reading_leaves_out_absent_documents(self, engine: Engine) -> None:
+        await write(engine, b"1", ONE)
+
+        assert await engine.documents.read([ONE, TWO], now=NOW) == {ONE: b"1"}
+
+    async def test_a_document_keeps_any_bytes(self, engine: Engine) -> None:
+        for value in (b"", b"\x00", b"\xff\xfe", "🎲".encode(), bytes(range(256)) * 100):
+            await write(engine, value)
+
+            assert value == await read(engine)
+
+    async def test_an_update_returns_what_it_wrote(self, engine: Engine) -> None:
+        written = await engine.documents.update([ONE, TWO], lambda _: {TWO: b"2"}, now=NOW, expires_at=END)
+
+        assert written == {TWO: b"2"}
+
+    async def test_an_update_leaves_the_keys_it_does_not_return(self, engine: Engine) -> None:
+        await write(engine, b"1", ONE, expires_at=NOW + 5)
+        await engine.documents.update([ONE, TWO], lambda _: {TWO: b"2"}, now=NOW, expires_at=END)
+
+        assert await engine.documents.read([ONE, TWO], now=NOW + 4) == {ONE: b"1", TWO: b"2"}
+        assert await engine.documents.read([ONE, TWO], now=NOW + 5) == {TWO: b"2"}
+
+    async def test_a_change_is_given_the_live_documents_only(self, engine: Engine) -> None:
+        await write(engine, b"1", ONE, expires_at=NOW + 1)
+        await write(engine, b"2", TWO, expires_at=NOW + 2)
+        seen: list[Mapping[Key, bytes]] = []
+
+        await engine.documents.update(
+            [ONE, TWO, THREE], lambda live: seen.append(dict(live)) or {}, now=NOW + 1, expires_at=END
+        )
+
+        assert seen[-1] == {TWO: b"2"}
+
+    async def test_a_change_that_writes_nothing_writes_nothing(self, engine: Engine) -> None:
+        await write(engine, b"1")
+
+        assert await engine.documents.update([key()], lambda _: {}, now=NOW, expires_at=NEVER) == {}
+        assert await read(engine, now=END) is None
+
+    async def test_a_change_that_raises_leaves_everything_and_its_exception_reaches_the_caller(
+        self, engine: Engine
+    ) -> None:
+        await write(engine, b"1")
+
+        with pytest.raises(LookupError, match="not this way"):
+            await engine.documents.update([key()], _raising, now=NOW, expires_at=NEVER)
+
+        assert await read(engine) == b"1"
+        assert await read(engine, now=END) is None
+
+    async def test_a_change_that_raises_does_not_disturb_the_operations_beside_it(self, engine: Engine) -> None:
+        results = await asyncio.gather(
+            write(engine, b"1", ONE),
+            engine.documents.update([TWO], _raising, now=NOW, expires_at=END),
+            write(engine, b"3", THREE),
+            return_exceptions=True,
+        )
+
+        assert [None, LookupError, None] == [one and type(one) for one in results]
+        assert await engine.documents.read([ONE, TWO, THREE], now=NOW) == {ONE: b"1", THREE: b"3"}
+
+    async def test_a_change_may_not_write_a_key_that_was_not_asked_for(self, engine: Engine) -> None:
+        with pytest.raises(ValueError, match="keys"):
+            await engine.documents.update([ONE], lambda _: {ONE: b"1", TWO: b"2"}, now=NOW, expires_at=END)
+
+        assert await engine.documents.read([ONE, TWO], now=NOW) == {}
+
+    async def test_a_document_is_alive_until_the_millisecond_before_its_end(self, engine: Engine) -> None:
+        await write(engine, b"1", expires_at=END)
+
+        assert await read(engine, now=END - 1) == b"1"
+        assert await read(engine, now=END) is None
+
+    async def test_a_document_that_never_expires_is_alive_at_any_time(self, engine: Engine) -> None:
+        await write(engine, b"1", expires_at=NEVER)
+
+        assert await read(engine, now=NEVER - 1) == b"1"
+
+    async def test_writing_again_moves_the_end(self, engine: Engine) -> None:
+        await write(engine, b"1", expires_at=NOW + 10)
+        await write(engine, b"2", expires_at=NOW + 5)
+
+        assert await read(engine, now=NOW + 5) is None
+
+    async def test_updates_of_one_document_at_once_are_all_counted(self, engine: Engine) -> None:
+        def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            return {ONE: b"%d" % (int(live.get(ONE, b"0")) + 1)}
+
+        await asyncio.gather(*(engine.documents.update([ONE], more, now=NOW, expires_at=END) for _ in range(100)))
+
+        assert await read(engine, ONE) == b"100"
+
+    async def test_an_update_of_several_documents_is_seen_as_a_whole_or_not_at_all(self, engine: Engine) -> None:
+        both = [ONE, TWO]
+
+        def move(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            return {ONE: b"%d" % (int(live[ONE]) - 1), TWO: b"%d" % (int(live[TWO]) + 1)}
+
+        async def sum_once() -> int:
+            return sum(int(value) for value in (await engine.documents.read(both, now=NOW)).values())
+
+        await engine.documents.update(both, lambda _: {ONE: b"100", TWO: b"0"}, now=NOW, expires_at=END)
+        moves = [engine.documents.update(both, move, now=NOW, expires_at=END) for _ in range(30)]
+        sums = [sum_once() for _ in range(30)]
+
+        results = await asyncio.gather(*(each for pair in zip(moves, sums, strict=True) for each in pair))
+
+        assert {100} == set(results[1::2])
+        assert await engine.documents.read(both, now=NOW) == {ONE: b"70", TWO: b"30"}
+
+    async def test_dropping_returns_how_many_were_alive(self, engine: Engine) -> None:
+        await write(engine, b"1", ONE, expires_at=NOW + 1)
+        await write(engine, b"2", TWO, expires_at=NOW + 2)
+
+        assert await engine.documents.drop([ONE, TWO, THREE], now=NOW + 1) == 1
+        assert await engine.documents.drop([ONE, TWO, THREE], now=NOW + 1) == 0
+        assert await engine.documents.read([ONE, TWO], now=NOW) == {}
+
+    async def test_an_operation_on_no_keys_does_nothing(self, engine: Engine) -> None:
+        assert await engine.documents.read([], now=NOW) == {}
+        assert await engine.documents.update([], lambda _: {}, now=NOW, expires_at=END) == {}
+        assert await engine.documents.drop([], now=NOW) == 0
+
+    async def test_keys_are_equal_only_when_all_parts_are(self, engine: Engine) -> None:
+        base = Key("a", "b", "c", "d", "e")
+        keys = [base, *(base._replace(**{part: "x"}) for part in Key._fields)]
+        keys += [Key("ab", "", "c", "d", "e"), Key("a", "bc", "", "d", "e"), Key("a", "b", "cd", "", "e")]
+        keys += [Key("b", "a", "c", "d", "e"), Key("a", "b", "c", "e", "d"), Key("a", "b", "c", "d")]
+        for number, each in enumerate(keys):
+            await write(engine, b"%d" % number, each)
+
+        assert {each: b"%d" % number for number, each in enumerate(keys)} == await engine.documents.read(keys, now=NOW)
+
+    async def test_odd_texts_in_keys_are_kept_apart(self, engine: Engine) -> None:
+        keys = [Key(*parts) for odd in ODD for parts in ((odd, "o", "n"), ("s", odd, "n"), ("s", "o", odd, odd, odd))]
+        for number, each in enumerate(keys):
+            await write(engine, b"%d" % number, each)
+
+        assert {each: b"%d" % number for number, each in enumerate(keys)} == await engine.documents.read(keys, now=NOW)
+
+    async def test_holders_come_in_code_point_order_after_the_one_given(self, engine: Engine) -> None:
+        names = ["a", "b", "B", "ä", "\uffee", "🎲"]
+        for name in names:
+            await write(engine, b"1", key(holder=name))
+
+        assert sorted(names) == await engine.documents.holders(key(), after="", limit=10, now=NOW)
+        assert await engine.documents.holders(key(), after="B", limit=2, now=NOW) == ["a", "b"]
+        assert await engine.documents.holders(key(), after="🎲", limit=2, now=NOW) == []
+
+    async def test_holders_are_those_of_live_documents_that_share_the_other_parts(self, engine: Engine) -> None:
+        await write(engine, b"1", key(holder="here"))
+        await write(engine, b"1", key(holder="ending"), expires_at=NOW + 1)
+        for other in (key("two", holder="x"), key(place="else", holder="x"), key(owner="else", holder="x")):
+            await write(engine, b"1", other)
+
+        assert await engine.documents.holders(key(), after="", limit=10, now=NOW) == ["ending", "here"]
+        assert await engine.documents.holders(key(), after="", limit=10, now=NOW + 1) == ["here"]
+
+
+def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+    raise LookupError("not this way")

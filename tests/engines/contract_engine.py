@@ -1,0 +1,187 @@
+"""What every engine promises as a whole: namespaces, resets, and operations that end in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from emulator.engines.base import NEVER, Cast, Engine, Terms
+from emulator.errors import EngineError
+from engines.vocabulary import (
+    END,
+    EVERYWHERE,
+    NOW,
+    ODD,
+    Open,
+    append,
+    cast,
+    choice_of,
+    counts,
+    entries,
+    items,
+    key,
+    latest,
+    read,
+    write,
+)
+
+
+async def fill(engine: Engine, value: str) -> None:
+    await write(engine, value.encode())
+    await write(engine, value.encode(), key(holder=value))
+    await engine.ballots.define(key(), value.encode(), Terms(), now=NOW, expires_at=END)
+    await cast(engine, "U1", value)
+    await append(engine, value.encode())
+
+
+async def everything(engine: Engine) -> list[object]:
+    return [
+        await read(engine),
+        await engine.documents.holders(key(), after="", limit=9, now=NOW),
+        await engine.ballots.definition(key(), now=NOW),
+        await counts(engine),
+        await choice_of(engine, "U1"),
+        [entry[:3] for entry in await entries(engine)],
+        await items(engine),
+        await latest(engine),
+        await counts(engine, EVERYWHERE),
+        [entry[:3] for entry in await entries(engine, EVERYWHERE)],
+        await items(engine, EVERYWHERE),
+    ]
+
+
+NOTHING = [None, [], None, [], None, [], [], 0, [], [], []]
+
+
+class NamespacesContract:
+    async def test_namespaces_never_see_each_other(self, engine: Engine, open: Open) -> None:
+        async with open(namespace="other") as other:
+            await fill(engine, "a")
+            mine = await everything(engine)
+
+            assert await everything(other) == NOTHING
+
+            await fill(other, "b")
+
+            assert mine == await everything(engine)
+            assert await other.documents.drop([key(holder="a")], now=NOW) == 0
+            await other.ballots.drop(EVERYWHERE, now=NOW)
+            assert mine == await everything(engine)
+
+    async def test_odd_namespaces_are_kept_apart(self, open: Open) -> None:
+        for odd in ODD:
+            async with open(namespace=odd) as engine:
+                assert await everything(engine) == NOTHING
+                await fill(engine, "a")
+
+    async def test_namespaces_work_at_once(self, engine: Engine, open: Open) -> None:
+        async with open(namespace="other") as other:
+            await asyncio.gather(
+                *(cast(each, f"U{number}", "a") for number in range(50) for each in (engine, other)),
+                *(write(each, b"1", key(str(number))) for number in range(50) for each in (engine, other)),
+            )
+
+            assert [await counts(each) for each in (engine, other)] == [[("a", 50)]] * 2
+
+    async def test_a_reset_forgets_everything_in_this_namespace_only(self, engine: Engine, open: Open) -> None:
+        async with open(namespace="other") as other:
+            await fill(engine, "a")
+            await fill(other, "b")
+            kept = await everything(other)
+
+            await engine.reset()
+
+            assert await everything(engine) == NOTHING
+            assert kept == await everything(other)
+
+    async def test_a_namespace_is_usable_after_a_reset(self, engine: Engine) -> None:
+        await fill(engine, "a")
+        fresh = await everything(engine)
+        for _ in range(3):
+            await engine.reset()
+            await fill(engine, "a")
+
+            assert fresh == await everything(engine)
+
+    async def test_what_a_reset_left_behind_is_deleted_without_effect(self, engine: Engine) -> None:
+        await asyncio.gather(*(cast(engine, f"U{number}", "a") for number in range(1000)))
+        await engine.reset()
+        await fill(engine, "b")
+        kept = await everything(engine)
+
+        assert await engine.purge(now=NOW) == []
+        assert kept == await everything(engine)
+
+    async def test_a_reset_beside_other_operations_is_one_step(self, engine: Engine) -> None:
+        await asyncio.gather(
+            *(cast(engine, f"U{number}", "a") for number in range(20)),
+            engine.reset(),
+            *(cast(engine, f"V{number}", "b") for number in range(20)),
+        )
+
+        tallied = dict(await counts(engine))
+        assert sum(tallied.values()) == len(await entries(engine))
+        assert (tallied.get("a", 0) <= 20, tallied.get("b", 0) <= 20) == (True, True)
+
+    async def test_a_cancelled_operation_does_not_harm_its_neighbours(self, engine: Engine) -> None:
+        casts = [asyncio.create_task(cast(engine, f"U{number}", "a")) for number in range(10)]
+        await asyncio.sleep(0)
+        casts[3].cancel()
+
+        done = await asyncio.gather(*casts, return_exceptions=True)
+
+        assert [number for number in range(10) if number != 3] == [
+            number for number, each in enumerate(done) if isinstance(each, Cast)
+        ]
+        assert len(await entries(engine)) == sum(count for _, count in await counts(engine))
+        assert {f"U{number}" for number in range(10) if number != 3} <= {e.voter for e in await entries(engine)}
+
+    async def test_a_refused_text_does_not_harm_its_neighbours(self, engine: Engine) -> None:
+        """A lone surrogate is no text that could be kept."""
+        done = await asyncio.gather(
+            cast(engine, "U1", "a"),
+            cast(engine, "U2", "\ud800"),
+            cast(engine, "\ud800", "a"),
+            write(engine, b"1", key("\ud800")),
+            append(engine, b"1", key("\ud800")),
+            cast(engine, "U3", "a"),
+            return_exceptions=True,
+        )
+
+        assert [Cast, *[UnicodeEncodeError] * 4, Cast] == [type(each) for each in done]
+        assert await counts(engine) == [("a", 2)]
+
+    async def test_an_operation_on_one_place_needs_one(self, engine: Engine) -> None:
+        for operation in (
+            write(engine, b"1", EVERYWHERE),
+            append(engine, b"1", EVERYWHERE),
+            cast(engine, "U1", "a", EVERYWHERE),
+            engine.ballots.define(EVERYWHERE, b"", Terms(), now=NOW, expires_at=NEVER),
+            engine.ballots.definition(EVERYWHERE, now=NOW),
+        ):
+            with pytest.raises(ValueError, match="place"):
+                await operation
+
+    async def test_an_open_engine_says_it_could_serve_and_what_it_is(self, engine: Engine) -> None:
+        await engine.check()
+
+        assert engine.name
+
+    async def test_a_closed_engine_says_that_it_cannot_serve(self, open: Open) -> None:
+        engine = open(namespace="main")
+        for _ in range(2):
+            for operation in (engine.check, engine.reset, lambda: cast(engine, "U1", "a"), lambda: everything(engine)):
+                with pytest.raises(EngineError):
+                    await operation()
+            async with engine:
+                await engine.check()
+
+    async def test_closing_does_not_lose_what_is_under_way(self, open: Open) -> None:
+        async with open(namespace="main") as engine:
+            casts = [asyncio.create_task(cast(engine, f"U{number}", "a")) for number in range(10)]
+            await asyncio.sleep(0)
+
+        done = await asyncio.gather(*casts)
+
+        assert [each.refused for each in done] == [None] * 10

@@ -1,0 +1,130 @@
+"""Random series of operations, held against a plain Python model of one ballot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, Engine, Mark, Tally, Terms
+from engines.vocabulary import NOW, choice_of, counts, entries, key
+
+VOTERS, CHOICES = ("A", "B", "C", "D"), ("x", "y", "z", "")
+
+
+@dataclass
+class Model:
+    """One ballot, recounted at every question."""
+
+    terms: Terms = field(default_factory=Terms)
+    end: int = 0
+    held: list[tuple[str, str, int, int]] = field(default_factory=list)
+    """voter, choice, times, cast_at; in the order of casting."""
+    waiting: list[str] = field(default_factory=list)
+    """The choices that are held, in the order in which they began to be."""
+
+    def begin(self, now: int) -> None:
+        if now >= self.end:
+            self.terms, self.held, self.waiting = Terms(), [], []
+
+    def define(self, terms: Terms, now: int, end: int) -> None:
+        self.begin(now)
+        self.terms = terms
+        if not self.held:
+            self.end = end
+
+    def cast(self, mark: Mark, now: int, end: int) -> Cast:
+        kept = self.terms, self.held, self.waiting
+        self.begin(now)
+        mine = [row for row in self.held if row[0] == mark.voter]
+        previous = mine[-1][1] if mine else None
+        refused = self.refusal(mark, mine, now)
+        if refused:
+            tally = self.tally(previous)
+            self.terms, self.held, self.waiting = kept
+            return Cast(refused, previous, tally)
+        replaced = mine if self.terms.per_voter == 1 else [row for row in mine if row[1] == mark.choice]
+        times = 1 if self.terms.per_voter == 1 else mark.times + sum(row[2] for row in replaced)
+        self.held = [row for row in self.held if row not in replaced] + [(mark.voter, mark.choice, times, now)]
+        chosen = [row[1] for row in self.held]
+        self.waiting = [choice for choice in self.waiting if choice in chosen]
+        self.waiting += [] if mark.choice in self.waiting else [mark.choice]
+        self.end = end
+        return Cast(None, previous, self.tally(mark.choice))
+
+    def refusal(self, mark: Mark, mine: list[tuple[str, str, int, int]], now: int) -> str | None:
+        if self.terms.disabled or not self.terms.opens_at <= now < self.terms.closes_at:
+            return CLOSED
+        if self.terms.known_voters_only and not mark.known:
+            return UNKNOWN_VOTER
+        if self.terms.per_voter == 1:
+            return None
+        same = sum(row[2] for row in mine if row[1] == mark.choice)
+        passes = (
+            sum(row[2] for row in mine) + mark.times > self.terms.per_voter
+            or same + mark.times > self.terms.per_choice
+            or len({row[1] for row in mine} | {mark.choice}) > self.terms.choices
+        )
+        return OVER_ALLOWANCE if passes else None
+
+    def tally(self, choice: str | None) -> Tally:
+        sums = {each: sum(row[2] for row in self.held if row[1] == each) for each in self.waiting}
+        return Tally(tuple(sorted(sums.items(), key=lambda pair: -pair[1])), choice)
+
+
+TERMS = st.builds(
+    Terms,
+    opens_at=st.sampled_from([0, NOW, NOW + 30]),
+    closes_at=st.sampled_from([NOW + 40, NOW + 200, NOW + 9999]),
+    disabled=st.sampled_from([False, False, False, True]),
+    known_voters_only=st.sampled_from([False, False, True]),
+    per_voter=st.sampled_from([1, 1, 2, 4]),
+    per_choice=st.integers(1, 3),
+    choices=st.integers(1, 3),
+)
+MARKS = st.builds(Mark, st.sampled_from(VOTERS), st.sampled_from(CHOICES), times=st.integers(1, 3), known=st.booleans())
+STEP = st.tuples(
+    st.integers(-3, 25),  # how the clock moves
+    st.integers(5, 60),  # how long what is written is to live
+    st.one_of(MARKS, MARKS, MARKS, MARKS, TERMS, st.sampled_from(["purge", "drop"])),
+)
+
+
+# Every example begins with a reset, so one engine serves them all; and every engine runs the same examples.
+SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
+
+
+class PropertyContract:
+    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @given(st.lists(STEP, max_size=40))
+    async def test_a_ballot_equals_its_recount_after_any_series_of_operations(
+        self, engine: Engine, steps: list[tuple[int, int, Mark | Terms | str]]
+    ) -> None:
+        await engine.reset()
+        model, now = Model(), NOW
+        for move, life, what in steps:
+            now += move
+            if isinstance(what, Mark):
+                done = await engine.ballots.cast(key(), what, now=now, expires_at=now + life, tally=True)
+                assert model.cast(what, now, now + life) == done
+            elif isinstance(what, Terms):
+                await engine.ballots.define(key(), b"", what, now=now, expires_at=now + life)
+                model.define(what, now, now + life)
+            elif what == "drop":
+                await engine.ballots.drop(key(), now=now)
+                model = Model()
+            elif now >= model.end:
+                await engine.purge(now=now)
+                model = Model()
+            else:
+                assert [one for one in await engine.purge(now=now) if one.at > now] == []
+
+        model.begin(now)
+        assert list(model.tally(None).counts) == await counts(engine, now=now)
+        assert [next((row[1] for row in reversed(model.held) if row[0] == voter), None) for voter in VOTERS] == [
+            await choice_of(engine, voter, now=now) for voter in VOTERS
+        ]
+        assert sorted(model.held, key=lambda row: row[3]) == [
+            tuple(entry[:4]) for entry in await entries(engine, now=now)
+        ]

@@ -1,0 +1,160 @@
+"""What every engine promises of terms: when a ballot takes casts, and how many."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, Engine, Mark, Tally, Terms
+from engines.vocabulary import END, MANY, NOW, cast, choice_of, counts, entries, key
+
+
+async def define(engine: Engine, terms: Terms, *, expires_at: int = END) -> None:
+    await engine.ballots.define(key(), b"poll", terms, now=NOW, expires_at=expires_at)
+
+
+class TermsContract:
+    @pytest.mark.parametrize(("at", "refused"), [(9, CLOSED), (10, None), (19, None), (20, CLOSED)])
+    async def test_casts_are_taken_from_the_opening_to_before_the_closing(
+        self, engine: Engine, at: int, refused: str | None
+    ) -> None:
+        await define(engine, Terms(opens_at=NOW + 10, closes_at=NOW + 20))
+
+        assert refused == (await cast(engine, "U1", "3", now=NOW + at)).refused
+
+    async def test_a_disabled_ballot_takes_nothing(self, engine: Engine) -> None:
+        await define(engine, Terms(disabled=True))
+
+        assert (await cast(engine, "U1", "3")).refused == CLOSED
+
+    async def test_unknown_voters_are_refused_where_the_terms_want_known_ones(self, engine: Engine) -> None:
+        await define(engine, Terms(known_voters_only=True))
+
+        refused = await engine.ballots.cast(key(), Mark("U1", "3"), now=NOW, expires_at=END)
+        taken = await engine.ballots.cast(key(), Mark("U1", "3", known=True), now=NOW, expires_at=END)
+
+        assert (refused.refused, taken.refused) == (UNKNOWN_VOTER, None)
+
+    async def test_closed_is_said_before_unknown_and_unknown_before_over_the_allowance(self, engine: Engine) -> None:
+        mark = Mark("U1", "3", times=99)
+        said = []
+        for terms in (
+            MANY._replace(known_voters_only=True, disabled=True),
+            MANY._replace(known_voters_only=True),
+            MANY,
+        ):
+            await define(engine, terms)
+            said.append((await engine.ballots.cast(key(), mark, now=NOW, expires_at=END)).refused)
+
+        assert said == [CLOSED, UNKNOWN_VOTER, OVER_ALLOWANCE]
+
+    async def test_a_refusal_changes_nothing_not_even_the_end(self, engine: Engine) -> None:
+        await define(engine, Terms(closes_at=NOW + 1))
+        await cast(engine, "U1", "3", expires_at=END)
+        before = await entries(engine)
+
+        done = await cast(engine, "U1", "5", now=NOW + 1, expires_at=END + 10)
+
+        assert (CLOSED, "3", Tally((("3", 1),), "3")) == done
+        assert before == await entries(engine)
+        assert await counts(engine, now=END - 1) == [("3", 1)]
+        assert await counts(engine, now=END) == []
+
+    async def test_a_refusal_on_an_absent_ballot_creates_nothing(self, engine: Engine) -> None:
+        done = await cast(engine, "U1", "3", now=-1)
+
+        assert done == (CLOSED, None, EMPTY_TALLY)
+        assert await engine.purge(now=END) == []
+
+    async def test_casts_add_up_where_a_voter_has_several(self, engine: Engine) -> None:
+        await define(engine, MANY)
+
+        done = [await cast(engine, "U1", choice, times=times) for choice, times in (("a", 1), ("b", 1), ("a", 2))]
+
+        assert [each.previous for each in done] == [None, "a", "b"]
+        assert Tally((("a", 3), ("b", 1)), "a") == done[-1].tally
+        assert [(entry.choice, entry.times) for entry in await entries(engine)] == [("b", 1), ("a", 3)]
+
+    async def test_the_allowances_hold_for_each_voter(self, engine: Engine) -> None:
+        await define(engine, MANY)
+
+        done = [await cast(engine, voter, "a", times=3) for voter in ("U1", "U2")]
+
+        assert [each.refused for each in done] == [None, None]
+        assert await counts(engine) == [("a", 6)]
+
+    @pytest.mark.parametrize(
+        ("held", "mark"),
+        [
+            ([], ("a", 4)),
+            ([("a", 2)], ("a", 2)),
+            ([("a", 3)], ("b", 3)),
+            ([("a", 3), ("b", 2)], ("b", 1)),
+            ([("a", 1), ("b", 1)], ("c", 1)),
+        ],
+    )
+    async def test_casts_over_an_allowance_are_refused_and_change_nothing(
+        self, engine: Engine, held: list[tuple[str, int]], mark: tuple[str, int]
+    ) -> None:
+        """Five casts for each voter, three for one choice, two choices."""
+        await define(engine, MANY)
+        for choice, times in held:
+            await cast(engine, "U1", choice, times=times)
+        before = await counts(engine), await entries(engine), await choice_of(engine, "U1")
+
+        done = await cast(engine, "U1", mark[0], times=mark[1], expires_at=END + 10)
+
+        assert done.refused == OVER_ALLOWANCE
+        assert before == (await counts(engine), await entries(engine), await choice_of(engine, "U1"))
+        assert await engine.ballots.definition(key(), now=END - 1) == b"poll"
+        assert await engine.ballots.definition(key(), now=END) is None
+
+    @pytest.mark.parametrize(
+        ("held", "mark"), [([], ("a", 3)), ([("a", 2)], ("a", 1)), ([("a", 3), ("b", 1)], ("b", 1))]
+    )
+    async def test_casts_up_to_an_allowance_are_taken(
+        self, engine: Engine, held: list[tuple[str, int]], mark: tuple[str, int]
+    ) -> None:
+        await define(engine, MANY)
+        for choice, times in held:
+            await cast(engine, "U1", choice, times=times)
+
+        assert (await cast(engine, "U1", mark[0], times=mark[1])).refused is None
+
+    async def test_casts_at_once_by_one_voter_never_pass_the_allowance(self, engine: Engine) -> None:
+        await define(engine, Terms(per_voter=7, per_choice=7))
+
+        done = await asyncio.gather(*(cast(engine, "U1", "a") for _ in range(20)))
+
+        assert [each.refused for each in done].count(None) == 7
+        assert await counts(engine) == [("a", 7)]
+
+    async def test_a_mark_that_adds_nothing_is_a_mistake(self, engine: Engine) -> None:
+        await define(engine, MANY)
+
+        with pytest.raises(ValueError, match="times"):
+            await cast(engine, "U1", "a", times=0)
+
+        assert await counts(engine) == []
+
+    async def test_new_terms_hold_for_the_casts_to_come_and_count_what_is_held(self, engine: Engine) -> None:
+        await cast(engine, "U1", "a")
+        await define(engine, MANY)
+
+        done = [await cast(engine, "U1", choice, times=2) for choice in ("a", "a", "b", "c")]
+
+        assert [each.refused for each in done] == [None, OVER_ALLOWANCE, None, OVER_ALLOWANCE]
+        assert await counts(engine) == [("a", 3), ("b", 2)]
+
+    async def test_one_cast_takes_the_place_of_all_where_terms_have_become_single(self, engine: Engine) -> None:
+        await define(engine, MANY)
+        for voter in ("U1", "U2"):
+            await cast(engine, voter, "a", times=3)
+            await cast(engine, voter, "b", times=2)
+        await define(engine, Terms())
+
+        done = await cast(engine, "U1", "b")
+
+        assert (None, "b", Tally((("a", 3), ("b", 3)), "b")) == done
+        assert [entry[:3] for entry in await entries(engine)] == [("U2", "a", 3), ("U2", "b", 2), ("U1", "b", 1)]

@@ -1,0 +1,24 @@
+"""The contract on SQLite, in memory and in a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from emulator.engines import open_engine
+from engines.contract import EngineContract
+from engines.vocabulary import Open
+
+
+class TestMemory(EngineContract):
+    @pytest.fixture
+    def open(self) -> Open:
+        return partial(open_engine, "sqlite://")
+
+
+class TestFile(EngineContract):
+    @pytest.fixture
+    def open(self, tmp_path: Path) -> Open:
+        return partial(open_engine, f"sqlite://{tmp_path}/data.db")

@@ -1,0 +1,204 @@
+"""Files: several engines and processes on one, sudden death, and files that cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from emulator.engines import open_engine
+from emulator.engines.base import NEVER, Engine
+from emulator.errors import EngineError
+from engines import another_process
+from engines.another_process import COUNTER, POLL
+from engines.vocabulary import NOW, append, cast, choice_of, counts, entries, items, key, read, write
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.db"
+
+
+def opened(path: Path, namespace: str = "main") -> Engine:
+    return open_engine(f"sqlite://{path}", namespace=namespace)
+
+
+@contextmanager
+def process(task: str, path: Path, name: str, times: int) -> Iterator[subprocess.Popen[str]]:
+    """Another process that is about to do its task; `go` lets it."""
+    command = [sys.executable, another_process.__file__, task, str(path), name, str(times)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout
+            assert running.stdout.readline() == "ready\n"
+            yield running
+        finally:
+            running.kill()
+
+
+def go(*processes: subprocess.Popen[str]) -> None:
+    for each in processes:
+        assert each.stdin
+        each.stdin.write("\n")
+        each.stdin.flush()
+
+
+async def test_what_was_written_is_there_when_the_file_is_opened_again(path: Path) -> None:
+    async with opened(path) as engine:
+        await cast(engine, "U1", "a")
+        await write(engine, b"1")
+        await append(engine, b"2")
+
+    async with opened(path) as engine:
+        assert await counts(engine) == [("a", 1)]
+        assert await read(engine) == b"1"
+        assert [item.value for item in await items(engine)] == [b"2"]
+        assert (await cast(engine, "U1", "b")).previous == "a"
+
+
+async def test_two_engines_on_one_file_are_as_one(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        for number in range(4):
+            await cast((one, two)[number % 2], f"U{number}", "ab"[number // 2])
+
+            assert await counts(one) == await counts(two)
+
+        await asyncio.gather(*(cast(each, f"V{n}", "c") for n in range(50) for each in (one, two)))
+
+        assert (await counts(one))[0] == (await counts(two))[0] == ("c", 50)
+
+        await two.reset()
+
+        assert await counts(one) == []
+        assert (await cast(one, "U1", "b")).tally.counts == (("b", 1),)
+        assert await choice_of(two, "U1") == "b"
+
+
+async def test_two_processes_on_one_new_file_lose_nothing(path: Path) -> None:
+    times = 400
+    with process("share", path, "x", times) as one, process("share", path, "y", times) as two:
+        go(one, two)
+
+        assert [each.wait() for each in (one, two)] == [0, 0]
+
+    async with opened(path) as engine:
+        tallied = dict(await counts(engine, POLL))
+        entered = await entries(engine, POLL)
+        assert await read(engine, COUNTER) == b"%d" % (2 * times)
+        assert len(entered) == 3 * times
+        assert tallied == {name: sum(entry.choice == name for entry in entered) for name in ("x", "y")}
+        assert all(entry.choice == entry.voter[0] for entry in entered if not entry.voter.startswith("both"))
+
+
+async def test_many_processes_may_make_a_new_file_at_once(path: Path) -> None:
+    with ExitStack() as running:
+        processes = [running.enter_context(process("share", path, str(number), 20)) for number in range(4)]
+        go(*processes)
+
+        assert [each.wait() for each in processes] == [0] * 4
+
+    async with opened(path) as engine:
+        assert await read(engine, COUNTER) == b"80"
+
+
+@pytest.mark.parametrize("patience", [1, 150, 350, 600, 900])
+async def test_no_acknowledged_write_is_lost_when_the_process_is_killed(path: Path, patience: int) -> None:
+    """SIGKILL comes after `patience` acknowledged writes, in the midst of the next ones."""
+    with process("acknowledge", path, "U", 50_000) as running:
+        go(running)
+        assert running.stdout
+        acknowledged = [int(running.stdout.readline()) for _ in range(patience)]
+        running.kill()
+        running.wait()
+        # A line may be cut short by death; what is cut was not said.
+        acknowledged += [int(line) for line in running.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+
+    assert len(acknowledged) < 50_000
+    async with opened(path) as engine:
+        entered = await entries(engine, POLL)
+        assert {f"U{number}" for number in acknowledged} <= {entry.voter for entry in entered}
+        assert {b"%d" % number for number in acknowledged} <= {item.value for item in await items(engine, POLL)}
+        documents = [COUNTER._replace(holder=str(number)) for number in acknowledged]
+        assert len(await engine.documents.read(documents, now=0)) == len(acknowledged)
+        assert sum(count for _, count in await counts(engine, POLL)) == len(entered)
+
+
+async def test_a_reading_keeps_its_promise_while_another_engine_casts(path: Path) -> None:
+    voters = [f"U{number}" for number in range(2300)]
+    async with opened(path) as one, opened(path) as two:
+        await asyncio.gather(*(cast(one, voter, "a") for voter in voters))
+        seen: list[str] = []
+
+        async for page in one.ballots.entries(key(), now=NOW):
+            seen += [entry.voter for entry in page]
+            await asyncio.gather(*(cast(two, voter, "b", now=NOW + 1) for voter in voters[::3]))
+
+        assert seen == voters
+
+
+async def test_a_write_waits_for_another_process_that_is_writing(path: Path) -> None:
+    async with opened(path) as engine:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(cast(engine, "U1", "a"))
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+        assert not waiting.done()
+
+        other.execute("COMMIT")
+        other.close()
+
+        assert (await waiting).refused is None
+
+
+@pytest.mark.parametrize("table", ["items", "tallies"])
+async def test_a_failed_turn_fails_for_all_of_it_and_the_engine_stays_usable(path: Path, table: str) -> None:
+    """An entry fails at once, a tally at the commit."""
+    async with opened(path) as engine:
+        await cast(engine, "U0", "a")
+        failing = sqlite3.connect(path, isolation_level=None)
+        failing.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+
+        done = await asyncio.gather(
+            cast(engine, "U1", "b"), append(engine, b"1"), counts(engine), return_exceptions=True
+        )
+
+        assert [type(each) for each in done[:2]] == [EngineError] * 2
+        assert "disk full" in str(done[0])
+        assert isinstance(done[2], EngineError) or done[2] == [("a", 1)]
+        assert await counts(engine) == [("a", 1)]
+        assert await items(engine) == []
+
+        failing.execute("DROP TRIGGER full")
+        failing.close()
+
+        assert (await cast(engine, "U1", "b")).tally.counts == (("a", 1), ("b", 1))
+        assert len(await entries(engine)) == 2
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite://{path}"])
+async def test_a_reading_is_right_when_a_turn_is_undone_meanwhile(path: Path, url: str) -> None:
+    voters = [f"U{number}" for number in range(1500)]
+    async with open_engine(url.format(path=path), namespace="main") as engine:
+        await asyncio.gather(*(cast(engine, voter, "a") for voter in voters))
+        seen: list[str] = []
+        async for page in engine.ballots.entries(key(), now=NOW):
+            seen += [entry.voter for entry in page]
+            nothing = {key(): None}
+            undone = await asyncio.gather(
+                *(cast(engine, voter, "b", now=NOW + 1) for voter in voters),
+                engine.documents.update([key()], lambda _, value=nothing: value, now=NOW, expires_at=NEVER),
+                return_exceptions=True,
+            )
+
+            assert {type(each) for each in undone} == {EngineError}
+
+        assert seen == voters
+        assert await counts(engine) == [("a", 1500)]

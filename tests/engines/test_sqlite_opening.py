@@ -1,0 +1,125 @@
+"""Which file a URL means, and files that cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from emulator.engines import open_engine
+from emulator.errors import EngineError
+from engines.vocabulary import cast
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.db"
+
+
+def use(url: str | Path, casts: int = 1) -> None:
+    """Open an engine on a URL or a path, let it work, and close it."""
+
+    async def work() -> None:
+        async with open_engine(str(url) if "://" in str(url) else f"sqlite://{url}", namespace="main") as engine:
+            await engine.check()
+            await asyncio.gather(*(cast(engine, f"U{number}", "a") for number in range(casts)))
+
+    asyncio.run(work())
+
+
+def test_a_missing_directory_is_said(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"^cannot open .*/none/data.db: there is no directory .*/none$"):
+        use(tmp_path / "none" / "data.db")
+
+
+def test_a_directory_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=f"^cannot open {tmp_path}: .*$"):
+        use(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(path: Path) -> None:
+    path.write_bytes(b"Dear diary, " * 500)
+
+    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: file is not a database$"):
+        use(path)
+
+    assert path.read_bytes() == b"Dear diary, " * 500
+
+
+def test_a_database_of_something_else_is_left_as_it_is(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE diary (day)")
+    other.close()
+    before = path.read_bytes()
+
+    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*something else$"):
+        use(path)
+
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
+    use(path)
+    newer = sqlite3.connect(path)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+
+    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*newer version.*99.*$"):
+        use(path)
+
+
+def test_an_empty_file_becomes_a_database(path: Path) -> None:
+    path.touch()
+
+    use(path)
+
+    assert path.stat().st_size
+
+
+def test_a_damaged_file_is_an_engine_error(path: Path) -> None:
+    use(path, casts=2000)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+
+    with pytest.raises(EngineError):
+        use(path)
+
+
+@pytest.mark.parametrize("form", ["sqlite:///{path}", "sqlite://{path}", "sqlite:////{path}"])
+def test_slashes_before_an_absolute_path_collapse(path: Path, form: str) -> None:
+    use(form.format(path=path))
+
+    assert path.exists()
+
+
+@pytest.mark.parametrize("url", ["sqlite:///./data.db", "sqlite://./data.db", "sqlite:///../here/data.db"])
+def test_a_path_may_be_relative(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+
+    use(url)
+
+    assert (here / "data.db").exists()
+
+
+def test_a_name_that_means_memory_to_sqlite_is_a_file_to_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    use("sqlite://./:memory:")
+
+    assert (tmp_path / ":memory:").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "data.db", "sqlite:data.db", "sqlite:///", "sqlite://data.db", "redis://localhost", "mysql://x/y"]
+)
+def test_a_url_that_we_cannot_serve_is_named_beside_what_we_can(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]*sqlite:///absolute[^\n]*$") as refused:
+        open_engine(url, namespace="main")
+
+    assert repr(url) in str(refused.value)
