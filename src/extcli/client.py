@@ -1,0 +1,164 @@
+"""The service's endpoints as methods, under the names its handlers have. What goes over the wire is decided here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from extcli.errors import Misused
+from extcli.http import Answer
+
+SERVICE = "/v1/e/"
+CONTROL = "/_emulator/"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, before anybody's credentials are put on it."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes | None = None
+    signed: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Caller(Protocol):
+    """Makes calls as somebody; an answer of 300 or more is raised as an error."""
+
+    def perform(self, call: Call) -> Answer: ...
+    @contextmanager
+    def stream(self, call: Call) -> Iterator[Answer]: ...
+
+
+def encoded(value: object) -> bytes:
+    """Compact UTF-8 JSON. Raises `Misused` for text that is none: an argument of other bytes than UTF-8."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        raise Misused("an argument is not UTF-8 text") from None
+
+
+def vote_cast(value: int, *, poll: str, count: int | None = None) -> Call:
+    """`POST vote`, also for many at once."""
+    body = {"value": value} if count is None else {"value": value, "count": count}
+    return Call("POST", f"{SERVICE}vote", {"id": poll}, encoded(body))
+
+
+def answer_submission(key: str, *, ranking: str) -> Call:
+    """`POST rank`, also for many at once."""
+    return Call("POST", f"{SERVICE}rank", {"id": ranking}, encoded({"key": key}))
+
+
+def buffer_addition(blob: bytes, *, buffer: str) -> Call:
+    """`POST accumulate`, also for many at once; `blob` is JSON text and sent as it is."""
+    return Call("POST", f"{SERVICE}accumulate", {"id": buffer}, blob)
+
+
+class Service:
+    """One method per endpoint; each raises `Refused`, `Failed` or `Unreachable`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def perform(self, call: Call) -> Answer:
+        """Any call at all."""
+        return self._caller.perform(call)
+
+    # Polls
+
+    def read_poll(self, poll: str) -> Answer:
+        return self._get("vote", id=poll)
+
+    def cast_vote(self, value: int, *, poll: str, count: int | None = None) -> Answer:
+        return self.perform(vote_cast(value, poll=poll, count=count))
+
+    def clear_poll(self, poll: str) -> Answer:
+        return self.perform(Call("DELETE", f"{SERVICE}vote", {"id": poll}))
+
+    @contextmanager
+    def read_vote_log(self, poll: str, *, since: int | None = None, limit: int | None = None) -> Iterator[Answer]:
+        """The answer may be very large, so its body is left to be streamed."""
+        query = _given(id=poll, since=since, limit=limit)
+        with self._caller.stream(Call("GET", f"{SERVICE}vote_logs", query)) as answer:
+            yield answer
+
+    def define_poll(self, poll: str, config: Mapping[str, Any]) -> Answer:
+        return self._post("vote_config", {"id": poll, "config": config})
+
+    def read_poll_definition(self, poll: str) -> Answer:
+        return self._get("vote_config", id=poll)
+
+    # Rankings
+
+    def submit_answer(self, key: str, *, ranking: str) -> Answer:
+        return self.perform(answer_submission(key, ranking=ranking))
+
+    def read_ranking(self, ranking: str) -> Answer:
+        return self._get("rank", id=ranking)
+
+    def clear_ranking(self, ranking: str) -> Answer:
+        return self.perform(Call("DELETE", f"{SERVICE}rank", {"id": ranking}))
+
+    # Accumulation
+
+    def add_to_buffer(self, blob: bytes, *, buffer: str) -> Answer:
+        return self.perform(buffer_addition(blob, buffer=buffer))
+
+    @contextmanager
+    def read_buffer(self, buffer: str, *, start: int | None = None) -> Iterator[Answer]:
+        """The answer may be very large, so its body is left to be streamed."""
+        with self._caller.stream(Call("GET", f"{SERVICE}accumulate", _given(id=buffer, start=start))) as answer:
+            yield answer
+
+    # Stores, named as in their paths: extension_state, channel_config, …
+
+    def read_store(self, store: str, *, users: str | None = None) -> Answer:
+        return self._get(store, **_given(user_ids=users))
+
+    def replace_store(self, store: str, document: object) -> Answer:
+        return self._post(store, document)
+
+    def patch_store(self, store: str, patch: object) -> Answer:
+        return self.perform(Call("PATCH", f"{SERVICE}{store}", body=encoded(patch)))
+
+    # Tokens and users
+
+    def fetch_sandbox_token(self, request: Mapping[str, Any]) -> Answer:
+        return self.perform(Call("POST", f"{SERVICE}authtoken", body=encoded(request), signed=False))
+
+    def read_user_info(self) -> Answer:
+        return self._get("user_info")
+
+    def list_user_ids(self, cursor: str = "0") -> Answer:
+        return self._get("user_ids", cursor=cursor)
+
+    # Control
+
+    def is_ready(self) -> Answer:
+        return self.perform(Call("GET", f"{CONTROL}ready", signed=False))
+
+    def read_clock(self) -> Answer:
+        return self.perform(Call("GET", f"{CONTROL}clock", signed=False))
+
+    def move_clock(self, change: Mapping[str, Any]) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}clock", body=encoded(change), signed=False))
+
+    def reset(self) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}reset", signed=False))
+
+    def _get(self, name: str, **query: Any) -> Answer:
+        return self.perform(Call("GET", f"{SERVICE}{name}", query))
+
+    def _post(self, name: str, document: object) -> Answer:
+        return self.perform(Call("POST", f"{SERVICE}{name}", body=encoded(document)))
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

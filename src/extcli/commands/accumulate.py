@@ -1,0 +1,104 @@
+"""`extcli accumulate`: buffers of small JSON blobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from extcli import clock, times, views
+from extcli.errors import Misused
+from extcli.inputs import read_bytes
+from extcli.options import command, noun
+from extcli.session import BROADCASTER, VIEWER, Session
+
+app = noun("Buffers: users add small JSON blobs, a backend reads them.")
+
+
+@command(app)
+def add(
+    session: Session,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID] JSON", help="The buffer's id, and the blob: JSON, - or @file.", show_default=False
+        ),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Many blobs: one JSON on each line; - is standard input.", show_default=False
+        ),
+    ] = None,
+    user_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --from: the field of each blob that holds its user; it is sent along.",
+            show_default=False,
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="With --from: requests under way at once.")] = 32,
+) -> None:
+    """Add a JSON blob of under 256 bytes to a buffer. Acts as viewer:U1.
+
+    \b
+    Examples:
+      extcli accumulate add ratings '{"stars": 5}'
+      extcli accumulate add ratings --from ratings.jsonl --user-field user
+    """
+    given = list(words or [])
+    if len(given) + (source is not None) not in (1, 2) or len(given) > 2:
+        raise Misused("no blob, or too many", fix="give [ID] JSON, or [ID] --from FILE")
+    if source is None:
+        blob = read_bytes(given.pop())
+        session.output.show(
+            session.service(VIEWER).add_to_buffer(blob, buffer=given[0] if given else "default"), views.NOTHING
+        )
+        session.output.note("added")
+        return
+    from extcli import bulk, lines
+
+    if len(given) > 1:
+        raise Misused("both a blob and --from", fix="give [ID] JSON, or [ID] --from FILE")
+    bulk.send(
+        session,
+        lines.blobs(source, user_field),
+        lambda line: bulk.blob(line, buffer=given[0] if given else "default"),
+        acts_as=VIEWER,
+        concurrency=concurrency,
+    )
+
+
+@command(app)
+def get(
+    session: Session,
+    buffer: Annotated[str, typer.Argument(metavar="[ID]", help="The buffer's id.")] = "default",
+    start: Annotated[
+        str | None, typer.Option(metavar="INSTANT", help="Only from then on: Unix ms or ISO 8601.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Only the last 5m, 1h, …", show_default=False)
+    ] = None,
+) -> None:
+    """Read a buffer, newest first. Acts as broadcaster, who sees their own channel; backend sees all.
+
+    Plain output is `observed<TAB>channel_id<TAB>user<TAB>data`. --since counts by the service's clock where it has one.
+
+    \b
+    Examples:
+      extcli accumulate get ratings --since 5m
+      extcli accumulate get ratings --as backend -o jsonl
+    """
+    if start is not None and since is not None:
+        raise Misused("--start and --since exclude each other")
+    earliest = None if start is None else times.instant(start)
+    if since is not None:
+        earliest = _now(session) - times.duration(since)
+    with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as answer:
+        session.output.show_stream(answer, "data.item", views.BUFFER)
+
+
+def _now(session: Session) -> int:
+    return session.service_now() or clock.now()

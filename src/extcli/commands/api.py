@@ -1,0 +1,61 @@
+"""`extcli api`: any endpoint, with credentials."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli.client import SERVICE, Call, encoded
+from extcli.errors import Declined, Misused
+from extcli.inputs import read_bytes, read_pairs
+from extcli.options import shared
+from extcli.session import BROADCASTER, Session
+
+
+@shared
+def api(
+    session: Session,
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="GET, POST, PUT, PATCH or DELETE.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Under /v1/e/, unless it begins with a slash.")],
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-f",
+            "--field",
+            metavar="KEY=VALUE",
+            help="A member of the JSON body; JSON where it reads as JSON, else text.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--input", metavar="FILE|-", help="The body, byte for byte.", show_default=False),
+    ] = None,
+    no_auth: Annotated[bool, typer.Option("--no-auth", help="Send no Authorization header.")] = False,
+) -> None:
+    """Call any endpoint and print the body of its answer, also of a refusal. Acts as broadcaster.
+
+    A body may go with any method, GET included.
+
+    \b
+    Examples:
+      extcli api GET vote?id=lunch
+      extcli api POST rank?id=colour -f 'key="5"'
+      extcli api GET broadcast -f target=broadcast -f event=go -f user_id=1001 -f data={}
+      extcli api GET /_emulator/ready --no-auth
+    """
+    if fields and source is not None:
+        raise Misused("-f and --input exclude each other")
+    body = None
+    if source is not None:
+        body = read_bytes(source if source == "-" else f"@{source}")
+    elif fields:
+        body = encoded(read_pairs(fields))
+    call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
+    service = session.open_service() if no_auth else session.service(BROADCASTER)
+    try:
+        session.output.body([service.perform(call).content])
+    except Declined as error:
+        session.output.body([error.body])
+        raise

@@ -1,0 +1,61 @@
+"""`extcli clock`: the emulator's time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli import times, views
+from extcli.options import command, noun
+from extcli.session import Session
+
+app = noun("Read and move the time of an emulator. Every lifetime follows it: polls, buffers, tokens.")
+
+
+@command(app)
+def now(session: Session) -> None:
+    """Print the service's time; plain output is Unix milliseconds.
+
+    Example: extcli clock now
+    """
+    session.output.show(session.open_service().read_clock(), views.CLOCK)
+
+
+@command(app)
+def advance(
+    session: Session,
+    by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.", show_default=False)],
+) -> None:
+    """Let time pass, and print what expired.
+
+    Example: extcli clock advance 8d
+    """
+    _move(session, advance=times.duration(by))
+
+
+@command(app, "set")
+def set_clock(
+    session: Session,
+    to: Annotated[str, typer.Argument(metavar="INSTANT", help="Unix milliseconds, or ISO 8601.", show_default=False)],
+) -> None:
+    """Go to a point in time, and print what expired.
+
+    Example: extcli clock set 2026-12-24T18:00:00Z
+    """
+    _move(session, set=times.instant(to))
+
+
+@command(app)
+def freeze(
+    session: Session, off: Annotated[bool, typer.Option("--off", help="Let time run on from where it stands.")] = False
+) -> None:
+    """Stop the time where it is.
+
+    Example: extcli clock freeze && extcli clock freeze --off
+    """
+    _move(session, freeze=not off)
+
+
+def _move(session: Session, **change: int | bool) -> None:
+    session.output.show(session.open_service().move_clock(change), views.MOVED_CLOCK)

@@ -1,0 +1,83 @@
+"""`extcli rank`: rankings of free-text answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from extcli import views
+from extcli.errors import Misused
+from extcli.options import command, noun
+from extcli.session import BROADCASTER, VIEWER, Session
+
+app = noun("Rankings: one answer per user, counted by text.")
+
+Ranking = Annotated[str, typer.Argument(metavar="[ID]", help="The ranking's id, which stands for your question.")]
+
+
+@command(app)
+def submit(
+    session: Session,
+    ranking: Ranking = "default",
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="The answer.", show_default=False)] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Many answers: CSV or JSON lines of user and key; - is standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="With --from: requests under way at once.")] = 32,
+) -> None:
+    """Answer, or replace the answer given before. Acts as viewer:U1.
+
+    \b
+    Examples:
+      extcli rank submit colour --key blue
+      extcli rank submit colour --from answers.csv
+    """
+    if (key is None) == (source is None):
+        raise Misused("there is no answer, or too many", fix="give either --key TEXT or --from FILE")
+    if key is not None:
+        session.output.show(session.service(VIEWER).submit_answer(key, ranking=ranking), views.RECORD)
+        return
+    from extcli import bulk, lines
+
+    bulk.send(
+        session,
+        lines.records(source, "key"),
+        lambda line: bulk.answer(line, ranking=ranking),
+        acts_as=VIEWER,
+        concurrency=concurrency,
+    )
+
+
+@command(app)
+def get(
+    session: Session,
+    ranking: Ranking = "default",
+    top: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first so many.", show_default=False)
+    ] = None,
+) -> None:
+    """Show the most frequent answers, at most 100. Acts as broadcaster.
+
+    Plain output is `key<TAB>score`. --top does not shorten json, which is the service's own body.
+
+    Example: extcli rank get colour --top 10
+    """
+    session.output.show(session.service(BROADCASTER).read_ranking(ranking), views.ranking(top))
+
+
+@command(app)
+def rm(session: Session, ranking: Ranking = "default") -> None:
+    """Forget a ranking and its answers. Acts as broadcaster.
+
+    Example: extcli rank rm colour
+    """
+    session.output.show(session.service(BROADCASTER).clear_ranking(ranking), views.NOTHING)
+    session.output.note(f"ranking {ranking} is gone")

@@ -1,0 +1,17 @@
+"""`extcli reset`: an empty emulator."""
+
+from __future__ import annotations
+
+from extcli import views
+from extcli.options import shared
+from extcli.session import Session
+
+
+@shared
+def reset(session: Session) -> None:
+    """Forget all data of the emulator, and set its clock right.
+
+    Example: extcli reset
+    """
+    session.output.show(session.open_service().reset(), views.NOTHING)
+    session.output.note("everything is gone; the clock shows real time")

@@ -1,0 +1,100 @@
+"""`extcli token`: tokens signed here, handed out by a sandbox, or explained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli import clock, times, tokens, views
+from extcli.errors import Misused
+from extcli.inputs import read_bytes
+from extcli.options import command, noun
+from extcli.session import BACKEND, VIEWER, Session
+from extcli.settings import Identity
+
+app = noun("Tokens: the JWT behind the client id in every Authorization header.")
+
+Role = Annotated[
+    str | None,
+    typer.Option("--role", metavar="ROLE", help="viewer, broadcaster, admin or backend.", show_default=False),
+]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id.", show_default=False)]
+Header = Annotated[bool, typer.Option("--header", help="Print the whole header, for curl -H.")]
+
+
+@command(app)
+def mint(
+    session: Session,
+    role: Role = None,
+    user: User = None,
+    opaque: Annotated[
+        str | None, typer.Option(metavar="ID", help="The opaque id; else U and the user's id.", show_default=False)
+    ] = None,
+    ttl: Annotated[str, typer.Option(metavar="DURATION", help="How long it lives.")] = "15m",
+    header: Header = False,
+) -> None:
+    """Sign a token with the extension's secret (EXTCLI_SECRET or EXTCLI_SECRET_FILE), as backend unless told.
+
+    A backend or admin without --channel gets a token for all channels.
+
+    \b
+    Examples:
+      extcli token mint --role backend --channel 1001
+      curl -H "$(extcli token mint --header)" http://127.0.0.1:8282/v1/e/vote_logs
+    """
+    from extcli.credentials import channel_of
+
+    secret = session.sources.secret()
+    if secret is None:
+        raise Misused("there is no secret to sign with", fix="set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file")
+    identity = _identity(session, role, user, BACKEND)
+    claims = tokens.claims_of(
+        identity,
+        channel=channel_of(identity, session.sources),
+        now=clock.now(),
+        lifetime=times.duration(ttl, bare="s"),
+        opaque=opaque,
+    )
+    _print(session, tokens.sign(claims, secret), header)
+
+
+@command(app)
+def sandbox(session: Session, role: Role = None, user: User = None, header: Header = False) -> None:
+    """Ask a sandbox for a token, as viewer:U1 unless told.
+
+    Example: extcli token sandbox --role broadcaster --channel 1001
+    """
+    from extcli.credentials import SandboxTokens, channel_of
+
+    identity = _identity(session, role, user, VIEWER)
+    channel = channel_of(identity, session.sources)
+    source = SandboxTokens(session.sources.client_id(), identity, channel, session.http)
+    _print(session, source.token(), header)
+
+
+@command(app)
+def inspect(
+    session: Session,
+    token: Annotated[str, typer.Argument(metavar="TOKEN|-", help="The token, or - for standard input.")],
+) -> None:
+    """Explain a token without asking anybody. Its signature is not checked.
+
+    Example: extcli token sandbox | extcli token inspect -
+    """
+    text = read_bytes(token).decode(errors="replace") if token == "-" else token
+    found = tokens.inspect(text, now=clock.now())
+    document = {"header": found.header, "claims": found.claims, "traps": found.traps}
+    session.output.show_value(document, views.TOKEN_CONTENT)
+
+
+def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
+    if role is not None and session.sources.flags.acts_as:
+        raise Misused("--role and --as exclude each other")
+    chosen = Identity.parse(role, "--role") if role is not None else session.sources.identity(default)
+    return Identity(chosen.role, user) if user is not None else chosen
+
+
+def _print(session: Session, token: str, header: bool) -> None:
+    text = f"Authorization: {session.sources.client_id()} {token}" if header else token
+    session.output.show_value({"header" if header else "token": text}, views.SOLE_VALUE)

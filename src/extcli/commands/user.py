@@ -1,0 +1,53 @@
+"""`extcli user`: who a token is, and who shared their identity."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from extcli import views
+from extcli.options import command, noun
+from extcli.session import BACKEND, VIEWER, Session
+
+app = noun("Users: who a token is to the service, and whose ids the extension knows.")
+
+_END = "0"
+
+
+@command(app)
+def info(session: Session) -> None:
+    """Print what the service knows of the caller. Acts as viewer:U1.
+
+    It succeeds as soon as a token is valid, so it also tells when a PIN has been entered.
+
+    Example: extcli user info --as broadcaster
+    """
+    session.output.show(session.service(VIEWER).read_user_info(), views.RECORD)
+
+
+@command(app, "list")
+def list_users(
+    session: Session,
+    cursor: Annotated[
+        str | None,
+        typer.Option(metavar="CURSOR", help="Read this one page only; the first is 0.", show_default=False),
+    ] = None,
+) -> None:
+    """List the ids of users who shared them, page by page. Acts as backend.
+
+    Example: extcli user list > ids.txt
+    """
+    service = session.service(BACKEND)
+    page = cursor or _END
+    while True:
+        answer = service.list_user_ids(page)
+        session.output.show(answer, views.USER_IDS)
+        page = _next(answer.content)
+        if cursor is not None or page == _END:
+            return
+
+
+def _next(body: bytes) -> str:
+    return str(json.loads(body).get("next") or _END)

@@ -1,0 +1,194 @@
+"""By which token a call is made: one that was given, one signed here, or one the sandbox hands out.
+
+Each kind answers the same questions, so nobody else has to know which it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from extcli import clock, tokens
+from extcli.client import CONTROL, SERVICE, Call, encoded
+from extcli.errors import Declined, Failed, Misused, Refused
+from extcli.http import Answer, Http
+from extcli.settings import DEFAULT_CHANNEL, Identity, Sources
+
+_LARGEST_REQUEST = 48 * 1024
+_EXPIRED = "expire"
+
+
+class Credentials(Protocol):
+    """Where tokens come from."""
+
+    given: bool
+    """Whether it is a ready-made token, whose channel is its own affair."""
+
+    def token(self) -> str:
+        """The token to call with."""
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        """A token for each of many users, in order."""
+
+    def renew(self, reason: str) -> bool:
+        """After a 401 for this reason: whether tokens asked for from now on may do better."""
+
+    @property
+    def advice(self) -> str:
+        """What to do when a token is refused."""
+
+
+def credentials(sources: Sources, identity: Identity, http: Http) -> Credentials:
+    """A given token, else the secret's, else the sandbox's."""
+    if token := sources.token():
+        return GivenToken(token)
+    channel = channel_of(identity, sources)
+    if secret := sources.secret():
+        return SelfSigned(secret, identity, channel, http)
+    return SandboxTokens(sources.client_id(), identity, channel, http)
+
+
+def channel_of(identity: Identity, sources: Sources) -> str | None:
+    """The channel asked for; else the default one for those who need one: a token without spans all (ruling A4)."""
+    return sources.channel() or (None if identity.spans_channels else DEFAULT_CHANNEL)
+
+
+class GivenToken:
+    """A ready-made token, of which nothing is known."""
+
+    given = True
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        raise Misused(
+            "one token cannot speak for many users",
+            why="each line needs a token of its user, and EXTCLI_TOKEN (or --token-file) is of one",
+            fix="unset it; set EXTCLI_SECRET, or let a sandbox hand out the tokens",
+        )
+
+    def renew(self, reason: str) -> bool:
+        return False
+
+    @property
+    def advice(self) -> str:
+        return "the token given is at fault: `extcli token inspect` explains it; --as ROLE uses another instead"
+
+
+class SelfSigned:
+    """Tokens signed with the extension's secret."""
+
+    given = False
+
+    def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http) -> None:
+        self._secret = secret
+        self._identity = identity
+        self._channel = channel
+        self._http = http
+        self._ahead = 0
+
+    def token(self) -> str:
+        return self._sign(self._identity)
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        return [self._sign(Identity(self._identity.role, user)) for user in users]
+
+    def renew(self, reason: str) -> bool:
+        """Sign by the service's clock from now on: an emulator's may have been moved."""
+        if _EXPIRED not in reason.lower():
+            return False
+        now = service_time(self._http)
+        if now is None:
+            return False
+        self._ahead = now - clock.now()
+        return True
+
+    @property
+    def advice(self) -> str:
+        return "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of this client id, and EXTCLI_CLIENT_ID right?"
+
+    def _sign(self, identity: Identity) -> str:
+        claims = tokens.claims_of(identity, channel=self._channel, now=clock.now() + self._ahead)
+        return tokens.sign(claims, self._secret)
+
+
+class SandboxTokens:
+    """Tokens that a sandbox hands out to whoever asks."""
+
+    given = False
+
+    def __init__(self, client_id: str, identity: Identity, channel: str | None, http: Http) -> None:
+        self._client_id = client_id
+        self._identity = identity
+        self._channel = channel
+        self._http = http
+        self._token: str | None = None
+
+    def token(self) -> str:
+        if self._token is None:
+            user = {"user_id": self._identity.user} if self._identity.user else {}
+            self._token = str(_member(self._fetch(user), "token") or "")
+        return self._token
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        found: list[str] = []
+        while len(found) < len(users):
+            share = _fitting(users[len(found) :])
+            answer = self._fetch({"user_ids": share})
+            # The service answers `token` for one identity and `tokens` for several.
+            got = _member(answer, "tokens") or [_member(answer, "token")]
+            if not isinstance(got, list) or len(got) != len(share):
+                raise Failed("POST authtoken", 502, b"the number of tokens is not the number of users")
+            found += [str(token) for token in got]
+        return found
+
+    def renew(self, reason: str) -> bool:
+        if _EXPIRED not in reason.lower():
+            return False
+        self._token = None
+        return True
+
+    @property
+    def advice(self) -> str:
+        return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service wants other credentials"
+
+    def _fetch(self, who: dict[str, Any]) -> Answer:
+        request = {"app_id": self._client_id, "role": self._identity.role, **who}
+        if self._channel:
+            request["channel_id"] = self._channel
+        call = Call("POST", f"{SERVICE}authtoken", body=encoded(request), signed=False)
+        answer = self._http.send(call.method, call.path, body=call.body)
+        if answer.status_code == 200 and (_member(answer, "token") or _member(answer, "tokens")):
+            return answer
+        fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
+        error: type[Declined] = Refused if answer.status_code < 500 else Failed
+        raise error(str(call), answer.status_code, answer.content, fix=fix)
+
+
+def service_time(http: Http) -> int | None:
+    """The time by an emulator's clock, in ms; `None` where the service has none to show."""
+    answer = http.send("GET", f"{CONTROL}clock")
+    now = _member(answer, "now") if answer.status_code == 200 else None
+    return now if isinstance(now, int) else None
+
+
+def _fitting(users: Sequence[str]) -> list[str]:
+    """As many of the first users as one request may name: the service takes bodies of at most 64 KiB."""
+    size, count = 0, 0
+    while count < len(users) and (size := size + len(encoded(users[count])) + 1) <= _LARGEST_REQUEST:
+        count += 1
+    return list(users[: max(count, 1)])
+
+
+def _member(answer: Answer, name: str) -> Any:
+    """A field of the answer's object; `None` when it has none or is no object."""
+    try:
+        document = json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return None
+    return document.get(name) if isinstance(document, dict) else None

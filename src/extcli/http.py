@@ -1,0 +1,161 @@
+"""The one importer of httpx: sends requests, and turns what the network does into the errors of this program."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from extcli import __version__, clock
+from extcli.errors import CliError, Misused, Unreachable
+from extcli.settings import DEFAULT_URL
+
+# httpx brings its own command line, which loads click, pygments and rich into every start: half of its import time.
+_absent = "httpx._main" not in sys.modules
+if _absent:
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]
+import httpx  # noqa: E402
+
+if _absent:
+    del sys.modules["httpx._main"]
+
+if TYPE_CHECKING:
+    from extcli.output import Output
+
+_CONNECT_SECONDS = 5.0
+
+Answer = httpx.Response
+
+
+class Http:
+    """A connection to one service."""
+
+    def __init__(self, url: str, *, timeout: float, output: Output) -> None:
+        self.url = url
+        self._output = output
+        self._client = httpx.Client(**client_options(url, timeout))
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: bytes | None = None,
+        authorization: str | None = None,
+    ) -> Answer:
+        """One request and its whole answer, whatever the status. Raises `Unreachable`."""
+        with self.stream(method, path, query=query, body=body, authorization=authorization) as answer:
+            answer.read()
+            return answer
+
+    @contextmanager
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: bytes | None = None,
+        authorization: str | None = None,
+    ) -> Iterator[Answer]:
+        """One request, and its answer with the body still to be read. Raises `Unreachable`."""
+        with explained(self.url):
+            request = self._client.build_request(
+                method, self.url + path, params=query or None, content=body, headers=headers(body, authorization)
+            )
+            self._output.trace(f"> {method} {request.url}")
+            if authorization:
+                self._output.trace(f"> authorization: {authorization.split(' ')[0]} ***")
+            if body is not None:
+                self._output.trace(f"> {len(body)} bytes")
+            started = clock.elapsed()
+            answer = self._client.send(request, stream=True)
+            self._output.trace(
+                f"< {answer.status_code} {answer.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms"
+            )
+            try:
+                yield answer
+            finally:
+                answer.close()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._client.close()
+
+
+def headers(body: bytes | None, authorization: str | None) -> dict[str, str]:
+    """What every request carries."""
+    fields = {"user-agent": f"extcli/{__version__}", "accept": "application/json"}
+    if body is not None:
+        fields["content-type"] = "application/json"
+    if authorization:
+        fields["authorization"] = authorization
+    return fields
+
+
+def client_options(url: str, timeout: float) -> dict[str, Any]:
+    """How every httpx client of this program is made."""
+    parts = urlsplit(url)
+    return {
+        "timeout": httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+        # Loading the machine's certificates takes longer than most calls; a plain address never needs them.
+        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else True,
+        # A service on this machine is never behind the proxy that HTTP_PROXY names.
+        "trust_env": not is_loopback(parts.hostname or ""),
+    }
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine by its very name."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def explained(url: str) -> Iterator[None]:
+    """Turns failures of httpx into errors that say what to do. Their own texts may quote a token, so few are shown."""
+    try:
+        yield
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError):
+        raise Misused(f"no request can be made of this for {url}", fix="check the path, ids and client id") from None
+    except httpx.HTTPError as error:
+        raise unreachable(url, error) from None
+
+
+def unreachable(url: str, error: httpx.HTTPError) -> CliError:
+    """What to tell somebody whose service does not answer."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return Unreachable(f"nobody answers at {url}", why="no connection in time", fix=_start(url))
+    if isinstance(error, httpx.TimeoutException):
+        return Unreachable(f"{url} took too long to answer", fix="give it more time with --timeout, for example 2m")
+    if isinstance(error, httpx.ProxyError):
+        return Unreachable(f"the proxy in the way of {url} refused", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
+    if isinstance(error, httpx.ConnectError):
+        return Unreachable(f"nobody answers at {url}", why=_cause(error), fix=_start(url))
+    if isinstance(error, httpx.RemoteProtocolError):
+        return Unreachable(
+            f"{url} hung up or does not speak HTTP",
+            why="the connection ended without a whole answer",
+            fix="check the port; if the service was stopped meanwhile, start it again",
+        )
+    return Unreachable(f"the connection to {url} broke", why=_cause(error), fix="is the service still running?")
+
+
+def _cause(error: httpx.HTTPError) -> str:
+    text = str(error).partition("] ")[2] or str(error)
+    return text[:1].lower() + text[1:]
+
+
+def _start(url: str) -> str:
+    if url == DEFAULT_URL:
+        return "start a service with `extcli serve`, or say where one runs with --url or EXTCLI_URL"
+    return "check the address (--url or EXTCLI_URL); `extcli serve` starts a service on this machine"

@@ -1,0 +1,150 @@
+"""What a command receives: settings, printing, and the service as somebody."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from extcli.errors import Declined, Failed, Refused, reason_of
+from extcli.output import Output
+from extcli.settings import DEFAULT_USER, Flags, Format, Sources
+
+if TYPE_CHECKING:
+    from extcli.client import Call, Service
+    from extcli.credentials import Credentials
+    from extcli.http import Answer, Http
+
+VIEWER = f"viewer:{DEFAULT_USER}"
+BROADCASTER = "broadcaster"
+BACKEND = "backend"
+ADMIN = "admin"
+
+
+class Session:
+    """One run of one command. Nothing is opened before it is asked for."""
+
+    def __init__(self, flags: Flags) -> None:
+        self.sources = Sources(flags, os.environ)
+
+    @cached_property
+    def output(self) -> Output:
+        """Where results and remarks go."""
+        flags = self.sources.flags
+        chosen = self.sources.format(terminal=sys.stdout.isatty())
+        return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether errors are to be JSON as well; asked when the settings themselves may be the error."""
+        return "output" in self.__dict__ and self.output.format is Format.JSON
+
+    @cached_property
+    def http(self) -> Http:
+        """The connection to the service."""
+        from extcli.http import Http
+
+        return Http(self.sources.url(), timeout=self.sources.timeout(), output=self.output)
+
+    def service(self, acts_as: str = VIEWER) -> Service:
+        """The service, called as the identity the user chose, else as this one, which suits the command."""
+        from extcli.client import Service
+
+        return Service(SignedCalls(self, self.credentials(acts_as)))
+
+    def credentials(self, acts_as: str) -> Credentials:
+        """Where the tokens of that identity come from."""
+        from extcli.credentials import credentials
+
+        return credentials(self.sources, self.sources.identity(acts_as), self.http)
+
+    def open_service(self) -> Service:
+        """The service, for calls that need no credentials."""
+        from extcli.client import Service
+
+        return Service(SignedCalls(self, None))
+
+    def service_now(self) -> int | None:
+        """The service's time where it tells it: an emulator's may have been moved."""
+        from extcli.credentials import service_time
+
+        return service_time(self.http)
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        if "http" in self.__dict__:
+            self.http.close()
+
+
+class SignedCalls:
+    """Performs calls with credentials, and raises what the service declines. A `client.Caller`."""
+
+    def __init__(self, session: Session, credentials: Credentials | None) -> None:
+        self._http = session.http
+        self._credentials = credentials
+        self._sources = session.sources
+
+    def perform(self, call: Call) -> Answer:
+        """The whole answer of a call that succeeded."""
+        with self.stream(call) as answer:
+            answer.read()
+            return answer
+
+    @contextmanager
+    def stream(self, call: Call) -> Iterator[Answer]:
+        """The answer of a call that succeeded, its body still to be read."""
+        with self._send(call) as answer:
+            if answer.status_code < 300:
+                yield answer
+                return
+            answer.read()
+            reason = reason_of(answer.content)
+            credentials = self._credentials if call.signed else None
+            if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
+                raise declined(call, answer, credentials)
+        with self._send(call) as answer:
+            if answer.status_code >= 300:
+                answer.read()
+                raise declined(call, answer, credentials)
+            yield answer
+
+    @contextmanager
+    def _send(self, call: Call) -> Iterator[Answer]:
+        authorization, query = None, call.query
+        if call.signed and self._credentials:
+            authorization = f"{self._sources.client_id()} {self._credentials.token()}"
+            if self._credentials.given and (channel := self._sources.channel()):
+                # A ready-made token has its own channel or none; an extension-level one may name another (ruling A4).
+                query = {"channel_id": channel, **query}
+        with self._http.stream(
+            call.method, call.path, query=query, body=call.body, authorization=authorization
+        ) as answer:
+            yield answer
+
+
+def declined(call: Call, answer: Answer, credentials: Credentials | None) -> Declined:
+    """The error that an answer of 300 or more is."""
+    status = answer.status_code
+    if status >= 500:
+        return Failed(str(call), status, answer.content, fix="the service's own log says more; nothing is wrong here")
+    return Refused(str(call), status, answer.content, fix=_advice(call, answer, credentials))
+
+
+def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
+    status = answer.status_code
+    if status < 400:
+        return f"it points to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
+    if status == 401:
+        return credentials.advice if credentials else "this call needs credentials"
+    if status == 403:
+        return "act as somebody else: --as broadcaster, --as backend or --as admin"
+    if status == 404 and call.path.startswith("/_emulator/"):
+        return "only an emulator in sandbox can be controlled; is --url (EXTCLI_URL) one?"
+    if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
+        return "is --url (EXTCLI_URL) an extension service?"
+    if status == 429:
+        return "wait a little, and send less at once"
+    return ""

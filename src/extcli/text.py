@@ -1,0 +1,36 @@
+"""Text that strangers wrote, made safe to print: it must not move the cursor, recolour a terminal or break a row."""
+
+from __future__ import annotations
+
+import json
+import re
+
+# Control characters, and those that reorder or end a line.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def visible(text: str) -> str:
+    """The text with what a terminal would act on written as escapes (`\\x1b`)."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def field(value: object) -> str:
+    """A value as one field of a tab-separated row; backslashes in text are doubled, so it can be read back."""
+    return visible(value.replace("\\", "\\\\")) if isinstance(value, str) else json_text(value)
+
+
+def json_text(value: object) -> str:
+    """A value as one line of JSON that is safe to print."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", compact(value))
+
+
+def compact(value: object) -> str:
+    """A value as JSON on one line. Decimals, which ijson reads numbers as, become floats."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=float)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    number = ord(character)
+    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")

@@ -1,0 +1,58 @@
+"""Durations and instants as people write them (`5m`, `1h30m`, `2026-11-20T20:15`), and as they read them.
+
+Everything inside is integer milliseconds; nothing here looks at a clock.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from extcli.errors import Misused
+
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def duration(text: str, *, bare: str | None = None) -> int:
+    """Milliseconds of `500ms`, `5m`, `1h30m`, `8d`. A number without a unit counts in `bare`, or is refused."""
+    compact = text.strip().lower()
+    if bare and re.fullmatch(r"\d+(\.\d+)?", compact):
+        compact += bare
+    if not compact or _PART.sub("", compact):
+        raise Misused(f"{text!r} is no duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
+    return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact)))
+
+
+def instant(text: str) -> int:
+    """Unix milliseconds of `1760000000000` or of an ISO 8601 time. A time without a zone is this machine's."""
+    if re.fullmatch(r"-?\d+", text.strip()):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment.astimezone() - _EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError):
+        raise Misused(
+            f"{text!r} is no point in time",
+            fix="write Unix milliseconds (1760000000000) or ISO 8601 (2026-11-20T20:15:00Z)",
+        ) from None
+
+
+def shown(milliseconds: int) -> str:
+    """An instant for a reader, in UTC: `2026-11-20 20:15:00.250Z`, without a fraction that is zero."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return str(milliseconds)
+    return moment.strftime("%Y-%m-%d %H:%M:%S") + (f".{milliseconds % 1000:03d}Z" if milliseconds % 1000 else "Z")
+
+
+def span(milliseconds: int) -> str:
+    """A length of time by its two largest units: `8d`, `1h 30m`, `250ms`."""
+    rest, parts = abs(milliseconds), []
+    for unit in ("d", "h", "m", "s", "ms"):
+        count, rest = divmod(rest, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2]) or "0s"
