@@ -24,7 +24,7 @@ from emulator.control.gate import ControlGate
 from emulator.control.http import controlling, metrics, watching
 from emulator.control.service import Control, Metrics
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Engine
+from emulator.engines.base import Engine
 from emulator.errors import EngineError
 from emulator.identity.http import authtoken
 from emulator.identity.http import endpoints as identity_endpoints
@@ -114,7 +114,7 @@ async def open_service(settings: Settings, clock: Clock | None = None) -> AsyncI
     """A service on its opened engine, with housekeeping; closed when the context ends. Raises `EngineError`."""
     clock = clock or Clock()
     async with open_engine(settings.data, namespace=settings.environment.name) as engine:
-        key = await service_key(engine.documents, now=clock.now(), forever=NEVER)
+        key = await service_key(engine.documents, now=clock.now())
         sweeper = asyncio.create_task(_sweep(engine, clock))
         try:
             yield Service(settings, engine, clock, key)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.engines.base import Documents, Key
+from emulator.engines.base import NEVER, Documents, Key
 from emulator.errors import BadRequest
 from emulator.identity.rules import TOKEN_LIFETIME, AuthtokenBody, identities_of, text
 from emulator.ids import anonymous_id, signing_key
@@ -58,8 +58,7 @@ class Identities:
         if caller.user_id:
             now = self._clock.now()
             key = Key("user", caller.client_id, "", "", caller.user_id)
-            ends = self._settings.environment.ends(now, self._settings.environment.state_lifetime)
-            await self._documents.update([key], lambda _: {key: b""}, now=now, expires_at=ends)
+            await self._documents.update([key], lambda found: {} if found else {key: b""}, now=now, expires_at=NEVER)
         return caller
 
     async def issue(self, body: AuthtokenBody) -> list[str]:
@@ -105,10 +104,10 @@ class Identities:
         return Page(page, page[-1].encode().hex() if len(ids) > PAGE else LAST)
 
 
-async def service_key(documents: Documents, *, now: int, forever: int) -> str:
+async def service_key(documents: Documents, *, now: int) -> str:
     """The key that signs the service's own tokens; made once and kept with the data (ruling A5)."""
     fresh = signing_key().encode()
-    await documents.update([_SERVICE_KEY], lambda found: found or {_SERVICE_KEY: fresh}, now=now, expires_at=forever)
+    await documents.update([_SERVICE_KEY], lambda found: found or {_SERVICE_KEY: fresh}, now=now, expires_at=NEVER)
     return (await documents.read([_SERVICE_KEY], now=now))[_SERVICE_KEY].decode()
 
 
