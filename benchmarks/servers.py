@@ -27,6 +27,7 @@ from litestar.params import FromQuery, JSONBody
 from emulator.app import create_routes, open_service
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
+from emulator.protocol import Protocol
 from emulator.server import Server, listen, url_of
 from emulator.settings import Settings
 from emulator.web.front import Front
@@ -116,7 +117,7 @@ async def serve(name: str, file: str | None) -> None:
         listener = listen("127.0.0.1", 0)
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http="httptools" if name in ("plain", "bare") else Protocol,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -21,6 +21,7 @@ from jwt.warnings import InsecureKeyLengthWarning
 from emulator.app import create_routes, open_service
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
+from emulator.protocol import Protocol
 from emulator.settings import Settings
 from emulator.web.front import Front
 from emulator.workers import Workers
@@ -94,7 +95,7 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         gc.freeze()
         config = uvicorn.Config(
             front,
-            http="httptools",
+            http=Protocol,
             ws="none",
             lifespan="off",
             log_config=None,

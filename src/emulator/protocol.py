@@ -1,0 +1,91 @@
+"""HTTP on the wire is uvicorn's; what it writes in one turn of the event loop leaves in one piece.
+
+uvicorn writes the head of an answer and its body apart, which costs a system call and a packet more than needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+class Gathering(asyncio.Transport):
+    """A transport that hands on what was written when the turn is over, or when it is to be closed."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport = transport
+        self._loop = loop
+        self._written: list[bytes | bytearray | memoryview] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Keep `data` until the turn is over."""
+        if not self._written:
+            self._loop.call_soon(self._hand_on)
+        self._written.append(data)
+
+    def _hand_on(self) -> None:
+        written, self._written = self._written, []
+        if written and not self._transport.is_closing():
+            self._transport.write(written[0] if len(written) == 1 else b"".join(written))
+
+    def close(self) -> None:
+        """Close behind what was written."""
+        self._hand_on()
+        self._transport.close()
+
+    def write_eof(self) -> None:
+        """End the stream behind what was written."""
+        self._hand_on()
+        self._transport.write_eof()
+
+    def is_closing(self) -> bool:
+        """Whether no more can be written."""
+        return self._transport.is_closing()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    def can_write_eof(self) -> bool:
+        """Whether the stream can be ended one way."""
+        return self._transport.can_write_eof()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """What the transport below knows of the connection."""
+        return self._transport.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """Take no more from the other side for now."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Take from the other side again."""
+        self._transport.resume_reading()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Give the connection to another protocol, which writes through this transport too."""
+        self._transport.set_protocol(protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """The protocol that reads."""
+        return self._transport.get_protocol()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """When writers are told to pause, and when to go on."""
+        self._transport.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that wait for the other side."""
+        return self._transport.get_write_buffer_size() + sum(map(len, self._written))
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's HTTP on a transport that gathers."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin a connection."""
+        # uvloop's transports do all that asyncio's do without being their subclasses.
+        super().connection_made(Gathering(cast("asyncio.Transport", transport), self.loop))
