@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import httpx
 import pytest
 
 from running import Client, Live, run_live
@@ -51,7 +50,7 @@ def backend(live: Live) -> Client:
 
 
 @pytest.fixture
-def stranger(live: Live) -> Iterator[httpx.Client]:
+def stranger(live: Live) -> Iterator[Client]:
     """A client without a credential, at the root of the service."""
-    with httpx.Client(base_url=live.url, timeout=10) as client:
+    with Client(base_url=live.url) as client:
         yield client

@@ -5,34 +5,43 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import jwt
 import uvicorn
 
-from emulator.app import create_routes, open_service
+from emulator.app import Service, create_routes, open_service
+from emulator.clock import Clock
 from emulator.server import Server, listen, url_of
 from emulator.settings import Settings
-from emulator.web.front import Front
+from emulator.web.front import HOT, Front
 
 SECRET = b"a secret of the tests, 32 bytes or more"
 CLIENT_ID = "my-extension"
 
+T = TypeVar("T")
+
 
 class Client(httpx.Client):
-    """An `httpx.Client` under `/v1/e/` that carries one credential."""
+    """An `httpx.Client`; most are under `/v1/e/` and carry one credential."""
+
+    def __init__(self, **settings: Any) -> None:
+        # Reading the machine's certificates takes 20 ms and more, and there is no TLS here.
+        super().__init__(timeout=10, verify=False, **settings)
 
 
 class Live:
     """A running service."""
 
-    def __init__(self, url: str, front: Front) -> None:
+    def __init__(self, url: str, front: Front, service: Service, loop: asyncio.AbstractEventLoop) -> None:
         self.url = url
         self.front = front
-        self._http = httpx.Client(base_url=url, timeout=10)
+        self.service = service
+        self._loop = loop
+        self._http = Client(base_url=url)
 
     def client(
         self,
@@ -52,8 +61,11 @@ class Live:
 
     def bearer(self, token: str, *, client_id: str = CLIENT_ID) -> Client:
         """A client with this very token."""
-        headers = {"Authorization": f"{client_id} {token}"}
-        return Client(base_url=f"{self.url}/v1/e/", headers=headers, timeout=10)
+        return Client(base_url=f"{self.url}/v1/e/", headers={"Authorization": f"{client_id} {token}"})
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in the service's own event loop, past the wire."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
 
     def reset(self) -> None:
         """Forget all data, and run the clock with the machine's."""
@@ -78,28 +90,29 @@ class Live:
 
 
 @contextmanager
-def run_live(settings: Settings | None = None) -> Iterator[Live]:
-    """Serve in a thread of this process until the context ends."""
+def run_live(
+    settings: Settings | None = None, *, clock: Clock | None = None, hot: frozenset[tuple[str, str]] = HOT
+) -> Iterator[Live]:
+    """Serve in a thread of this process until the context ends; `clock` is the service's, to be moved from outside."""
     listener = listen("127.0.0.1", 0)
     url = url_of("127.0.0.1", listener)
     ready = threading.Event()
-    up: list[tuple[Front, Server]] = []
+    up: list[tuple[Live, Server]] = []
 
     async def serve() -> None:
-        async with open_service(settings or Settings()) as service:
-            front = Front(create_routes(), service.dispatcher)
+        async with open_service(settings or Settings(), clock) as service:
+            front = Front(create_routes(), service.dispatcher, hot=hot)
             config = uvicorn.Config(
                 front, http="httptools", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
             )
             server = Server(config, ready.set)
-            up.append((front, server))
+            up.append((Live(url, front, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
     assert ready.wait(timeout=20), "the service did not start"
-    front, server = up[0]
-    live = Live(url, front)
+    live, server = up[0]
     try:
         yield live
     finally:
