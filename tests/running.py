@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 
 import httpx
 import jwt
-import uvicorn
 
 from emulator.app import Service, create_routes, open_service
 from emulator.clock import Clock
-from emulator.server import Server, listen, url_of
+from emulator.server import Server, config_of, listen, url_of
 from emulator.settings import Settings
 from emulator.web.front import HOT, Front
 
@@ -27,10 +26,6 @@ T = TypeVar("T")
 
 class Client(httpx.Client):
     """An `httpx.Client`; most are under `/v1/e/` and carry one credential."""
-
-    def __init__(self, **settings: Any) -> None:
-        # Reading the machine's certificates takes 20 ms and more, and there is no TLS here.
-        super().__init__(timeout=10, verify=False, **settings)
 
 
 class Live:
@@ -61,7 +56,8 @@ class Live:
 
     def bearer(self, token: str, *, client_id: str = CLIENT_ID) -> Client:
         """A client with this very token."""
-        return Client(base_url=f"{self.url}/v1/e/", headers={"Authorization": f"{client_id} {token}"})
+        headers = {"Authorization": f"{client_id} {token}"}
+        return Client(base_url=f"{self.url}/v1/e/", headers=headers, timeout=10, verify=NO_TLS)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something in the service's own event loop, past the wire."""
@@ -102,10 +98,7 @@ def run_live(
     async def serve() -> None:
         async with open_service(settings or Settings(), clock) as service:
             front = Front(create_routes(), service.dispatcher, hot=hot)
-            config = uvicorn.Config(
-                front, http="httptools", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
-            )
-            server = Server(config, ready.set)
+            server = Server(config_of(front), ready.set)
             up.append((Live(url, front, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 
