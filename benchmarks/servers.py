@@ -27,8 +27,7 @@ from litestar.params import FromQuery, JSONBody
 from emulator.app import create_routes, open_service
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
-from emulator.protocol import Protocol
-from emulator.server import Server, listen, url_of
+from emulator.server import Server, config_of, listen, url_of
 from emulator.settings import Settings
 from emulator.web.front import Front
 
@@ -106,25 +105,18 @@ async def serve(name: str, file: str | None) -> None:
     async with AsyncExitStack() as stack:
         if name in ("plain", "bare"):
             app = {"plain": plain, "bare": bare}[name]()
+            config = uvicorn.Config(
+                app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
+            )
         else:
             data = f"sqlite://{file}" if name == "file" else "sqlite://"
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions)
             service = await stack.enter_async_context(open_service(settings))
-            app = Front(create_routes(), service.dispatcher)
+            config = config_of(Front(create_routes(), service.dispatcher))
         gc.collect()
         gc.freeze()
         listener = listen("127.0.0.1", 0)
-        config = uvicorn.Config(
-            app,
-            http="httptools" if name in ("plain", "bare") else Protocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-        )
         await Server(config, lambda: print(url_of("127.0.0.1", listener), flush=True)).serve([listener])
 
 

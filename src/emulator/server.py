@@ -86,6 +86,22 @@ def warn_of_short_secrets(settings: Settings) -> None:
             _log.warning("%s: a secret is shorter than the 32 bytes that HS256 asks for", extension.client_id)
 
 
+def config_of(front: Front) -> uvicorn.Config:
+    """How uvicorn is to serve it."""
+    return uvicorn.Config(
+        front,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=75,
+    )
+
+
 async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
     async with open_service(settings) as service:
@@ -93,19 +109,7 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        config = uvicorn.Config(
-            front,
-            http=Protocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=_GRACE,
-            timeout_keep_alive=75,
-        )
-        await Server(config, started).serve([listener])
+        await Server(config_of(front), started).serve([listener])
 
 
 def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
