@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import re
-import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,13 +20,15 @@ SERVES = re.findall(r"^\$ (extcli serve.*)$", README, re.MULTILINE)
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", **more}
+    # The programs of the environment that runs the tests come first, as after `activate`.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", **more}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.splitlines()[0][:40])
 def test_a_script_of_the_readme_runs_without_an_error(live: Live, tmp_path: Path, script: str):
     result = subprocess.run(
-        [shutil.which("bash") or "bash", "-euo", "pipefail", "-c", script],
+        ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
         env=environment(EXTCLI_URL=live.url),
         capture_output=True,
@@ -58,7 +60,7 @@ def test_a_service_of_the_readme_starts_and_stops(tmp_path: Path, command: str):
     (tmp_path / "my-extension.secret").write_text(base64.b64encode(os.urandom(32)).decode())
 
     service = subprocess.Popen(
-        command.replace("/srv/", f"{tmp_path}/").split(),
+        ["bash", "-c", f"exec {command}".replace("/srv/", f"{tmp_path}/")],
         cwd=tmp_path,
         env=environment(EXTCLI_SERVE_PORT="0"),
         stdout=subprocess.PIPE,
