@@ -53,7 +53,9 @@ class Declined(CliError):
         self.status = status
         self.body = body
         outcome = "was refused" if status < 500 else "failed in the service"
-        super().__init__(f"{request} {outcome}: {status_line(status)}", why=reason_of(body), fix=fix)
+        answer = status_line(status)
+        why = reason_of(body).removeprefix(f"{answer[4:]}: ")
+        super().__init__(f"{request} {outcome}: {answer}", why=why, fix=fix)
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()

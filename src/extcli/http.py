@@ -6,6 +6,7 @@ import ssl
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,9 +27,11 @@ if _absent:
 if TYPE_CHECKING:
     from extcli.output import Output
 
-_CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
 
 Answer = httpx.Response
+
+__all__ = ["Answer", "Http", "httpx"]
 
 
 class Http:
@@ -102,12 +105,18 @@ def client_options(url: str, timeout: float) -> dict[str, Any]:
     """How every httpx client of this program is made."""
     parts = urlsplit(url)
     return {
-        "timeout": httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+        "timeout": httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
         # Loading the machine's certificates takes longer than most calls; a plain address never needs them.
-        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else True,
+        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else certificates(),
         # A service on this machine is never behind the proxy that HTTP_PROXY names.
         "trust_env": not is_loopback(parts.hostname or ""),
     }
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Whom an https address is trusted by."""
+    return httpx.create_ssl_context()
 
 
 def is_loopback(host: str) -> bool:
@@ -134,28 +143,38 @@ def explained(url: str) -> Iterator[None]:
 def unreachable(url: str, error: httpx.HTTPError) -> CliError:
     """What to tell somebody whose service does not answer."""
     if isinstance(error, httpx.ConnectTimeout):
-        return Unreachable(f"nobody answers at {url}", why="no connection in time", fix=_start(url))
+        return nobody_answers(url, "no connection in time")
     if isinstance(error, httpx.TimeoutException):
-        return Unreachable(f"{url} took too long to answer", fix="give it more time with --timeout, for example 2m")
+        return too_slow(url)
     if isinstance(error, httpx.ProxyError):
         return Unreachable(f"the proxy in the way of {url} refused", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
     if isinstance(error, httpx.ConnectError):
-        return Unreachable(f"nobody answers at {url}", why=_cause(error), fix=_start(url))
-    if isinstance(error, httpx.RemoteProtocolError):
-        return Unreachable(
-            f"{url} hung up or does not speak HTTP",
-            why="the connection ended without a whole answer",
-            fix="check the port; if the service was stopped meanwhile, start it again",
-        )
-    return Unreachable(f"the connection to {url} broke", why=_cause(error), fix="is the service still running?")
+        return nobody_answers(url, _cause(error))
+    return hung_up(url)
+
+
+def nobody_answers(url: str, why: str) -> Unreachable:
+    """No connection."""
+    fix = "check the address (--url or EXTCLI_URL); `extcli serve` starts a service on this machine"
+    if url == DEFAULT_URL:
+        fix = "start a service with `extcli serve`, or say where one runs with --url or EXTCLI_URL"
+    return Unreachable(f"nobody answers at {url}", why=why, fix=fix)
+
+
+def too_slow(url: str) -> Unreachable:
+    """A connection, and no answer."""
+    return Unreachable(f"{url} took too long to answer", fix="give it more time with --timeout, for example 2m")
+
+
+def hung_up(url: str) -> Unreachable:
+    """A connection that ended too early."""
+    return Unreachable(
+        f"{url} hung up or does not speak HTTP",
+        why="the connection ended without a whole answer",
+        fix="check the port; if the service was stopped meanwhile, start it again",
+    )
 
 
 def _cause(error: httpx.HTTPError) -> str:
     text = str(error).partition("] ")[2] or str(error)
     return text[:1].lower() + text[1:]
-
-
-def _start(url: str) -> str:
-    if url == DEFAULT_URL:
-        return "start a service with `extcli serve`, or say where one runs with --url or EXTCLI_URL"
-    return "check the address (--url or EXTCLI_URL); `extcli serve` starts a service on this machine"

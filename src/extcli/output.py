@@ -39,7 +39,7 @@ class Output:
 
     def __init__(self, chosen: Format, *, quiet: bool = False, verbose: bool = False) -> None:
         self.format = chosen
-        self._quiet = quiet
+        self.quiet = quiet
         self._verbose = verbose
 
     def show(self, answer: Answer, view: View) -> None:
@@ -87,7 +87,7 @@ class Output:
 
     def report(self, text: str) -> None:
         """A remark that matters in a log as well."""
-        if not self._quiet:
+        if not self.quiet:
             complain([text])
 
     def trace(self, text: str) -> None:

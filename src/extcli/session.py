@@ -147,4 +147,4 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return "is --url (EXTCLI_URL) an extension service?"
     if status == 429:
         return "wait a little, and send less at once"
-    return ""
+    return "nothing was changed; correct it and try again" if status == 400 else ""

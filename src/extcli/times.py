@@ -51,6 +51,8 @@ def shown(milliseconds: int) -> str:
 def span(milliseconds: int) -> str:
     """A length of time by its two largest units: `8d`, `1h 30m`, `250ms`."""
     rest, parts = abs(milliseconds), []
+    if rest >= 60_000:
+        rest = round(rest, -3)
     for unit in ("d", "h", "m", "s", "ms"):
         count, rest = divmod(rest, _UNITS[unit])
         if count:

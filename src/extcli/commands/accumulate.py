@@ -49,32 +49,27 @@ def add(
       extcli accumulate add ratings --from ratings.jsonl --user-field user
     """
     given = list(words or [])
-    if len(given) + (source is not None) not in (1, 2) or len(given) > 2:
+    if not 1 <= len(given) + (source is not None) <= 2 or len(given) > (2 if source is None else 1):
         raise Misused("no blob, or too many", fix="give [ID] JSON, or [ID] --from FILE")
     if source is None:
-        blob = read_bytes(given.pop())
-        session.output.show(
-            session.service(VIEWER).add_to_buffer(blob, buffer=given[0] if given else "default"), views.NOTHING
-        )
+        content = read_bytes(given.pop())
+        session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
         session.output.note("added")
         return
     from extcli import bulk, lines
 
-    if len(given) > 1:
-        raise Misused("both a blob and --from", fix="give [ID] JSON, or [ID] --from FILE")
-    bulk.send(
-        session,
-        lines.blobs(source, user_field),
-        lambda line: bulk.blob(line, buffer=given[0] if given else "default"),
-        acts_as=VIEWER,
-        concurrency=concurrency,
-    )
+    blobs = lines.blobs(source, user_field)
+    bulk.send(session, blobs, lambda line: bulk.blob(line, buffer=_id(given)), acts_as=VIEWER, concurrency=concurrency)
+
+
+def _id(given: list[str]) -> str:
+    return given[0] if given else "default"
 
 
 @command(app)
 def get(
     session: Session,
-    buffer: Annotated[str, typer.Argument(metavar="[ID]", help="The buffer's id.")] = "default",
+    buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
     start: Annotated[
         str | None, typer.Option(metavar="INSTANT", help="Only from then on: Unix ms or ISO 8601.", show_default=False)
     ] = None,
@@ -95,10 +90,6 @@ def get(
         raise Misused("--start and --since exclude each other")
     earliest = None if start is None else times.instant(start)
     if since is not None:
-        earliest = _now(session) - times.duration(since)
+        earliest = (session.service_now() or clock.now()) - times.duration(since)
     with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as answer:
         session.output.show_stream(answer, "data.item", views.BUFFER)
-
-
-def _now(session: Session) -> int:
-    return session.service_now() or clock.now()

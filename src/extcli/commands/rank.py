@@ -14,7 +14,7 @@ from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
 
-Ranking = Annotated[str, typer.Argument(metavar="[ID]", help="The ranking's id, which stands for your question.")]
+Ranking = Annotated[str, typer.Argument(metavar="ID", help="The ranking's id, which stands for your question.")]
 
 
 @command(app)
@@ -40,19 +40,16 @@ def submit(
       extcli rank submit colour --key blue
       extcli rank submit colour --from answers.csv
     """
-    if (key is None) == (source is None):
-        raise Misused("there is no answer, or too many", fix="give either --key TEXT or --from FILE")
-    if key is not None:
+    if key is not None and source is None:
         session.output.show(session.service(VIEWER).submit_answer(key, ranking=ranking), views.RECORD)
         return
+    if source is None or key is not None:
+        raise Misused("no answer, or too many", fix="give either --key TEXT or --from FILE")
     from extcli import bulk, lines
 
+    answers = lines.records(source, "key")
     bulk.send(
-        session,
-        lines.records(source, "key"),
-        lambda line: bulk.answer(line, ranking=ranking),
-        acts_as=VIEWER,
-        concurrency=concurrency,
+        session, answers, lambda line: bulk.answer(line, ranking=ranking), acts_as=VIEWER, concurrency=concurrency
     )
 
 

@@ -15,7 +15,7 @@ from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Polls: one vote per user, the latest counts.")
 
-Poll = Annotated[str, typer.Argument(metavar="[POLL]", help="The poll's id; `global-…` is open to all channels.")]
+Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `global-…` is open to all channels.")]
 
 
 @command(app)
@@ -48,20 +48,15 @@ def cast(
       extcli vote cast lunch --value -5 --as viewer:U7
       extcli vote cast lunch --from ballots.csv
     """
-    if (value is None) == (source is None):
-        raise Misused("there is nothing to vote, or too much", fix="give either --value N or --from FILE")
-    if value is not None:
+    if value is not None and source is None:
         session.output.show(session.service(VIEWER).cast_vote(value, poll=poll, count=count), views.POLL)
         return
+    if source is None or value is not None:
+        raise Misused("nothing to vote, or too much", fix="give either --value N or --from FILE")
     from extcli import bulk, lines
 
-    bulk.send(
-        session,
-        lines.records(source, "value"),
-        lambda line: bulk.vote(line, poll=poll),
-        acts_as=VIEWER,
-        concurrency=concurrency,
-    )
+    ballots = lines.records(source, "value")
+    bulk.send(session, ballots, lambda line: bulk.vote(line, poll=poll), acts_as=VIEWER, concurrency=concurrency)
 
 
 @command(app)

@@ -1,0 +1,199 @@
+"""Many writes from one input: streamed, at most so many under way at once, each user's in the order of their lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from extcli.client import Call, answer_submission, buffer_addition, vote_cast
+from extcli.errors import CliError, Declined, Failed, Misused, Refused, reason_of
+from extcli.lane import Lane, open_lane
+from extcli.lines import Batches, Line
+from extcli.pump import Pump
+from extcli.tally import Tally
+
+if TYPE_CHECKING:
+    from extcli.credentials import Credentials
+    from extcli.session import Session
+
+_WAITING = 4
+"""Lists of jobs that may wait for each lane."""
+
+
+def vote(line: Line, *, poll: str) -> Call:
+    """The vote of a line."""
+    text = line.content
+    if isinstance(text, str):
+        try:
+            text = int(text)
+        except ValueError:
+            raise Misused(f"not an integer: {line.content[:20]!r}") from None
+    return vote_cast(text, poll=poll)
+
+
+def answer(line: Line, *, ranking: str) -> Call:
+    """The answer of a line."""
+    return answer_submission(line.content, ranking=ranking)
+
+
+def blob(line: Line, *, buffer: str) -> Call:
+    """The blob of a line."""
+    try:
+        return buffer_addition(line.content.encode(), buffer=buffer)
+    except UnicodeEncodeError:
+        raise Misused("not UTF-8") from None
+
+
+def send(
+    session: Session, batches: Batches, call_of: Callable[[Line], Call], *, acts_as: str, concurrency: int
+) -> None:
+    """Send every line, then say what became of them. Raises for lines refused, or when it had to stop."""
+    tally = Tally(session.output, batches.input)
+    delivery = Delivery(session, batches, call_of, session.credentials(acts_as), tally)
+    try:
+        asyncio.run(delivery.run(concurrency))
+    except KeyboardInterrupt:
+        tally.finish(f"interrupted; {tally.progress()}")
+        raise
+    except CliError as error:
+        tally.finish(f"stopped; {tally.progress()}")
+        error.fix = error.fix or "send the rest when the service is well again"
+        raise
+    finally:
+        batches.input.close()
+    tally.finish()
+    tally.complain_of_refusals()
+
+
+@dataclass(slots=True)
+class Job:
+    """A line ready to be sent."""
+
+    line: Line
+    call: Call
+    authorization: str
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A batch of the input: what can be sent, and which lines cannot, and why."""
+
+    jobs: list[Job]
+    unreadable: list[tuple[int, str]]
+
+
+class Delivery:
+    """Takes lines from the input to the service."""
+
+    def __init__(
+        self,
+        session: Session,
+        batches: Batches,
+        call_of: Callable[[Line], Call],
+        credentials: Credentials,
+        tally: Tally,
+    ) -> None:
+        self._batches = batches
+        self._call_of = call_of
+        self._credentials = credentials
+        self._tally = tally
+        self._client_id = session.sources.client_id()
+        self._url = session.sources.url()
+        self._timeout = session.sources.timeout()
+
+    async def run(self, concurrency: int) -> None:
+        """Everything, until the input ends. Raises the first error that is not about one line alone."""
+        lanes = [open_lane(self._url, self._timeout) for _ in range(concurrency)]
+        queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_WAITING) for _ in lanes]
+        try:
+            async with asyncio.TaskGroup() as tasks, self._tally.shown():
+                tasks.create_task(self._distribute(queues))
+                for lane, queue in zip(lanes, queues, strict=True):
+                    tasks.create_task(self._work(lane, queue))
+        except* CliError as errors:
+            raise _first(errors) from None
+        finally:
+            for lane in lanes:
+                await lane.close()
+
+    async def _distribute(self, queues: list[asyncio.Queue[list[Job] | None]]) -> None:
+        """Hand each user's lines to one lane, so that they arrive in their order."""
+        pump = Pump(self._prepared())
+        try:
+            coming = pump.ask()
+            while (batch := await coming) is not None:
+                coming = pump.ask()
+                for number, fault in batch.unreadable:
+                    self._tally.refuse(number, None, fault)
+                self._tally.begin(job.line.number for job in batch.jobs)
+                shares: dict[int, list[Job]] = {}
+                for job in batch.jobs:
+                    shares.setdefault(hash(job.line.user) % len(queues), []).append(job)
+                for index, share in shares.items():
+                    await queues[index].put(share)
+            for queue in queues:
+                await queue.put(None)
+        finally:
+            pump.close()
+
+    def _prepared(self) -> Iterator[Prepared]:
+        """Batches of jobs with their tokens. Runs in the pump's thread, where it may block."""
+        for batch in self._batches:
+            ready: list[tuple[Line, Call]] = []
+            unreadable: list[tuple[int, str]] = []
+            for line in batch:
+                try:
+                    ready.append((line, self._readable(line)))
+                except Misused as error:
+                    unreadable.append((line.number, error.what))
+            authorizations = self._authorizations([line.user for line, _ in ready])
+            yield Prepared([Job(line, call, authorizations[line.user]) for line, call in ready], unreadable)
+
+    def _readable(self, line: Line) -> Call:
+        """What the line asks for; raises `Misused` for one that asks for nothing."""
+        if line.fault or line.user == "":
+            raise Misused(line.fault or "the user is empty")
+        return self._call_of(line)
+
+    def _authorizations(self, users: list[str | None]) -> dict[str | None, str]:
+        named = list(dict.fromkeys(user for user in users if user is not None))
+        found: dict[str | None, str] = (
+            dict(zip(named, self._credentials.tokens_for(named), strict=True)) if named else {}
+        )
+        if None in users:
+            found[None] = self._credentials.token()
+        return {user: f"{self._client_id} {token}" for user, token in found.items()}
+
+    async def _work(self, lane: Lane, queue: asyncio.Queue[list[Job] | None]) -> None:
+        while (jobs := await queue.get()) is not None:
+            for job in jobs:
+                await self._deliver(lane, job)
+
+    async def _deliver(self, lane: Lane, job: Job) -> None:
+        status, body = await lane.send(job.call, job.authorization)
+        if status == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(body)):
+            renewed = await asyncio.to_thread(self._authorizations, [job.line.user])
+            status, body = await lane.send(job.call, renewed[job.line.user])
+        number = job.line.number
+        if status < 300:
+            self._tally.accept(number)
+        elif status in (401, 403) or status >= 500 or status < 400:
+            raise _stop(job, status, body, self._credentials)
+        else:
+            self._tally.refuse(number, status, reason_of(body), sent=True)
+
+
+def _stop(job: Job, status: int, body: bytes, credentials: Credentials) -> Declined:
+    """The end of it all: what is wrong with this line is wrong with every line."""
+    error: type[Declined] = Failed if status >= 500 else Refused
+    fix = credentials.advice if status == 401 else ""
+    return error(f"line {job.line.number}: {job.call}", status, body, fix=fix)
+
+
+def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

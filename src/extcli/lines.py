@@ -1,0 +1,181 @@
+"""Input of many lines: CSV or JSON lines of a file or of standard input, read as they come and never all at once."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from extcli.errors import Misused
+
+_CHUNK = 1 << 16
+_LONGEST_LINE = 1 << 20
+_BATCH = 500
+
+
+@dataclass(slots=True)
+class Line:
+    """What one line asks for."""
+
+    number: int
+    user: str | None = None
+    content: Any = None
+    fault: str = ""
+    """Why the line is not readable; nothing is sent for it then."""
+
+
+class Input:
+    """The text lines of a file or a pipe. A pipe's lines are handed on when they arrive, not when there are many.
+
+    It reads the descriptor itself: a thread that waits inside Python's own buffers cannot be left behind at the end.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.size: int | None = None
+        self.consumed = 0
+        self._pending: list[str] = []
+        if str(source) == "-":
+            self._descriptor = sys.stdin.fileno()
+            return
+        try:
+            self._descriptor = os.open(source, os.O_RDONLY)
+            self.size = os.fstat(self._descriptor).st_size or None
+        except OSError as error:
+            raise Misused(f"{source} cannot be read", why=error.strerror or "") from None
+        if source.is_dir():
+            raise Misused(f"{source} cannot be read", why="it is a directory")
+
+    def __iter__(self) -> Iterator[str]:
+        rest = b""
+        while chunk := os.read(self._descriptor, _CHUNK):
+            self.consumed += len(chunk)
+            *whole, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LONGEST_LINE:
+                raise Misused("the input has a line of over 1 MiB", fix="one record on each line is expected")
+            self._pending = [f"{_decoded(line)}\n" for line in reversed(whole)]
+            while self._pending:
+                yield self._pending.pop()
+        if rest:
+            yield _decoded(rest)
+
+    @property
+    def drained(self) -> bool:
+        """Whether the next line would have to be waited for."""
+        return not self._pending
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self.size is not None:
+            os.close(self._descriptor)
+
+
+class Batches:
+    """The lines of an input, parsed, a few hundred at a time."""
+
+    def __init__(self, source: Path, parse: Callable[[Iterator[str]], Iterator[Line]]) -> None:
+        self.input = Input(source)
+        self._lines = parse(iter(self.input))
+
+    def __iter__(self) -> Iterator[list[Line]]:
+        batch: list[Line] = []
+        for line in self._lines:
+            batch.append(line)
+            if len(batch) >= _BATCH or self.input.drained:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+
+def records(source: Path, column: str) -> Batches:
+    """Lines with a user and one more column, as CSV (a heading is optional) or as JSON objects."""
+    return Batches(source, lambda lines: _records(lines, column))
+
+
+def blobs(source: Path, user_field: str | None) -> Batches:
+    """Lines that are JSON each; `user_field` names the member that holds the user."""
+    return Batches(source, lambda lines: _blobs(lines, user_field))
+
+
+def _records(lines: Iterator[str], column: str) -> Iterator[Line]:
+    first = next(lines, "").removeprefix("\ufeff")
+    everything = _chained(first, lines)
+    return _json_records(everything, column) if first.lstrip().startswith("{") else _csv(everything, first, column)
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _csv(lines: Iterator[str], first: str, column: str) -> Iterator[Line]:
+    reader = csv.reader(lines, delimiter=max(",;\t", key=first.count))
+    user_at, value_at = 0, 1
+    while True:
+        number = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield Line(number, fault=f"not CSV: {error}")
+            continue
+        names = [cell.strip().lower() for cell in row] if number == 1 else []
+        if "user" in names and column in names:
+            user_at, value_at = names.index("user"), names.index(column)
+        elif row and len(row) <= max(user_at, value_at):
+            yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; user and {column} are needed")
+        elif row:
+            yield Line(number, row[user_at].strip(), row[value_at])
+
+
+def _json_records(lines: Iterator[str], column: str) -> Iterator[Line]:
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        document = _parsed(text)
+        if not isinstance(document, dict) or "user" not in document or column not in document:
+            yield Line(number, fault=f"not a JSON object with user and {column}")
+        else:
+            yield Line(number, _user(document["user"]), document[column])
+
+
+def _blobs(lines: Iterator[str], user_field: str | None) -> Iterator[Line]:
+    for number, text in enumerate(lines, 1):
+        stripped = text.strip()
+        if not stripped:
+            continue
+        document = _parsed(stripped)
+        if document is _NOT_JSON:
+            yield Line(number, fault="not JSON")
+        elif user_field is None:
+            yield Line(number, None, stripped)
+        elif not isinstance(document, dict) or user_field not in document:
+            yield Line(number, fault=f"not a JSON object with {user_field}")
+        else:
+            yield Line(number, _user(document[user_field]), stripped)
+
+
+_NOT_JSON = object()
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _user(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _decoded(line: bytes) -> str:
+    """Bytes that are not UTF-8 stay recognisable, so that their line is refused and not sent changed."""
+    return line.decode(errors="surrogateescape")

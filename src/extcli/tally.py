@@ -1,0 +1,113 @@
+"""What became of many lines: counted as they go, shown on a terminal, told at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from extcli import clock
+from extcli.errors import CliError, status_line
+from extcli.lines import Input
+from extcli.output import Output
+from extcli.settings import Format
+from extcli.text import compact
+
+_NAMED = 20
+_REFRESH_SECONDS = 0.2
+
+
+class LinesRefused(CliError):
+    """All lines were dealt with, and some were refused."""
+
+    exit_code = 4
+
+
+class Tally:
+    """Counts lines. Refusals are named as they happen with `jsonl`, else the first twenty at the end."""
+
+    def __init__(self, output: Output, source: Input) -> None:
+        self.sent = 0
+        self.accepted = 0
+        self.refused = 0
+        self._output = output
+        self._input = source
+        self._first: list[dict[str, Any]] = []
+        self._open: dict[int, None] = {}
+        self._last = 0
+        self._started = clock.elapsed()
+
+    def begin(self, numbers: Iterable[int]) -> None:
+        """These lines, in their order, are on their way."""
+        for number in numbers:
+            self._open[number] = None
+            self._last = number
+
+    def accept(self, number: int) -> None:
+        self._open.pop(number, None)
+        self.sent += 1
+        self.accepted += 1
+
+    def refuse(self, number: int, status: int | None, reason: str, *, sent: bool = False) -> None:
+        """A line the service refused, or (without a status) one that was not readable."""
+        self._open.pop(number, None)
+        self.sent += sent
+        self.refused += 1
+        refusal = {"line": number, "status": status, "reason": reason}
+        if self._output.format is Format.JSONL:
+            self._output.line(compact(refusal))
+        elif len(self._first) < _NAMED:
+            self._first.append(refusal)
+
+    def progress(self) -> str:
+        """How far it came, so that somebody can go on from there."""
+        done = min(self._open, default=self._last + 1) - 1
+        return f"every line up to {done:,} is dealt with"
+
+    def finish(self, ending: str = "") -> None:
+        """The sum, for people on standard error, for programs as `json`."""
+        seconds = max(clock.elapsed() - self._started, 1e-9)
+        if self._output.format is Format.JSON:
+            counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
+            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first}))
+        rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
+        self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
+        for refusal in self._first:
+            status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
+            self._output.report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
+        unnamed = self.refused - len(self._first)
+        if unnamed and self._output.format is not Format.JSONL:
+            self._output.report(f"  and {unnamed:,} more (-o jsonl names them all)")
+        if ending:
+            self._output.report(ending)
+
+    def complain_of_refusals(self) -> None:
+        """Raise if not every line was accepted."""
+        if self.refused:
+            raise LinesRefused(f"{self.refused:,} of {self.accepted + self.refused:,} lines were refused")
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """A progress bar, where somebody is watching."""
+        if not sys.stderr.isatty() or self._output.quiet:
+            yield
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (BarColumn(), TextColumn("{task.fields[count]}"))
+        with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+            task = progress.add_task("", total=self._input.size, count="")
+
+            async def refresh() -> None:
+                while True:
+                    progress.update(task, completed=self._input.consumed, count=f"{self.sent:,} lines", refresh=True)
+                    await asyncio.sleep(_REFRESH_SECONDS)
+
+            ticking = asyncio.ensure_future(refresh())
+            try:
+                yield
+            finally:
+                ticking.cancel()
