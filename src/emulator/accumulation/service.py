@@ -10,7 +10,7 @@ from msgspec import Raw
 from emulator import wire
 from emulator.accumulation.rules import LIFETIME, Collected, checked_blob
 from emulator.callers import Caller
-from emulator.clock import Clock
+from emulator.clock import Clock, within_time
 from emulator.engines.base import Key, Logs
 
 
@@ -47,5 +47,5 @@ class Buffers:
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Reading:
         """The entries from `start` (Unix ms, inclusive) on: one channel's, or all for an extension-level caller."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
-        latest, pages = await self._logs.read(key, now=self._clock.now(), since=start)
+        latest, pages = await self._logs.read(key, now=self._clock.now(), since=within_time(start))
         return Reading(latest, ([item.value for item in page] async for page in pages))

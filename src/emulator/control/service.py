@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from prometheus_client import CollectorRegistry, Info, ProcessCollector, generat
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from emulator.clock import END_OF_TIME, Clock
+from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.engines.base import Engine, Expired
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.settings import Settings
@@ -67,6 +68,7 @@ class Control:
         self._settings = settings
         self._version = version
         self._on_reset: list[Callable[[], None]] = []
+        self._moving = asyncio.Lock()
 
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Have `forget` called at every reset."""
@@ -82,8 +84,9 @@ class Control:
 
     async def reset(self) -> None:
         """All data and the clock's offset are gone; the service's own key stays."""
-        await self._engine.reset()
-        self._clock.reset()
+        async with self._moving:
+            await self._engine.reset()
+            self._clock.reset()
         for forget in self._on_reset:
             forget()
 
@@ -95,18 +98,21 @@ class Control:
         """Move the clock, apply every expiry that falls due, and list them; a refused move changes nothing.
 
         What was past its end before the move is removed first, so that setting the clock back never brings back
-        what had ended, whether or not housekeeping had run.
+        what had ended, whether or not housekeeping had run. Moves take their turns.
         """
         if self._settings.has_peers:
             raise Forbidden("Forbidden", "the clock is one process's own: with --workers over 1 it cannot be moved")
-        target = _target(move, self._clock.now())
-        expired = await self._engine.purge(now=self._clock.now())
-        if target is not None:
-            self._clock.set(target)
-        if move.freeze is not None:
-            self._clock.freeze(move.freeze)
-        expired += await self._engine.purge(now=self._clock.now())
-        record = self.read_clock()
+        async with self._moving:
+            _check(move, self._clock.now())
+            with self._clock.paused() as before:
+                expired = await self._engine.purge(now=before)
+            if move.set is not None:
+                self._clock.set(move.set)
+            self._clock.advance(move.advance or 0)
+            if move.freeze is not None:
+                self._clock.freeze(move.freeze)
+            record = self.read_clock()
+            expired += await self._engine.purge(now=record.now)
         return MovedClock(record.now, record.offset, record.frozen, [_due(each) for each in expired])
 
 
@@ -139,16 +145,13 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
 
-def _target(move: ClockMove, now: int) -> int | None:
-    """Where the clock is to stand; `None` to leave it."""
-    if move.set is None and move.advance is None:
-        return None
+def _check(move: ClockMove, now: int) -> None:
+    """Raise `BadRequest` for a move that goes back without `set`, or to where no clock goes."""
     if move.advance is not None and move.advance < 0:
         raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to go back")
     target = (now if move.set is None else move.set) + (move.advance or 0)
-    if not 0 <= target < END_OF_TIME:
+    if target != within_time(target):
         raise BadRequest("Invalid body", f"the clock would stand at {target}; it goes from 0 to {END_OF_TIME - 1} ms")
-    return target
 
 
 def _due(expired: Expired) -> Due:

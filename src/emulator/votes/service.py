@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator import wire
 from emulator.callers import Caller
-from emulator.clock import Clock
+from emulator.clock import Clock, within_time
 from emulator.engines.base import Ballots, Entry, Key, Mark
 from emulator.errors import NotFound
 from emulator.votes.definitions import Definition, PollConfig, checked_definition, status_of, terms_of
@@ -68,8 +68,9 @@ class Polls:
         key = _key(caller, channel or "", poll_id)
         choice = str(checked_value(value))
         now = self._clock.now()
-        if count != 1 and await self._lets_votes_add_up(key, now):
-            checked_count(count)
+        if count != 1 and not await self._lets_votes_add_up(key, now):
+            count = 1
+        checked_count(count)
         note = wire.encode(_Voter(caller.identity, caller.opaque_id))
         mark = Mark(caller.identity, choice, note, known=caller.user_id is not None, times=count)
         cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME, tally=True)
@@ -87,7 +88,7 @@ class Polls:
         """The latest vote of every voter from `since` (ms) on, oldest first, in pages (ruling P3)."""
         key, now = _key(caller, channel, poll_id), self._clock.now()
         counted = key.place is not None and await self._lets_votes_add_up(key, now)
-        pages = self._ballots.entries(key, now=now, since=since, limit=limit)
+        pages = self._ballots.entries(key, now=now, since=within_time(since), limit=limit)
         return ([_vote(entry, counted) for entry in page] async for page in pages)
 
     async def define(self, caller: Caller, channel: str | None, poll_id: str, config: PollConfig) -> None:
