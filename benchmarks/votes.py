@@ -26,15 +26,20 @@ VOTERS = 1_000
 CONNECTIONS = 50
 
 
+def headers(role: str = "viewer", users: int = VOTERS) -> list[str]:
+    """An `Authorization` header for each of many users of one channel."""
+    ends = int(time.time()) + 3_600
+    claims = [{"role": role, "user_id": str(number), "channel_id": "1", "exp": ends} for number in range(users)]
+    return [f"{CLIENT_ID} {jwt.encode(each, SECRET)}" for each in claims]
+
+
 def ballots(voters: int = VOTERS) -> list[bytes]:
-    """One vote of each voter, in random order, with a token each."""
+    """One vote of each voter, in random order."""
     dice = random.Random(7)
-    requests = []
-    for number in range(voters):
-        claims = {"role": "viewer", "user_id": str(number), "channel_id": "1", "exp": int(time.time()) + 3_600}
-        token = jwt.encode(claims, SECRET)
-        body = b'{"value":%d}' % dice.randrange(0, 10)
-        requests.append(request("POST", "/v1/e/vote?id=poll", f"{CLIENT_ID} {token}", body))
+    requests = [
+        request("POST", "/v1/e/vote?id=poll", header, b'{"value":%d}' % dice.randrange(0, 10))
+        for header in headers(users=voters)
+    ]
     dice.shuffle(requests)
     return requests
 
