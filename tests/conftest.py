@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from running import Client, Live, run_live
+from emulator.environment import PRODUCTION
+from emulator.extensions import Extension
+from emulator.settings import Settings
+from running import CLIENT_ID, SECRET, Client, Live, run_live
 
 CHANNEL = "777"
+OTHER_ID, OTHER_SECRET = "other-extension", b"the secret of the other extension"
+PREVIOUS_SECRET = b"the secret before the present one"
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +59,22 @@ def stranger(live: Live) -> Iterator[Client]:
     """A client without a credential, at the root of the service."""
     with Client(base_url=live.url) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def running_production() -> Iterator[Live]:
+    """One production service for the whole run; it cannot be emptied."""
+    extensions = [
+        Extension(CLIENT_ID, (SECRET, PREVIOUS_SECRET)),
+        Extension(OTHER_ID, (OTHER_SECRET,)),
+        Extension("12345", (SECRET,)),
+    ]
+    with run_live(Settings(PRODUCTION, extensions={each.client_id: each for each in extensions})) as live:
+        yield live
+
+
+@pytest.fixture
+def production(running_production: Live) -> Live:
+    """The running production service, with the machine's time. It keeps the data of earlier tests."""
+    running_production.service.clock.reset()
+    return running_production

@@ -112,7 +112,7 @@ class Tokens:
         if "exp" not in claims:
             raise Unauthorized(UNAUTHORIZED, "token has no exp claim")
         for name in ("extension_id", "app_id"):
-            if claims.get(name, client_id) != client_id:
+            if (_id(claims, name) or client_id) != client_id:
                 raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
         return claims
 
@@ -170,6 +170,8 @@ def _id(claims: Mapping[str, Any], name: str) -> str | None:
         value = str(value)
     if value is not None and not isinstance(value, str):
         raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
+    if value and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
     return value or None
 
 

@@ -46,6 +46,10 @@ class Dispatcher:
         """Whether this service has the endpoint; production has no control API and no `authtoken`."""
         return (method, path) in self._bound
 
+    def knows(self, path: str) -> bool:
+        """Whether this service has an endpoint of any method at a path."""
+        return any(path == known for _, known in self._bound)
+
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Answer one request to an endpoint that this service has."""
         bound = self._bound[method, path]

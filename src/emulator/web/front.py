@@ -8,9 +8,10 @@ from litestar import Litestar
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
+from emulator.errors import MethodNotAllowed
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import Dispatcher
-from emulator.web.reply import Reply
+from emulator.web.reply import Reply, error_reply
 from emulator.web.routes import DISPATCHER
 
 HOT: Final = frozenset(
@@ -45,9 +46,16 @@ class Front:
         if (method, path) in self._hot:
             reply = await self._dispatcher.perform(method, path, scope, receive)
             await reply(send)
-        elif method == "OPTIONS" and path.startswith("/v1/"):
-            await Reply(200, b"{}", cors=True)(send)
+        elif method == "OPTIONS":
+            await _preflight_reply(path)(send)
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
             inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
             await self._routes(inner, receive, send)
+
+
+def _preflight_reply(path: str) -> Reply:
+    """Pages of all origins may call the service; no page may call anything else (ruling W5)."""
+    if path.startswith("/v1/"):
+        return Reply(200, b"{}", cors=True)
+    return error_reply(MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not answer OPTIONS"), cors=False)

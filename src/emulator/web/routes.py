@@ -72,7 +72,9 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         return error
     if not isinstance(error, HTTPException) or error.status_code >= 500:
         return ServiceError("Internal Service Error")
-    if error.status_code == 404:
+    dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+    hidden = path.startswith((SERVICE, "/_emulator/")) and not dispatcher.knows(path)
+    if error.status_code == 404 or (error.status_code == 405 and hidden):
         hint = "" if path.startswith(SERVICE) else f"; the endpoints are under {SERVICE}"
         return NotFound("Not Found", f"there is no {path[:100]}{hint}")
     if error.status_code == 405:
