@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator import wire
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS
 from emulator.errors import BadRequest
 from emulator.votes.definitions import Definition, PollConfig
@@ -104,11 +103,11 @@ async def read_poll_definition(polls: Polls, call: Call) -> Definition:
     return await polls.definition(call.caller, call.channel, call.id)
 
 
-async def _as_result(pages: AsyncIterator[list[Vote]]) -> AsyncIterator[bytes]:
+async def _as_result(pages: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
     before = b'{"result":['
     async for page in pages:
         if page:
-            yield before + wire.encode(page)[1:-1]
+            yield before + b",".join(page)
             before = b","
     yield b"]}" if before == b"," else b'{"result":[]}'
 
