@@ -73,4 +73,5 @@ def _explained(error: Exception) -> str:
         return "nested too deeply"
     text, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
-    return f"{field}: {text[:1].lower()}{text[1:]}" if field else f"{text[:1].lower()}{text[1:]}"
+    text = text if text.startswith("JSON") else f"{text[:1].lower()}{text[1:]}"
+    return f"{field}: {text}" if field else text
