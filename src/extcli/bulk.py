@@ -40,10 +40,7 @@ def answer(line: Line, *, ranking: str) -> Call:
 
 def blob(line: Line, *, buffer: str) -> Call:
     """The blob of a line."""
-    try:
-        return buffer_addition(line.content.encode(), buffer=buffer)
-    except UnicodeEncodeError:
-        raise Misused("not UTF-8") from None
+    return buffer_addition(line.content.encode(), buffer=buffer)
 
 
 def send(
@@ -57,9 +54,8 @@ def send(
     except KeyboardInterrupt:
         tally.finish(f"interrupted; {tally.progress()}")
         raise
-    except CliError as error:
+    except CliError:
         tally.finish(f"stopped; {tally.progress()}")
-        error.fix = error.fix or "send the rest when the service is well again"
         raise
     finally:
         batches.input.close()
@@ -155,7 +151,11 @@ class Delivery:
         """What the line asks for; raises `Misused` for one that asks for nothing."""
         if line.fault or line.user == "":
             raise Misused(line.fault or "the user is empty")
-        return self._call_of(line)
+        try:
+            (line.user or "").encode()
+            return self._call_of(line)
+        except UnicodeEncodeError:
+            raise Misused("not UTF-8 text") from None
 
     def _authorizations(self, users: list[str | None]) -> dict[str | None, str]:
         named = list(dict.fromkeys(user for user in users if user is not None))
@@ -188,7 +188,7 @@ class Delivery:
 def _stop(job: Job, status: int, body: bytes, credentials: Credentials) -> Declined:
     """The end of it all: what is wrong with this line is wrong with every line."""
     error: type[Declined] = Failed if status >= 500 else Refused
-    fix = credentials.advice if status == 401 else ""
+    fix = credentials.advice if status == 401 else "send the rest when the service is well again"
     return error(f"line {job.line.number}: {job.call}", status, body, fix=fix)
 
 

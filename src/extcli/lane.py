@@ -177,6 +177,8 @@ class _Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if not self._has_head:  # an interim answer; the real one follows
             return
-        self.usable = self._parser.should_keep_alive()
+        if not self._parser.should_keep_alive():
+            self.usable = False
+            self._transport.close()
         if self._answer and not self._answer.done():
             self._answer.set_result((self._parser.get_status_code(), b"".join(self._body)))

@@ -17,7 +17,7 @@ def main(args: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (`| head`) has had enough, which is no failure.
+        # What was left to be written found no reader any more, which is no failure.
         from extcli.output import silence
 
         silence(sys.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from extcli.errors import CliError
-from extcli.output import explain
+from extcli.output import explain, silence
 from extcli.session import Session
 from extcli.settings import Flags, Format
 
@@ -126,6 +127,9 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         except CliError as error:
             explain(error, as_json=session.wants_json)
             raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            # The reader (`| head`) has had enough, which is no failure; Typer would make it one.
+            silence(sys.stdout)
         finally:
             session.close()
 

@@ -162,6 +162,11 @@ def _render(renderable: RenderableType) -> None:
     if isinstance(renderable, str):
         _write(renderable.encode(errors="backslashreplace") + b"\n" if renderable else b"")
         return
+    from io import TextIOWrapper
+
     from rich.console import Console
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal without bars and dashes shows question marks for them.
+        sys.stdout.reconfigure(errors="replace")
     Console(highlight=False, markup=False, emoji=False).print(renderable)

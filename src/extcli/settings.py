@@ -101,12 +101,14 @@ class Sources:
         return Identity.parse(text or default, origin)
 
     def timeout(self, default: float = _DEFAULT_TIMEOUT) -> float:
-        """Seconds."""
+        """Seconds, never none at all."""
         text, origin = self.find(self.flags.timeout, "--timeout", "EXTCLI_TIMEOUT")
-        seconds = times.duration(text, bare="s") / 1000 if text else default
-        if seconds <= 0:
-            raise Misused(f"{origin} must be more than nothing")
-        return seconds
+        if not text:
+            return default
+        try:
+            return max(times.duration(text, bare="s"), 1) / 1000
+        except Misused as error:
+            raise Misused(f"{error.what} ({origin})", fix=error.fix) from None
 
     def format(self, *, terminal: bool) -> Format:
         text, origin = self.find(self.flags.output, "--output", "EXTCLI_OUTPUT")

@@ -22,7 +22,13 @@ def field(value: object) -> str:
 
 def json_text(value: object) -> str:
     """A value as one line of JSON that is safe to print."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", compact(value))
+    return _UNSAFE.sub(_json_escape, compact(value))
+
+
+def pretty_json(value: object) -> str:
+    """A value as indented JSON that is safe to print."""
+    lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
+    return "\n".join(_UNSAFE.sub(_json_escape, line) for line in lines)
 
 
 def compact(value: object) -> str:
@@ -34,3 +40,7 @@ def _escape(found: re.Match[str]) -> str:
     character = found.group()
     number = ord(character)
     return _SHORT.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from extcli import times
 from extcli.output import View
-from extcli.text import compact, field, json_text, visible
+from extcli.text import compact, field, json_text, pretty_json, visible
 from extcli.tokens import instant_of
 
 if TYPE_CHECKING:
@@ -151,9 +151,9 @@ BUFFER = View(table=_buffer_table, rows=lambda entries: map(_buffer_row, entries
 
 
 def _pretty(document: object) -> RenderableType:
-    from rich.json import JSON
+    from rich.highlighter import JSONHighlighter
 
-    return JSON.from_data(document, ensure_ascii=False)
+    return JSONHighlighter()(pretty_json(document))
 
 
 def _members(document: Any) -> list[tuple[str, Any]]:

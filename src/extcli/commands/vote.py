@@ -144,7 +144,7 @@ def define(
 
     \b
     Examples:
-      extcli vote define lunch --prompt "Which boss?" --options "Dragon,Golem" --ends-in 90s
+      extcli vote define lunch --prompt "Which?" --options "A,B" --ends-in 90s
       extcli vote define lunch --show
     """
     if option and options:

@@ -1,0 +1,156 @@
+"""`extcli(…)` runs the real program in this process against the real service; `shell(…)` as a process of its own."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.environment import PRODUCTION
+from emulator.extensions import Extension
+from emulator.settings import Settings
+from extcli.main import main
+from running import CLIENT_ID, SECRET, Live, run_live
+
+PROGRAM = Path(sys.executable).with_name("extcli")
+SECRET_TEXT = base64.b64encode(SECRET).decode()
+
+
+@dataclass
+class Result:
+    """What a run left behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+    @property
+    def jsonl(self) -> list[Any]:
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.stdout.splitlines()]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def environment(live: Live, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables of this program: the live service's address and nothing else."""
+    for name in [name for name in os.environ if name.startswith("EXTCLI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("EXTCLI_URL", live.url)
+    return {"EXTCLI_URL": live.url}
+
+
+@pytest.fixture
+def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command in this process."""
+
+    def run(*args: str, input: str | bytes | None = None, env: Mapping[str, str] | None = None) -> Result:
+        typed = tmp_path / "typed"
+        typed.write_bytes(input.encode() if isinstance(input, str) else input or b"")
+        stdout, stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with monkeypatch.context() as patched, typed.open() as stdin:
+            patched.setattr(sys, "stdin", stdin)
+            patched.setattr(sys, "stdout", stdout)
+            patched.setattr(sys, "stderr", stderr)
+            for name, value in (env or {}).items():
+                patched.setenv(name, value)
+            exit_code = main(args)
+        return Result(exit_code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (stdout, stderr)))
+
+    return run
+
+
+@pytest.fixture
+def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
+    """Start the installed program; the caller waits for its end."""
+
+    def start(*args: str, env: Mapping[str, str] | None = None, **settings: Any) -> subprocess.Popen[bytes]:
+        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+        return subprocess.Popen([PROGRAM, *args], env={**os.environ, **(env or {})}, **{**pipes, **settings})
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def production() -> Iterator[Live]:
+    """A production service that knows one extension and its secret."""
+    extension = Extension(CLIENT_ID, (SECRET,))
+    with run_live(Settings(environment=PRODUCTION, extensions={CLIENT_ID: extension})) as live:
+        yield live
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[..., str]]:
+    """A strange server: `answering(b"…", …)` gives each request the next of these bytes, then hangs up.
+
+    It stands for what is not ours: proxies, other programs on the port, a service that dies.
+    """
+    listeners: list[socket.socket] = []
+
+    def serve(*answers: bytes, hold: bool = False) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        held: list[socket.socket] = []
+        remaining = list(answers)
+
+        def work() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    while remaining and _read_request(connection):
+                        connection.sendall(remaining.pop(0))
+                    if hold:
+                        held.append(connection.dup())
+
+        threading.Thread(target=work, daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield serve
+    for listener in listeners:
+        listener.close()
+
+
+def _read_request(connection: socket.socket) -> bool:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        received = connection.recv(65536)
+        if not received:
+            return False
+        data += received
+    head, _, body = data.partition(b"\r\n\r\n")
+    lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    missing = int(lengths[0]) - len(body) if lengths else 0
+    while missing > 0:
+        missing -= len(connection.recv(65536))
+    return True
+
+
+def answer(status: str, body: bytes | str = b"{}", content_type: str = "application/json", **fields: str) -> bytes:
+    """An HTTP answer."""
+    content = body.encode() if isinstance(body, str) else body
+    head = {"content-type": content_type, "content-length": str(len(content)), **fields}
+    lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in head.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + content

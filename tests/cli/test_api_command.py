@@ -1,0 +1,64 @@
+"""`extcli api`."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import answer
+
+
+def test_a_path_is_under_the_service_unless_it_begins_with_a_slash(extcli):
+    extcli("vote", "cast", "lunch", "--value", "3")
+
+    assert 3 == extcli("api", "GET", "vote?id=lunch").json["stats"]["sum"]
+    assert "ready" == extcli("api", "get", "/_emulator/ready", "--no-auth").json["status"]
+
+
+def test_fields_make_a_body_json_where_they_read_as_json(extcli):
+    assert 3 == extcli("api", "POST", "vote", "-f", "value=3").json["vote"]
+    assert {"accepted": True} == extcli("api", "POST", "rank", "-f", 'key="5"').json
+    assert {"accepted": True, "original": "5"} == extcli("api", "POST", "rank", "-f", "key=blue").json
+
+
+def test_a_body_can_come_from_a_file_or_standard_input(extcli, tmp_path):
+    (tmp_path / "body.json").write_text('{"value":1}')
+
+    assert 1 == extcli("api", "POST", "vote", "--input", str(tmp_path / "body.json")).json["vote"]
+    assert 2 == extcli("api", "POST", "vote", "--input", "-", input='{"value":2}').json["vote"]
+    assert 2 == extcli("api", "POST", "vote", "--input", "-", "-f", "a=1").exit_code
+
+
+def test_a_body_may_go_with_get(extcli, answering):
+    url = answering(answer("200 OK", '{"ok":true}'))
+
+    result = extcli("api", "GET", "broadcast", "-f", "event=go", "-v", "--no-auth", "--url", url)
+
+    assert {"ok": True} == result.json
+    assert "> 14 bytes" in result.stderr
+
+
+@pytest.mark.parametrize(("status", "exit_code"), [("404 Not Found", 4), ("503 Service Unavailable", 5)])
+def test_a_refusal_prints_its_body_and_is_still_an_error(extcli, answering, status, exit_code):
+    url = answering(answer(status, '{"reason":"No"}'))
+
+    result = extcli("api", "GET", "vote", "--no-auth", "--url", url)
+
+    assert (exit_code, '{"reason":"No"}\n') == (result.exit_code, result.stdout)
+    assert status in result.stderr
+
+
+def test_a_body_is_printed_byte_for_byte(extcli, answering):
+    url = answering(answer("200 OK", b"\x00\xff\n\n", "application/octet-stream"))
+
+    result_bytes = b"\x00\xff\n\n".decode(errors="replace")
+    result = extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", "json")
+
+    assert 0 == result.exit_code
+    assert result_bytes == result.stdout
+
+
+def test_without_credentials_the_service_refuses(extcli):
+    result = extcli("api", "GET", "vote", "--no-auth")
+
+    assert 4 == result.exit_code
+    assert "401" in result.stderr

@@ -1,0 +1,285 @@
+"""Many lines at once: `vote cast --from`, `rank submit --from`, `accumulate add --from`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from conftest import SECRET_TEXT, answer
+from extcli.lines import records
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(content: str | bytes, name: str = "lines.txt") -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write
+
+
+def ballots(extcli) -> dict[str, int]:
+    return {row[0]: int(row[2]) for row in extcli("vote", "logs").rows}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "U1,3\nU2,4\n",
+        "user,value\nU1,3\nU2,4",
+        "value,name,User\n3,Ada,U1\n4,Bob,U2\n",
+        "\ufeffuser;value\r\nU1;3\r\n\r\nU2;4\r\n",
+        "U1\t3\nU2\t4\n",
+        '{"user":"U1","value":3}\n\n{"user":"U2","value":4}\n',
+    ],
+    ids=["plain", "heading", "other columns", "spreadsheet", "tabs", "json lines"],
+)
+def test_each_line_votes_as_its_user(extcli, file, content):
+    result = extcli("vote", "cast", "--from", file(content))
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert "2 sent, 2 accepted, 0 refused" in result.stderr
+    assert {"U1": 3, "U2": 4} == ballots(extcli)
+
+
+def test_standard_input_works_as_well(extcli):
+    assert 0 == extcli("vote", "cast", "--from", "-", input="U1,3\n").exit_code
+    assert {"U1": 3} == ballots(extcli)
+
+
+def test_an_empty_input_is_no_error(extcli):
+    result = extcli("vote", "cast", "--from", "-", input="")
+
+    assert 0 == result.exit_code
+    assert "0 sent" in result.stderr
+
+
+def test_lines_of_one_user_are_applied_in_their_order(extcli, file):
+    lines = [f"U{user},{value}\n" for value in range(40) for user in range(20)]
+
+    assert 0 == extcli("vote", "cast", "--from", file("".join(lines))).exit_code
+
+    assert {f"U{user}": 39 for user in range(20)} == ballots(extcli)
+
+
+def test_more_users_than_fit_one_request_for_tokens(extcli, file):
+    long = "x" * 150
+    lines = "".join(f"{long}{user},1\n" for user in range(1200))
+
+    assert 0 == extcli("vote", "cast", "--from", file(lines)).exit_code
+
+    assert [["1", "1200"]] == extcli("vote", "get").rows
+
+
+def test_refused_lines_are_named_by_number_and_exit_is_4(extcli, file):
+    result = extcli("vote", "cast", "--from", file('U1,3\nU2,300\nU3\nU4,x\n,5\nU5,"7"\n\nU6,-5\n'))
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert [
+        "  line 3: not sent: 1 column; user and value are needed",
+        "  line 4: not sent: not an integer: 'x'",
+        "  line 5: not sent: the user is empty",
+        "  line 2: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
+        "extcli: 4 of 7 lines were refused",
+    ] == result.stderr.splitlines()[1:]
+    assert {"U1": 3, "U5": 7, "U6": -5} == ballots(extcli)
+
+
+def test_twenty_refused_lines_are_named_and_the_others_counted(extcli, file):
+    result = extcli("vote", "cast", "--from", file("U1,300\n" * 25))
+
+    assert 20 == result.stderr.count("  line ")
+    assert "and 5 more" in result.stderr
+
+
+def test_jsonl_names_every_refused_line(extcli, file):
+    result = extcli("vote", "cast", "--from", file("U1,300\n" * 24 + "?\n"), "-o", "jsonl")
+
+    assert 4 == result.exit_code
+    assert list(range(1, 26)) == sorted(refusal["line"] for refusal in result.jsonl)
+    assert {400, None} == {refusal["status"] for refusal in result.jsonl}
+
+
+def test_json_is_the_sum(extcli, file):
+    result = extcli("vote", "cast", "--from", file("U1,3\nU2,300\n"), "-o", "json")
+
+    seconds = result.json.pop("seconds")
+    assert seconds >= 0
+    assert {"sent": 2, "accepted": 1, "refused": 1} == {
+        name: result.json[name] for name in ("sent", "accepted", "refused")
+    }
+    assert [2] == [refusal["line"] for refusal in result.json["refusals"]]
+
+
+def test_quiet_leaves_only_the_error(extcli, file):
+    result = extcli("-q", "vote", "cast", "--from", file("U1,300\n"))
+
+    assert "extcli: 1 of 1 lines were refused\n" == result.stderr
+
+
+@pytest.mark.parametrize("line", [b"U1,\xff3\n", b"\xff,3\n", b'{"user":"\xff","value":3}\n', b"{nonsense\n"])
+def test_a_line_that_is_not_text_or_not_json_is_refused_alone(extcli, file, line):
+    first = b'{"user":"U1","value":3}\n' if line.startswith(b"{") else b"U1,3\n"
+
+    result = extcli("vote", "cast", "--from", file(first + line))
+
+    assert 4 == result.exit_code
+    assert "1 sent, 1 accepted, 1 refused" in result.stderr
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(extcli):
+    result = extcli("vote", "cast", "--from", "/nowhere/ballots.csv")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "/nowhere/ballots.csv cannot be read" in result.stderr
+
+
+def test_answers_may_hold_commas_quotes_and_line_breaks(extcli, file):
+    result = extcli("rank", "submit", "colour", "--from", file('U1,"a, ""b""\nc"\nU2,x\nU3,x\n'))
+
+    assert 0 == result.exit_code
+    assert [{"key": "x", "score": 2}, {"key": 'a, "b"\nc', "score": 1}] == extcli(
+        "rank", "get", "colour", "-o", "jsonl"
+    ).jsonl
+
+
+def test_blobs_are_added_in_order_by_one_user(extcli, file):
+    lines = "".join(f'{{"n":{index}}}\n' for index in range(100))
+
+    assert 0 == extcli("accumulate", "add", "b", "--from", file(lines)).exit_code
+
+    entries = extcli("accumulate", "get", "b", "-o", "jsonl").jsonl
+    assert list(range(99, -1, -1)) == [entry["data"]["n"] for entry in entries]
+    assert {"U1"} == {entry["user_id"] for entry in entries}
+
+
+def test_a_field_can_name_the_user_of_each_blob(extcli, file):
+    extcli("accumulate", "add", "--from", file('{"who":"U7","n":1}\n{"who":8,"n":2}\n'), "--user-field", "who")
+
+    entries = extcli("accumulate", "get", "-o", "jsonl").jsonl
+
+    assert {("U7", 1), ("8", 2)} == {(entry["user_id"], entry["data"]["n"]) for entry in entries}
+
+
+def test_with_a_secret_every_user_gets_a_token_signed_here(extcli, production, file):
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
+
+    result = extcli("vote", "cast", "signed", "--from", file("U1,3\nU2,4\n"), env=variables)
+
+    assert 0 == result.exit_code
+    assert [["3", "1"], ["4", "1"]] == extcli("vote", "get", "signed", env=variables).rows
+
+
+def test_tokens_are_signed_again_by_the_clock_of_the_service(extcli, live, file):
+    live.advance(8 * 86_400_000)
+
+    result = extcli("vote", "cast", "--from", file("U1,3\nU2,4\n"), env={"EXTCLI_SECRET": SECRET_TEXT})
+
+    assert 0 == result.exit_code
+    assert {"U1": 3, "U2": 4} == ballots(extcli)
+
+
+def test_a_wrong_secret_stops_at_the_first_line(extcli, production, file):
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": "d3Jvbmc="}
+
+    result = extcli("vote", "cast", "--from", file("U1,3\n" * 100), env=variables)
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "401 Unauthorized" in result.stderr
+    assert "is EXTCLI_SECRET" in result.stderr
+
+
+def test_one_token_cannot_speak_for_many(extcli, file):
+    result = extcli("vote", "cast", "--from", file("U1,3\n"), env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert 2 == result.exit_code
+    assert "set EXTCLI_SECRET" in result.stderr
+
+
+SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
+
+
+def test_a_service_that_vanishes_midway_is_exit_3_and_says_how_far_it_came(extcli, answering, file):
+    url = answering(answer("200 OK"), answer("200 OK"))
+
+    result = extcli("vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED)
+
+    assert (3, "") == (result.exit_code, result.stdout)
+    assert "2 sent, 2 accepted, 0 refused" in result.stderr
+    assert "stopped; every line up to 2 is dealt with" in result.stderr
+
+
+def test_a_service_that_fails_midway_is_exit_5(extcli, answering, file):
+    url = answering(answer("200 OK"), answer("503 Service Unavailable", "try later", "text/plain"))
+
+    result = extcli("vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "stopped; every line up to 1 is dealt with" in result.stderr
+    assert "line 2: POST /v1/e/vote failed in the service: 503 Service Unavailable" in result.stderr
+
+
+def test_a_service_that_hangs_up_after_each_answer_is_no_failure(extcli, answering, file):
+    url = answering(*[answer("200 OK", connection="close")] * 3)
+
+    result = extcli("vote", "cast", "--from", file("U1,1\n" * 3), "--url", url, env=SIGNED)
+
+    assert 0 == result.exit_code
+
+
+def test_a_service_that_never_answers_is_exit_3(extcli, answering, file):
+    url = answering(hold=True)
+
+    result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", url, "--timeout", "200ms", env=SIGNED)
+
+    assert 3 == result.exit_code
+    assert "took too long" in result.stderr or "hung up" in result.stderr
+
+
+def test_nobody_there_is_exit_3(extcli, file):
+    result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", "http://127.0.0.1:1", env=SIGNED)
+
+    assert 3 == result.exit_code
+    assert "nobody answers at http://127.0.0.1:1" in result.stderr
+
+
+def test_lines_of_a_pipe_are_taken_when_they_arrive_not_when_there_are_many(monkeypatch):
+    """`tail -f votes | extcli vote cast --from -` must not wait for more."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as stdin, os.fdopen(writer, "wb", buffering=0) as pipe:
+        monkeypatch.setattr("sys.stdin", stdin)
+        pipe.write(b"U1,3\nU2,")
+
+        batches = iter(records(Path("-"), "value"))
+        first = next(batches)
+        pipe.write(b"4\n")
+        second = next(batches)
+
+    assert [["U1"], ["U2"]] == [[line.user for line in batch] for batch in (first, second)]
+
+
+def test_a_large_input_is_read_piece_by_piece(file):
+    batches = records(Path(file("U1,3\n" * 200_000)), "value")
+
+    first = next(iter(batches))
+
+    assert len(first) <= 500
+    assert batches.input.consumed <= 1 << 16
+
+
+def test_interrupting_says_how_far_it_came_and_is_130(shell):
+    process = shell("vote", "cast", "--from", "-", "-o", "jsonl")
+    process.stdin.write(b"U1,3\nU1,300\n")
+    process.stdin.flush()
+    assert process.stdout.readline().startswith(b'{"line":2')
+
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+
+    assert 130 == process.returncode
+    assert b"interrupted; every line up to 2 is dealt with" in stderr
+    assert b"Traceback" not in stderr

@@ -1,0 +1,113 @@
+"""The shared options, their variables, help and usage errors."""
+
+from __future__ import annotations
+
+import pytest
+from typer.main import get_command
+
+from extcli.app import NOUNS, app
+
+INFO = ("user", "info", "-o", "json")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--as", "viewer:U5", "--channel", "9", "-o", "json", "user", "info"),
+        ("user", "--as", "viewer:U5", "--channel", "9", "-o", "json", "info"),
+        ("user", "info", "--as", "viewer:U5", "--channel", "9", "-o", "json"),
+        ("--as", "viewer:U1", "--channel", "9", "user", "-o", "json", "info", "--as", "viewer:U5"),
+    ],
+    ids=["before", "between", "after", "the last counts"],
+)
+def test_shared_options_work_before_and_after_the_words_of_a_command(extcli, args):
+    info = extcli(*args).json
+
+    assert ("U5", "9") == (info["user_id"], info["channel_id"])
+
+
+def test_a_flag_comes_before_the_environment_and_that_before_the_default(extcli):
+    variables = {"EXTCLI_CHANNEL": "7", "EXTCLI_AS": "viewer:U7", "EXTCLI_OUTPUT": "json", "EXTCLI_CLIENT_ID": "other"}
+
+    by_environment = extcli("user", "info", env=variables).json
+    by_flag = extcli("user", "info", "--channel", "8", "--as", "viewer:U8", "--client-id", "third", env=variables).json
+
+    assert ("U7", "7", "other") == tuple(by_environment[name] for name in ("user_id", "channel_id", "extension_id"))
+    assert ("U8", "8", "third") == tuple(by_flag[name] for name in ("user_id", "channel_id", "extension_id"))
+
+
+def test_a_variable_that_is_empty_is_not_set(extcli):
+    assert 0 == extcli("vote", "get", env={"EXTCLI_TOKEN": "", "EXTCLI_OUTPUT": "", "EXTCLI_SECRET": ""}).exit_code
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("EXTCLI_URL", "nonsense"),
+        ("EXTCLI_OUTPUT", "xml"),
+        ("EXTCLI_TIMEOUT", "soon"),
+        ("EXTCLI_AS", ":U1"),
+        ("EXTCLI_CLIENT_ID", "two words"),
+    ],
+)
+def test_a_variable_that_makes_no_sense_is_named(extcli, variable, value):
+    result = extcli("vote", "get", env={variable: value})
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert variable in result.stderr
+
+
+@pytest.mark.parametrize("args", [("vot",), ("vote", "gett"), ("vote", "get", "--nope"), ("vote", "get", "a", "b")])
+def test_wrong_usage_is_exit_2_and_goes_to_standard_error(extcli, args):
+    result = extcli(*args)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "Traceback" not in result.stderr
+
+
+def test_a_misspelt_noun_is_guessed(extcli):
+    assert "Did you mean 'vote'?" in extcli("vot").stderr
+
+
+def test_the_version_names_the_program_and_python(extcli):
+    assert extcli("--version").stdout.startswith("extcli 0.")
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_every_noun_has_help_with_an_example(extcli, noun):
+    result = extcli(noun, "--help")
+
+    assert 0 == result.exit_code
+    assert "Commands:" in result.stdout or "xample" in result.stdout or noun == "serve"
+
+
+def test_every_verb_has_help_with_an_example_within_80_columns(extcli):
+    root = get_command(app)
+    for noun in set(NOUNS) - {"serve"}:
+        _, group, _ = root.resolve_command(None, [noun])
+        for verb in getattr(group, "commands", {}):
+            stdout = extcli(noun, verb, "--help").stdout
+            assert f"extcli {noun} {verb}" in stdout, (noun, verb)
+            assert "xample" in stdout, (noun, verb)
+            assert max(map(len, stdout.splitlines())) <= 80, (noun, verb)
+
+
+def test_a_bug_is_exit_1_and_asks_to_be_reported(extcli, monkeypatch):
+    monkeypatch.setattr("extcli.client.Service.read_poll", lambda *_: 1 / 0)
+
+    result = extcli("vote", "get")
+
+    assert (1, "") == (result.exit_code, result.stdout)
+    assert "this is a bug in extcli" in result.stderr
+    assert "ZeroDivisionError" in result.stderr
+
+
+def test_an_interrupt_is_130_without_a_traceback(extcli, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("extcli.client.Service.read_poll", interrupted)
+
+    result = extcli("vote", "get")
+
+    assert (130, "", "") == (result.exit_code, result.stdout, result.stderr)

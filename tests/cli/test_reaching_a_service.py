@@ -1,0 +1,190 @@
+"""What the program makes of services that are absent, broken, slow or strange."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conftest import answer
+
+
+@pytest.fixture
+def read(extcli):
+    """Read a poll there, with a token, so that there is one request only."""
+    return lambda url, *args: extcli("vote", "get", "--url", url, *args, env={"EXTCLI_TOKEN": "a.b.c"})
+
+
+def test_nobody_at_the_default_address_is_told_how_to_start_a_service(extcli, monkeypatch):
+    monkeypatch.delenv("EXTCLI_URL")
+    monkeypatch.setattr("extcli.settings.DEFAULT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr("extcli.http.DEFAULT_URL", "http://127.0.0.1:1")
+
+    result = extcli("vote", "get")
+
+    assert (3, "") == (result.exit_code, result.stdout)
+    assert [
+        "extcli: nobody answers at http://127.0.0.1:1",
+        "  connection refused",
+        "  start a service with `extcli serve`, or say where one runs with --url or EXTCLI_URL",
+    ] == result.stderr.splitlines()
+
+
+def test_a_name_that_does_not_exist_is_unreachable(read):
+    result = read("http://nowhere.invalid")
+
+    assert 3 == result.exit_code
+    assert "nobody answers at http://nowhere.invalid" in result.stderr
+
+
+def test_a_service_that_is_too_slow_is_exit_3(read, answering):
+    result = read(answering(hold=True), "--timeout", "100ms")
+
+    assert 3 == result.exit_code
+    assert "took too long to answer" in result.stderr or "hung up" in result.stderr
+
+
+def test_something_that_does_not_speak_http_is_exit_3(read, answering):
+    result = read(answering(b"220 mail.example ESMTP\r\n"))
+
+    assert 3 == result.exit_code
+    assert "does not speak HTTP" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "why"),
+    [
+        (
+            '{"errors":[{"status":400,"title":"Bad Request","detail":"too big"}],"reason":"Bad","info":"too big"}',
+            "",
+            "Bad: too big",
+        ),
+        ('{"errors":[{"status":400,"title":"Bad Request","detail":"too big"}]}', "", "too big"),
+        ('{"reason":"Value out of bounds"}', "", "Value out of bounds"),
+        ('{"reason":"A","info":"B"}', "", "A: B"),
+        ("no such thing\n", "text/plain", "no such thing"),
+        ("<html><body>\x1b[31mnope</body></html>", "text/html", "<html><body> [31mnope</body></html>"),
+        ('"just text"', "", "just text"),
+        ("[1,2]", "", "[1, 2]"),
+        ('{"errors":{"a":1},"reason":5}', "", '{"errors":{"a":1},"reason":5}'),
+        (b"\xff\xfe", "application/octet-stream", "\ufffd\ufffd"),
+        ("[" * 100_000, "", "[" * 299 + "…"),
+    ],
+)
+def test_every_shape_of_error_body_is_readable(read, answering, body, content_type, why):
+    """Ruling W4, and what real deployments send."""
+    result = read(answering(answer("400 Bad Request", body, content_type or "application/json")))
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert ["extcli: GET /v1/e/vote was refused: 400 Bad Request", f"  {why}"] == result.stderr.splitlines()[:2]
+
+
+def test_an_error_without_a_body_is_only_its_status(read, answering):
+    result = read(answering(answer("418 I'm a Teapot", "")))
+
+    assert 4 == result.exit_code
+    assert ["extcli: GET /v1/e/vote was refused: 418 I'm a Teapot"] == result.stderr.splitlines()
+
+
+def test_a_failure_in_the_service_is_exit_5(read, answering):
+    result = read(answering(answer("500 Internal Server Error", '{"reason":"Internal Service Error"}')))
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "GET /v1/e/vote failed in the service: 500" in result.stderr
+
+
+def test_an_unknown_status_is_no_crash(read, answering):
+    assert 4 == read(answering(answer("499 Whatever"))).exit_code
+    assert 5 == read(answering(answer("599 Whatever"))).exit_code
+
+
+def test_a_redirect_is_not_followed_with_a_token(read, answering):
+    result = read(answering(answer("302 Found", location="http://elsewhere.invalid/")))
+
+    assert 4 == result.exit_code
+    assert "it points to http://elsewhere.invalid/" in result.stderr
+
+
+@pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"stats":null}', '{"stats":{"specific":[1]}}', "null"])
+def test_success_with_a_strange_body_is_the_service_s_failure(read, answering, body):
+    result = read(answering(answer("200 OK", body)), "-o", "table")
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "answered with something else than expected" in result.stderr
+
+
+@pytest.mark.parametrize("body", ["<html>", '{"result":[{"a":1}]}', '{"result":[{"identifier":"U1",'])
+def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
+    url = answering(answer("200 OK", body))
+
+    result = extcli("vote", "logs", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert 5 == result.exit_code
+
+
+def test_a_stream_that_breaks_off_is_exit_3(extcli, answering):
+    url = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + b'{"result":[')
+
+    result = extcli("vote", "logs", "-o", "jsonl", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert 3 == result.exit_code
+
+
+def test_with_json_the_error_is_json_too(read, answering):
+    result = read(answering(answer("400 Bad Request", '{"reason":"No","extra":1}')), "-o", "json")
+
+    error = json.loads(result.stderr)["error"]
+    assert (4, 400, "No", {"reason": "No", "extra": 1}) == (
+        error["exit_code"],
+        error["status"],
+        error["why"],
+        error["body"],
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:8282",
+        "ftp://x",
+        "http://",
+        "http://x:port",
+        "http://[::1",
+        "http://u:p@x",
+        "http://x/?a=1",
+        "http://x\n",
+    ],
+)
+def test_an_address_that_is_none_is_wrong_configuration(extcli, url):
+    if url:
+        result = extcli("vote", "get", "--url", url)
+
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert "u:p" not in result.stderr
+
+
+def test_a_base_address_may_have_a_path_and_a_slash_at_its_end(extcli, answering):
+    url = answering(answer("200 OK", '{"stats":{"specific":[1]}}'))
+
+    result = extcli("vote", "get", "-v", "--url", f"{url}/_ns/mine/", env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert f"> GET {url}/_ns/mine/v1/e/vote?id=default" in result.stderr
+
+
+@pytest.mark.parametrize("client_id", ["two words", "umläut", "line\nbreak"])
+def test_a_client_id_is_one_plain_word(extcli, client_id):
+    assert 2 == extcli("vote", "get", "--client-id", client_id).exit_code
+
+
+def test_ids_are_sent_as_they_are(extcli):
+    extcli("rank", "submit", "a b&c=d#e?ü/%20", "--key", "x")
+
+    assert [["x", "1"]] == extcli("rank", "get", "a b&c=d#e?ü/%20").rows
+
+
+def test_a_proxy_is_not_asked_for_this_machine(extcli):
+    variables = {"HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "NO_PROXY": ""}
+
+    assert 0 == extcli("vote", "get", env=variables).exit_code
+    assert 0 == extcli("vote", "cast", "--from", "-", input="U1,1\n", env=variables).exit_code

@@ -1,0 +1,105 @@
+"""`extcli state` and `extcli store-config`."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize("scope", ["extension", "channel", "viewer", "extension-viewer", "hidden"])
+def test_every_state_can_be_written_and_read_without_options(extcli, scope):
+    assert 0 == extcli("state", "set", scope, '{"round":4}').exit_code
+    assert 0 == extcli("state", "patch", scope, '{"theme":"dark"}').exit_code
+
+    assert [["round", "4"], ["theme", '"dark"']] == extcli("state", "get", scope).rows
+
+
+@pytest.mark.parametrize("scope", ["extension", "channel"])
+def test_every_config_can_be_written_and_read_without_options(extcli, scope):
+    assert 0 == extcli("store-config", "set", scope, '{"round":4}').exit_code
+    assert 0 == extcli("store-config", "patch", scope, "round=null", "theme=dark").exit_code
+
+    assert [["theme", '"dark"']] == extcli("store-config", "get", scope).rows
+
+
+def test_a_store_never_written_is_empty(extcli):
+    """Ruling S2."""
+    assert "{}\n" == extcli("state", "get", "channel", "-o", "json").stdout
+    assert "" == extcli("state", "get", "channel").stdout
+
+
+def test_pairs_are_json_where_they_read_as_json_and_text_otherwise(extcli):
+    extcli("state", "set", "channel", "n=4", "on=true", "text=dark", 'quoted="4"', "list=[1,2]", "empty=")
+
+    assert {
+        "n": 4,
+        "on": True,
+        "text": "dark",
+        "quoted": "4",
+        "list": [1, 2],
+        "empty": "",
+    } == extcli("state", "get", "channel", "-o", "json").json
+
+
+@pytest.mark.parametrize("document", [(), ("{broken",), ("a={broken",), ("nothing",), ("a=1", "b")])
+def test_what_is_neither_json_nor_pairs_is_wrong_usage(extcli, document):
+    result = extcli("state", "set", "channel", *document)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+
+
+def test_a_document_can_come_from_a_file_or_standard_input(extcli, tmp_path):
+    (tmp_path / "state.json").write_text('{"a":1}')
+
+    extcli("state", "set", "channel", f"@{tmp_path / 'state.json'}")
+    extcli("state", "patch", "channel", "-", input='{"b":2}')
+
+    assert {"a": 1, "b": 2} == extcli("state", "get", "channel", "-o", "json").json
+
+
+def test_an_array_is_a_json_patch(extcli):
+    extcli("state", "patch", "viewer", '[{"op":"add","path":"/team","value":"red"}]')
+
+    assert [["team", '"red"']] == extcli("state", "get", "viewer").rows
+
+
+def test_an_admin_reads_and_patches_many_users(extcli):
+    """Ruling S1."""
+    extcli("state", "patch", "extension-viewer", '{"11":{"xp":1},"12":{"xp":2}}', "--as", "admin")
+
+    assert {"11": {"xp": 1}, "12": {"xp": 2}} == extcli(
+        "state", "get", "extension-viewer", "--users", "11,12,13", "-o", "json"
+    ).json
+
+
+def test_all_states_and_configs_come_in_one_answer(extcli):
+    extcli("state", "set", "channel", "round=4")
+    extcli("store-config", "set", "channel", "theme=dark")
+
+    state = extcli("state", "all", "-o", "json").json
+    config = extcli("store-config", "all", "-o", "json").json
+
+    assert {"extension": {}, "channel": {"round": 4}, "viewer": {}, "extension_viewer": {}} == state
+    assert {"extension": {}, "channel": {"theme": "dark"}} == config
+
+
+def test_jsonl_is_one_member_on_each_line(extcli):
+    extcli("state", "set", "channel", "a=1", "b=[2]")
+
+    assert [{"key": "a", "value": 1}, {"key": "b", "value": [2]}] == extcli(
+        "state", "get", "channel", "-o", "jsonl"
+    ).jsonl
+
+
+def test_an_unknown_scope_is_wrong_usage_and_names_those_there_are(extcli):
+    result = extcli("state", "get", "chanel")
+
+    assert 2 == result.exit_code
+    assert "extension, channel, viewer, extension-viewer, hidden" in result.stderr
+
+
+def test_a_value_cannot_reach_the_terminal(extcli):
+    extcli("state", "set", "channel", '{"a\\u001b[2J":"\\u001b[31m\\u009b"}')
+
+    for output in ("plain", "table"):
+        stdout = extcli("state", "get", "channel", "-o", output).stdout
+        assert not {"\x1b", "\x9b"} & set(stdout)

@@ -1,0 +1,205 @@
+"""`extcli vote`."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_vote_shows_the_poll_as_it_now_stands(extcli):
+    extcli("vote", "cast", "--value", "3", "--as", "viewer:U2")
+
+    result = extcli("vote", "cast", "--value", "3")
+
+    assert (0, "3\t2\n", "") == (result.exit_code, result.stdout, result.stderr)
+
+
+def test_the_poll_is_default_unless_named(extcli):
+    extcli("vote", "cast", "--value", "1")
+    extcli("vote", "cast", "lunch", "--value", "2")
+
+    assert [["1", "1"]] == extcli("vote", "get", "default").rows
+    assert [["2", "1"]] == extcli("vote", "get", "lunch").rows
+
+
+def test_a_negative_value_works(extcli):
+    result = extcli("vote", "cast", "--value", "-5", "-o", "json")
+
+    assert (0, -5) == (result.exit_code, result.json["vote"])
+
+
+def test_the_service_judges_the_value(extcli):
+    result = extcli("vote", "cast", "--value", "100")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert [
+        "extcli: POST /v1/e/vote was refused: 400 Bad Request",
+        "  Value out of bounds: value: 100 is not within -99 to 99",
+        "  nothing was changed; correct it and try again",
+    ] == result.stderr.splitlines()
+
+
+@pytest.mark.parametrize("args", [(), ("--value", "1", "--from", "-")])
+def test_either_a_value_or_a_file_is_needed(extcli, args):
+    result = extcli("vote", "cast", *args)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "--value N or --from FILE" in result.stderr
+
+
+def test_a_value_that_is_no_number_is_wrong_usage(extcli):
+    assert 2 == extcli("vote", "cast", "--value", "three").exit_code
+
+
+def test_the_one_asked_for_votes(extcli):
+    extcli("vote", "cast", "--value", "1", "--as", "viewer:U7")
+
+    assert "vote" not in extcli("vote", "get", "-o", "json").json
+    assert 1 == extcli("vote", "get", "-o", "json", "--as", "viewer:U7").json["vote"]
+
+
+def test_json_is_the_body_of_the_service_byte_for_byte(extcli, viewer):
+    extcli("vote", "cast", "--value", "3", "--channel", "777", "--as", "viewer:5551")
+
+    result = extcli("vote", "get", "-o", "json", "--channel", "777", "--as", "viewer:5551")
+
+    assert viewer("5551").get("vote").text + "\n" == result.stdout
+
+
+def test_a_poll_for_people_has_bars_shares_and_statistics(extcli):
+    for user, value in (("U1", 0), ("U2", 0), ("U3", 2), ("U4", -7)):
+        extcli("vote", "cast", "--value", str(value), "--as", f"viewer:{user}")
+
+    lines = extcli("vote", "get", "-o", "table").stdout.splitlines()
+
+    assert ["value", "votes", "share"] == lines[0].split()
+    assert ["0", "2", "█" * 28, "50.0%"] == lines[1].split()
+    assert ["2", "1", "█" * 14, "25.0%"] == lines[2].split()
+    assert "4 votes, mean -1.25, stddev 3.419, sum -5, 1 outside 0-63, yours: 0" == lines[-1]
+
+
+def test_a_poll_nobody_voted_in_says_so_to_people_and_nothing_to_programs(extcli):
+    assert "no votes yet\n" == extcli("vote", "get", "-o", "table").stdout
+    assert "" == extcli("vote", "get").stdout
+
+
+def test_the_log_is_tab_separated_in_a_pipe(extcli, live):
+    now = live.freeze()
+    extcli("vote", "cast", "--value", "3")
+
+    assert [["U1", "U1", "3", str(now)]] == extcli("vote", "logs").rows
+
+
+def test_the_log_is_one_object_on_each_line_as_jsonl(extcli, live):
+    now = live.freeze()
+    extcli("vote", "cast", "--value", "3")
+    extcli("vote", "cast", "--value", "4", "--as", "viewer:U2")
+
+    assert [
+        {"identifier": "U1", "opaque": "U1", "value": 3, "timestamp": now},
+        {"identifier": "U2", "opaque": "U2", "value": 4, "timestamp": now},
+    ] == extcli("vote", "logs", "-o", "jsonl").jsonl
+
+
+def test_the_log_is_the_body_of_the_service_as_json(extcli, backend):
+    extcli("vote", "cast", "--value", "3")
+
+    assert backend.get("vote_logs").text + "\n" == extcli("vote", "logs", "-o", "json").stdout
+
+
+def test_the_log_spans_all_channels_unless_one_is_named(extcli):
+    """Ruling A4."""
+    extcli("vote", "cast", "--value", "3", "--channel", "1")
+    extcli("vote", "cast", "--value", "4", "--channel", "2", "--as", "viewer:U2")
+
+    assert 2 == len(extcli("vote", "logs").rows)
+    assert ["4"] == [row[2] for row in extcli("vote", "logs", "--channel", "2").rows]
+
+
+def test_the_log_begins_and_ends_where_asked(extcli, live):
+    start = live.freeze()
+    for index in range(4):
+        extcli("vote", "cast", "--value", str(index), "--as", f"viewer:U{index}")
+        live.advance(1000)
+
+    rows = extcli("vote", "logs", "--since", str(start + 1000), "--limit", "2").rows
+
+    assert ["1", "2"] == [row[2] for row in rows]
+
+
+def test_an_empty_log_is_empty(extcli):
+    assert "" == extcli("vote", "logs").stdout
+    assert "" == extcli("vote", "logs", "-o", "jsonl").stdout
+
+
+def test_a_removed_poll_has_no_votes(extcli):
+    extcli("vote", "cast", "--value", "3")
+
+    result = extcli("vote", "rm")
+
+    assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
+    assert "" == extcli("vote", "get").stdout
+
+
+def test_a_viewer_may_not_remove_a_poll_and_is_told_who_may(extcli):
+    result = extcli("vote", "rm", "--as", "viewer:U1")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "403 Forbidden" in result.stderr
+    assert "--as broadcaster" in result.stderr
+
+
+def test_a_definition_can_be_written_and_read(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--options", "Rock, Paper", "--user-data", '{"hard":true}')
+
+    poll = extcli("vote", "define", "lunch", "--show", "-o", "json").json
+
+    assert ("Which?", ["Rock", "Paper"], {"hard": True}) == (poll["prompt"], poll["options"], poll["userData"])
+    assert "active" == poll["status"]
+
+
+def test_an_option_may_hold_a_comma_when_given_alone(extcli):
+    extcli("vote", "define", "lunch", "--option", "Rock, loud", "--option", "Paper")
+
+    assert ["Rock, loud", "Paper"] == extcli("vote", "define", "lunch", "--show", "-o", "json").json["options"]
+
+
+def test_a_poll_that_ended_takes_no_votes(extcli, live):
+    extcli("vote", "define", "lunch", "--options", "A,B", "--ends-in", "90s")
+    live.advance(91_000)
+
+    result = extcli("vote", "cast", "lunch", "--value", "0")
+
+    assert 4 == result.exit_code
+    assert "poll is closed" in result.stderr
+
+
+def test_a_poll_can_open_and_close_at_points_in_time(extcli, live):
+    live.set(1_900_000_000_000)
+    extcli("vote", "define", "lunch", "--starts-at", "1900000060000", "--ends-at", "2030-03-17T17:49:40Z")
+
+    poll = extcli("vote", "define", "lunch", "--show", "-o", "json").json
+
+    assert (1_900_000_060, 1_900_000_180, "pending") == (poll["startsAt"], poll["endsAt"], poll["status"])
+
+
+def test_votes_add_up_where_the_definition_lets_them(extcli):
+    """Ruling P4."""
+    extcli("vote", "define", "lunch", "--options", "A,B", "--total-votes", "5", "--votes-per-option", "5")
+
+    poll = extcli("vote", "cast", "lunch", "--value", "1", "--count", "4", "-o", "json").json
+
+    assert 4 == poll["stats"]["count"]
+
+
+def test_a_global_poll_is_one_for_all_channels(extcli):
+    extcli("vote", "define", "global-cup", "--options", "A,B")
+    extcli("vote", "cast", "global-cup", "--value", "1", "--channel", "5")
+
+    assert [["1", "1"]] == extcli("vote", "get", "global-cup", "--channel", "6").rows
+
+
+def test_a_poll_without_a_definition_is_refused_when_asked_for_it(extcli):
+    result = extcli("vote", "define", "nothing", "--show")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "the poll nothing has no definition" in result.stderr
