@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from extcli.errors import CliError
 from extcli.output import explain, silence
+from extcli.quick import read_quickly
 from extcli.session import Session
 from extcli.settings import Flags, Format
 
@@ -67,12 +68,20 @@ _PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
 class Command(TyperCommand):
     """A command whose help shows its own options first and the shared ones after."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        read_quickly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
 
 
 class Group(TyperGroup):
     """A noun; its help names its verbs before anything else, and leaves the shared options to theirs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        read_quickly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)

@@ -1,0 +1,57 @@
+"""Reads what was typed without pydantic, whose import takes longer than most commands.
+
+Typer hands every argument to pydantic. Text, whole numbers and choices are plain enough to be read here; everything
+else, and whatever is wrong, still goes to pydantic, which words the complaint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+_UNSURE = object()
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+
+
+def read_quickly(parameters: Iterable[Any]) -> None:
+    """Make these parameters of a Typer command read their values here first."""
+    for parameter in parameters:
+        reader = _Reader(parameter)
+        parameter.get_runtime_param = lambda reader=reader: reader
+
+
+class _Reader:
+    """Stands where Typer keeps the pydantic reader of a parameter."""
+
+    def __init__(self, parameter: Any) -> None:
+        self._thorough = parameter.get_runtime_param
+        self._type = parameter.type_descriptor.annotation
+        self._info = parameter.type_descriptor.parameter_info
+        self._many = parameter.multiple or parameter.nargs == -1
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value that Typer would come to."""
+        if value is None:
+            return () if self._many else None
+        quick = self._read(value)
+        return self._thorough().coerce(value, param=param, ctx=ctx) if quick is _UNSURE else quick
+
+    def _read(self, value: Any) -> Any:
+        if self._info.parser is not None:
+            return _UNSURE
+        if self._many:
+            texts = self._type == list[str] and all(isinstance(each, str) for each in value)
+            return list(value) if texts else _UNSURE
+        if self._type in (str, bool, int) and type(value) is self._type and self._within(value):
+            return value
+        if self._type is int and isinstance(value, str) and _INTEGER.fullmatch(value) and self._within(int(value)):
+            return int(value)
+        if isinstance(self._type, type) and issubclass(self._type, StrEnum) and value in list(self._type):
+            return self._type(value)
+        return _UNSURE
+
+    def _within(self, value: Any) -> bool:
+        least, most = self._info.min, self._info.max
+        return (least is None or value >= least) and (most is None or value <= most)
