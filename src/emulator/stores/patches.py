@@ -5,7 +5,7 @@ One leniency (ruling S2), because published clients rely on it: `add` creates mi
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from functools import partial
 from typing import Any
 
 import json_merge_patch
@@ -14,9 +14,10 @@ from jsonpointer import JsonPointerException
 
 from emulator import wire
 from emulator.errors import BadRequest
+from emulator.stores.rules import LARGEST
 
-_LARGEST_ON_THE_WAY = 1 << 20
-"""`copy` can double a document at each step: none may grow past this while a patch is applied."""
+_MOST_COPIED = 4 * LARGEST
+"""Bytes of JSON that the `copy` operations of one patch may copy in all, or a small patch could cost minutes."""
 
 _REFUSED = (jsonpatch.JsonPatchException, JsonPointerException, TypeError, ValueError, KeyError, IndexError)
 
@@ -31,25 +32,39 @@ class _AddWithParents(jsonpatch.AddOperation):
         return super().apply(obj)
 
 
+class _Allowance:
+    """How much the copies of one patch may still copy."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_COPIED
+
+    def take(self, value: Any) -> None:
+        self._left -= len(wire.encode(value))
+        if self._left < 0:
+            raise ValueError(f"the copies of a patch may be {_MOST_COPIED} bytes in all")
+
+
 class _CopyWithinBounds(jsonpatch.CopyOperation):
-    """`copy`, as long as the document stays small enough to be handled."""
+    """`copy`, as long as the patch has not copied too much."""
+
+    def __init__(self, allowance: _Allowance, operation: Any, pointer_cls: Any) -> None:
+        super().__init__(operation, pointer_cls)
+        self._allowance = allowance
 
     def apply(self, obj: Any) -> Any:
-        copied = super().apply(obj)
-        if len(wire.encode(copied)) > _LARGEST_ON_THE_WAY:
-            raise ValueError(f"copying makes the document larger than {_LARGEST_ON_THE_WAY} bytes")
-        return copied
+        self._allowance.take(self.pointer_cls(self.operation["from"]).resolve(obj))
+        return super().apply(obj)
+
+
+_OPERATIONS = {**jsonpatch.JsonPatch.operations, "add": _AddWithParents, "add_intermediates": _AddWithParents}
 
 
 class _Patch(jsonpatch.JsonPatch):
-    operations = MappingProxyType(
-        {
-            **jsonpatch.JsonPatch.operations,
-            "add": _AddWithParents,
-            "add_intermediates": _AddWithParents,
-            "copy": _CopyWithinBounds,
-        }
-    )
+    """A patch with these operations, of which `copy` belongs to this very patch."""
+
+    def __init__(self, patch: list[Any]) -> None:
+        vars(self)["operations"] = {**_OPERATIONS, "copy": partial(_CopyWithinBounds, _Allowance())}
+        super().__init__(patch)
 
 
 def patched(document: dict[str, Any], patch: dict[str, Any] | list[Any]) -> dict[str, Any]:
