@@ -120,15 +120,11 @@ class Heads:
         self._changed.clear()
 
     def _flush_counts(self, head: Head) -> None:
-        if head.counts is None or not head.counts.changed:
+        if head.counts is None:
             return
-        for choice in head.counts.changed:
-            count, since = head.counts.row(choice)
-            if count:
-                self._turns.connection.execute(_SET_COUNT, (head.id, choice, count, since))
-            else:
-                self._turns.connection.execute(_DROP_COUNT, (head.id, choice))
-        head.counts.changed.clear()
+        held, gone = head.counts.taken_changes()
+        self._turns.connection.executemany(_SET_COUNT, [(head.id, *row) for row in held])
+        self._turns.connection.executemany(_DROP_COUNT, [(head.id, choice) for choice in gone])
 
     def _loaded(self, key: Key) -> Head | None:
         row = self._turns.connection.execute(_LOAD, self._space.of(key)).fetchone()

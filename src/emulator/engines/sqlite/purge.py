@@ -19,17 +19,20 @@ _ITEMS = f"""
 _LOG = f"SELECT {KEY_COLUMNS} FROM logs WHERE id = ?"
 _DROP_LOG = "DELETE FROM logs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM items WHERE log = id)"
 
+# Found first and deleted by their keys: as one statement, SQLite would walk the whole ballot in every step.
 _OF_DEAD_BALLOT = (
-    f"""DELETE FROM marks WHERE (ballot, voter, slot) IN
-        (SELECT ballot, voter, slot FROM marks WHERE ballot = ? LIMIT {STEP})""",
-    f"""DELETE FROM tallies WHERE (ballot, choice) IN
-        (SELECT ballot, choice FROM tallies WHERE ballot = ? LIMIT {STEP})""",
+    (
+        f"SELECT ballot, voter, slot FROM marks WHERE ballot = ? LIMIT {STEP}",
+        "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot = ?",
+    ),
+    (
+        f"SELECT ballot, choice FROM tallies WHERE ballot = ? LIMIT {STEP}",
+        "DELETE FROM tallies WHERE ballot = ? AND choice = ?",
+    ),
 )
-_OF_DEAD_SPACE = (
-    f"DELETE FROM fallen WHERE rowid IN (SELECT rowid FROM fallen WHERE space = ? LIMIT {STEP})",
-    f"DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE space = ? LIMIT {STEP})",
-    f"DELETE FROM items WHERE number IN (SELECT number FROM items WHERE space = ? LIMIT {STEP})",
-    f"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE space = ? LIMIT {STEP})",
+_OF_DEAD_SPACE = tuple(
+    (f"SELECT rowid FROM {table} WHERE space = ? LIMIT {STEP}", f"DELETE FROM {table} WHERE rowid = ?")
+    for table in ("fallen", "documents", "items", "logs")
 )
 
 
@@ -83,17 +86,20 @@ class Purge:
     def _dead(self) -> bool:
         """Delete some rows that are out of reach; False when there were none."""
         connection = self._turns.connection
-        for dead, deletions in (("dead", _OF_DEAD_BALLOT), ("dead_spaces", _OF_DEAD_SPACE)):
-            row = connection.execute(f"SELECT rowid FROM {dead} LIMIT 1").fetchone()
-            if row is None:
-                continue
-            if any(connection.execute(deletion, row).rowcount for deletion in deletions):
-                return True
-            if dead == "dead_spaces" and self._bury_some(*row):
-                return True
-            connection.execute(f"DELETE FROM {dead} WHERE rowid = ?", row)
+        if ballot := connection.execute("SELECT ballot FROM dead LIMIT 1").fetchone():
+            if not any(self._deleted(*each, ballot) for each in _OF_DEAD_BALLOT):
+                connection.execute("DELETE FROM dead WHERE ballot = ?", ballot)
+            return True
+        if space := connection.execute("SELECT space FROM dead_spaces LIMIT 1").fetchone():
+            if not (self._bury_some(*space) or any(self._deleted(*each, space) for each in _OF_DEAD_SPACE)):
+                connection.execute("DELETE FROM dead_spaces WHERE space = ?", space)
             return True
         return False
+
+    def _deleted(self, question: str, deletion: str, of: tuple[int]) -> bool:
+        rows = self._turns.connection.execute(question, of).fetchall()
+        self._turns.connection.executemany(deletion, rows)
+        return bool(rows)
 
     def _bury_some(self, space: int) -> bool:
         """Make some ballots of a dead space dead ballots."""

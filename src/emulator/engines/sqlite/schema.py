@@ -10,6 +10,16 @@ import sqlite3
 
 VERSION = 1
 
+PRAGMAS = (
+    # Voters of a large ballot vote in no order, and each cast writes the pages it touches whole: small ones made such
+    # casts a quarter cheaper, and others no dearer. So the log gets its usual 4 MB with more pages.
+    "page_size = 1024",
+    "journal_mode = WAL",
+    "synchronous = NORMAL",
+    "wal_autocheckpoint = 4000",
+    "cache_size = -32768",
+)
+
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
 _KEYED = "space, shelf, owner, name, holder, place"  # place last: some questions are about all of them
 
@@ -74,8 +84,8 @@ def prepare(connection: sqlite3.Connection) -> None:
         raise NotOurs(f"written by a newer version (format {version}; this one knows up to {VERSION})")
     if version == 0 and tables:
         raise NotOurs("it is a database of something else")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
     if version == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")

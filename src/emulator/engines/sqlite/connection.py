@@ -1,0 +1,58 @@
+"""Opening a connection, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from emulator.engines.sqlite.schema import NotOurs, prepare
+from emulator.errors import EngineError
+
+# Another writer of this process needs no more than a turn of the loop; one of another process up to about 5 s.
+PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
+
+
+async def connected(path: str | None) -> sqlite3.Connection:
+    """A connection to a database that is ours; EngineError names the path when there is none to be had."""
+    for pause in PAUSES:
+        try:
+            return _connected(path)
+        except sqlite3.Error as error:
+            if not is_busy(error):
+                raise EngineError(f"cannot open {path}: {error}") from error
+        await asyncio.sleep(pause)
+    raise EngineError(f"cannot open {path}: locked by another process")
+
+
+def _connected(path: str | None) -> sqlite3.Connection:
+    # As an absolute path, or SQLite would read a meaning into some names.
+    file = ":memory:" if path is None else os.path.abspath(path)
+    if path is not None and not os.path.isdir(os.path.dirname(file)):
+        raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
+    connection = sqlite3.connect(file, isolation_level=None, timeout=0, cached_statements=512)
+    try:
+        prepare(connection)
+    except NotOurs as error:
+        connection.close()
+        raise EngineError(f"cannot open {path}: {error}") from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise EngineError(str(error)) from error
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection stands in the way, so that trying again may help."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
