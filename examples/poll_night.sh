@@ -12,6 +12,7 @@ cleanup() {
 trap cleanup EXIT
 
 start() { # a service on a free port, its data in a file
+  rm -f "$work/url.txt"
   extcli serve --port 0 --data "sqlite://$work/night.db" >"$work/url.txt" &
   service=$!
   until [ -s "$work/url.txt" ]; do
