@@ -115,20 +115,20 @@ async def open_service(settings: Settings, clock: Clock | None = None) -> AsyncI
     clock = clock or Clock()
     async with open_engine(settings.data, namespace=settings.environment.name) as engine:
         key = await service_key(engine.documents, now=clock.now())
-        sweeper = asyncio.create_task(_sweep(engine, clock))
+        service = Service(settings, engine, clock, key)
+        sweeper = asyncio.create_task(_sweep(service.control))
         try:
-            yield Service(settings, engine, clock, key)
+            yield service
         finally:
             sweeper.cancel()
             with suppress(asyncio.CancelledError):
                 await sweeper
 
 
-async def _sweep(engine: Engine, clock: Clock) -> None:
-    """Give back the room of what has ended. No answer depends on it."""
+async def _sweep(control: Control) -> None:
     while True:
         await asyncio.sleep(_SWEEP_EVERY)
         try:
-            await engine.purge(now=clock.now())
+            await control.sweep()
         except EngineError as error:
             _log.warning("housekeeping failed and will be tried again: %s", error)

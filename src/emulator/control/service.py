@@ -15,6 +15,9 @@ from emulator.engines.base import Engine, Expired
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.settings import Settings
 
+_MOST_UNTOLD = 10_000
+"""How many expiries housekeeping keeps for a move of the clock that may never come."""
+
 
 class ClockMove(Struct):
     """What to do to the clock, in this order: set, advance, freeze."""
@@ -69,6 +72,7 @@ class Control:
         self._version = version
         self._on_reset: list[Callable[[], None]] = []
         self._moving = asyncio.Lock()
+        self._untold: list[Expired] = []
 
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Have `forget` called at every reset."""
@@ -87,8 +91,15 @@ class Control:
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
+            self._untold.clear()
         for forget in self._on_reset:
             forget()
+
+    async def sweep(self) -> None:
+        """Give back the room of what has ended. No answer depends on it: the next move of the clock tells of it."""
+        async with self._moving:
+            self._untold += await self._engine.purge(now=self._clock.now())
+            del self._untold[:-_MOST_UNTOLD]
 
     def read_clock(self) -> ClockRecord:
         """Where the clock stands."""
@@ -105,14 +116,15 @@ class Control:
         async with self._moving:
             _check(move, self._clock.now())
             with self._clock.paused() as before:
-                expired = await self._engine.purge(now=before)
+                self._untold += await self._engine.purge(now=before)
             if move.set is not None:
                 self._clock.set(move.set)
             self._clock.advance(move.advance or 0)
             if move.freeze is not None:
                 self._clock.freeze(move.freeze)
             record = self.read_clock()
-            expired += await self._engine.purge(now=record.now)
+            self._untold += await self._engine.purge(now=record.now)
+            expired, self._untold = sorted(self._untold, key=lambda one: one.at), []
         return MovedClock(record.now, record.offset, record.frozen, [_due(each) for each in expired])
 
 

@@ -1,0 +1,288 @@
+"""The controllable clock (operations.md, Controlling)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, WEEK, Clock
+
+INSTANT = 2_000_000_000_000
+
+
+@pytest.fixture
+def clock(stranger: httpx.Client) -> Callable[..., dict[str, Any]]:
+    """`clock(advance=5)` moves the service's clock, `clock()` only asks for what fell due; answers the record."""
+    return lambda **move: stranger.post("/_emulator/clock", json=move).raise_for_status().json()
+
+
+@pytest.fixture
+def everything(viewer, broadcaster, backend) -> Callable[[], None]:
+    """Writes one of each thing that comes to an end in sandbox."""
+
+    def write() -> None:
+        viewer("U1").post("vote?id=round-7", json={"value": 3})
+        viewer("U1").post("rank?id=colour", json={"key": "blue"})
+        viewer("U1").post("accumulate?id=stars", json=5)
+        viewer("U1").post("viewer_state", json={"a": 1})
+        broadcaster.post("channel_config", json={"a": 1})
+        broadcaster.post("json_store?id=level", json={"a": 1})
+        broadcaster.post("vote_config", json={"id": "round-8", "config": {}})
+        backend.post("extension_state", json={"a": 1})
+
+    return write
+
+
+def test_a_fresh_service_runs_with_the_machine(live, stranger):
+    record = stranger.get("/_emulator/clock").json()
+
+    assert {"now": record["now"], "offset": 0, "frozen": False} == record
+
+
+def test_set_makes_it_that_instant_and_the_clock_runs_on(live, clock):
+    record = clock(set=INSTANT)
+
+    assert (False, True) == (record["frozen"], INSTANT <= record["now"] < INSTANT + MINUTE)
+    assert live.now() >= record["now"]
+
+
+def test_freeze_stops_the_clock_and_unfreezing_lets_it_run_on_from_there(live, clock):
+    clock(set=INSTANT, freeze=True)
+    frozen = [live.now() for _ in range(20)]
+    record = clock(freeze=False)
+
+    assert [INSTANT] * 20 == frozen
+    assert (False, True) == (record["frozen"], INSTANT <= record["now"] < INSTANT + MINUTE)
+
+
+def test_advance_moves_a_frozen_clock_by_that_much(live, clock):
+    clock(set=INSTANT, freeze=True)
+
+    record = clock(advance=250)
+
+    assert (INSTANT + 250, True) == (record["now"], record["frozen"])
+
+
+def test_advance_moves_a_running_clock_by_exactly_that_much(live, clock):
+    offsets = [clock(advance=1_000)["offset"] for _ in range(20)]
+
+    assert list(range(1_000, 21_000, 1_000)) == offsets
+
+
+def test_the_moves_of_one_call_are_set_then_advance_then_freeze(live, clock):
+    record = clock(freeze=True, advance=5, set=INSTANT)
+
+    assert (INSTANT + 5, True) == (record["now"], record["frozen"])
+
+
+def test_moves_at_the_same_time_all_count(live):
+    frozen_at = live.freeze()
+
+    with ThreadPoolExecutor(8) as operators:
+        list(operators.map(lambda _: live.advance(1_000), range(40)))
+
+    assert frozen_at + 40_000 == live.now()
+
+
+@pytest.mark.parametrize("move", [{}, {"set": None, "advance": None, "freeze": None}, {"advance": 0}, {"tomorrow": 1}])
+def test_a_move_that_says_nothing_leaves_the_clock(live, stranger, move):
+    stranger.post("/_emulator/clock", json={"set": INSTANT, "freeze": True})
+
+    record = stranger.post("/_emulator/clock", json=move).json()
+
+    assert (INSTANT, True, []) == (record["now"], record["frozen"], record["expired"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['{"set":-1}', '{"set":1.5}', '{"set":1e3}', '{"set":"1"}', '{"set":true}', '{"set":253402300800000}',
+     '{"set":99999999999999999999999}', '{"advance":-1}', '{"advance":253402300800000}', '{"advance":1e400}',
+     '{"advance":NaN}', '{"advance":[1]}', '{"freeze":1}', '{"freeze":"true"}', '{"set":5,"freeze":0}',
+     '{"set":253402300799999,"advance":1}', '{"set":5,"advance":-1}', "", "[]", "null", "5", '"x"', "{"],
+)  # fmt: skip
+def test_a_bad_move_is_400_and_changes_nothing(live, stranger, body):
+    stranger.post("/_emulator/clock", json={"set": INSTANT, "freeze": True})
+
+    answer = stranger.post("/_emulator/clock", content=body)
+
+    assert 400 == answer.status_code
+    assert {"now": INSTANT, "frozen": True} == {
+        name: value for name, value in stranger.get("/_emulator/clock").json().items() if name != "offset"
+    }
+
+
+@pytest.mark.parametrize("instant", [0, END_OF_TIME - 1])
+def test_the_service_works_at_both_ends_of_time(live, viewer, broadcaster, admin, everything, instant):
+    live.set(instant)
+
+    everything()
+
+    assert 3 == viewer("U2").get("vote?id=round-7").json()["sum"]
+    assert [instant] == [vote["timestamp"] for vote in admin.get("vote_logs?id=round-7").json()["result"]]
+    assert instant == broadcaster.get("accumulate?id=stars").json()["latest"]
+
+
+def test_every_timestamp_is_of_this_clock(live, viewer, broadcaster, admin):
+    live.set(INSTANT)
+    viewer().post("vote", json={"value": 3})
+    viewer().post("accumulate", json=1)
+
+    assert INSTANT == admin.get("vote_logs").json()["result"][0]["timestamp"]
+    assert INSTANT == broadcaster.get("accumulate").json()["data"][0]["observed"]
+    assert INSTANT == viewer().get("user_info").json()["server_time"]
+
+
+def test_reset_runs_the_clock_with_the_machine_s_again(live, clock, stranger):
+    clock(set=INSTANT, freeze=True)
+
+    stranger.post("/_emulator/reset")
+
+    record = stranger.get("/_emulator/clock").json()
+    assert (0, False) == (record["offset"], record["frozen"])
+
+
+def test_what_expired_is_listed_completely_and_in_order_of_time(live, clock, everything, viewer):
+    start = live.freeze()
+    everything()
+    live.advance(5)
+    viewer("U2", channel="888").post("vote?id=round-7", json={"value": 3})
+
+    expired = clock(advance=30 * DAY)["expired"]
+
+    assert [
+        ("accumulate", "stars", start + DAY),
+        ("channel_config", "777", start + DAY),
+        ("extension_state", "my-extension", start + DAY),
+        ("rank", "colour", start + DAY),
+        ("viewer_state", "U1", start + DAY),
+        ("poll", "round-7", start + WEEK),
+        ("poll", "round-8", start + WEEK),
+        ("poll", "round-7", start + WEEK + 5),
+        ("json_store", "level", start + 14 * DAY),
+    ] == [(each["kind"], each["id"], each["at"]) for each in expired]
+
+
+def test_an_expiry_is_listed_once_at_the_move_that_reaches_it(live, clock, viewer):
+    start = live.freeze()
+    viewer().post("vote", json={"value": 3})
+
+    moves = [clock(set=start + WEEK + ms)["expired"] for ms in (-1, 0, 0, DAY)]
+
+    assert [0, 1, 0, 0] == [len(expired) for expired in moves]
+    assert ("poll", "default", start + WEEK) == tuple(moves[1][0][name] for name in ("kind", "id", "at"))
+
+
+def test_what_fell_due_is_listed_though_it_was_written_or_deleted_since(live, clock, viewer, broadcaster):
+    start = live.freeze()
+    for where in ("again", "deleted"):
+        viewer().post(f"vote?id={where}", json={"value": 3})
+    live.service.clock.set(start + WEEK)
+    viewer().post("vote?id=again", json={"value": 4})
+    broadcaster.delete("vote?id=deleted")
+
+    expired = clock()["expired"]
+
+    assert {("again", start + WEEK), ("deleted", start + WEEK)} == {(each["id"], each["at"]) for each in expired}
+    assert 4 == viewer().get("vote?id=again").json()["sum"]
+
+
+def test_what_housekeeping_took_away_is_listed_by_the_next_move(live, clock, viewer):
+    start = live.freeze()
+    for ms in (0, 1, 2):
+        live.service.clock.set(start + ms)
+        viewer().post(f"rank?id={ms}", json={"key": "blue"})
+    live.service.clock.set(start + DAY + 1)
+    live.run(live.service.control.sweep())
+
+    moves = [clock(advance=ms)["expired"] for ms in (0, 1, 1)]
+
+    assert [["0", "1"], ["2"], []] == [[each["id"] for each in expired] for expired in moves]
+
+
+def test_a_reset_forgets_what_housekeeping_took_away(live, clock, viewer):
+    start = live.freeze()
+    viewer().post("vote", json={"value": 3})
+    live.service.clock.set(start + WEEK)
+    live.run(live.service.control.sweep())
+    live.reset()
+
+    assert [] == clock(advance=WEEK)["expired"]
+
+
+def test_what_was_deleted_before_its_end_never_expires(live, clock, viewer, broadcaster):
+    viewer().post("vote", json={"value": 3})
+    broadcaster.delete("vote")
+
+    assert [] == clock(advance=WEEK)["expired"]
+
+
+@pytest.mark.parametrize("swept", [True, False], ids=["swept", "never swept"])
+def test_setting_the_clock_back_never_brings_back_what_had_ended(live, clock, everything, viewer, backend, swept):
+    start = live.freeze()
+    everything()
+    if swept:
+        clock(set=start + 30 * DAY)
+    live.service.clock.set(start + 30 * DAY)
+
+    clock(set=start)
+
+    assert 0 == viewer().get("vote?id=round-7").json()["count"]
+    assert 404 == viewer().get("vote_config?id=round-8").status_code
+    assert 404 == viewer().get("json_store?id=level").status_code
+    assert [] == backend.get("vote_logs?id=round-7").json()["result"]
+    assert [] == backend.get("rank?id=colour").json()["data"]
+    assert {"data": [], "latest": 0} == backend.get("accumulate?id=stars").json()
+    assert [{}, {}, {}] == [
+        viewer("U1").get(name).json() for name in ("viewer_state", "channel_config", "extension_state")
+    ]
+
+
+def test_what_has_not_ended_keeps_its_end_when_the_clock_is_set_back(live, clock, viewer):
+    start = live.freeze()
+    viewer().post("vote", json={"value": 3})
+    clock(set=start - DAY)
+
+    counts = [(live.set(start + WEEK + ms), viewer().get("vote").json()["count"])[1] for ms in (-1, 0)]
+
+    assert [1, 0] == counts
+
+
+def test_hundreds_of_expiries_are_listed_by_the_one_move_that_reaches_them(live, clock, viewer):
+    start = live.freeze()
+    caller = live.service.tokens.checked_caller(viewer().headers["Authorization"])
+
+    async def collect() -> None:
+        for number in range(600):
+            await live.service.buffers.add(caller, "777", f"buffer {number}", number)
+
+    live.run(collect())
+
+    expired = clock(advance=DAY)["expired"]
+
+    assert {(f"buffer {number}", start + DAY) for number in range(600)} == {(due["id"], due["at"]) for due in expired}
+    assert 600 == len(expired)
+
+
+def test_the_offset_of_a_running_clock_does_not_waver():
+    clock = Clock(count(INSTANT).__next__)
+
+    clock.freeze(False)
+    clock.advance(HOUR)
+
+    assert [HOUR] * 5 == [clock.offset for _ in range(5)]
+
+
+def test_a_paused_clock_shows_one_instant_and_then_catches_up():
+    machine = [INSTANT]
+    clock = Clock(lambda: machine[0])
+
+    with clock.paused() as paused_at:
+        machine[0] += 5
+        assert (INSTANT, INSTANT, False) == (paused_at, clock.now(), clock.frozen)
+
+    assert (INSTANT + 5, 0) == (clock.now(), clock.offset)
