@@ -102,6 +102,7 @@ def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
         if status == 401 and endpoint.audience is not Audience.CLIENTS:
             continue
         responses[str(status)] = {"description": meaning, "content": _content(ErrorAnswer)}
+    responses["default"] = {"description": "Any other refusal.", "content": _content(ErrorAnswer)}
     return responses
 
 
