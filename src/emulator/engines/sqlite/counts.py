@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 
 class Counts:
-    """It remembers which of them the database has not got yet."""
+    """The counts of one ballot; it remembers which of them the database has not got yet."""
 
     __slots__ = ("_changed", "_order", "_pairs", "_ranks")
 
