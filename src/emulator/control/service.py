@@ -20,7 +20,7 @@ _MOST_UNTOLD = 10_000
 
 
 class ClockMove(Struct):
-    """What to do to the clock, in this order: set, advance, freeze."""
+    """What to do to the clock: set it, advance it from there, and have it stand or run from there on."""
 
     set: int | None = None
     """Unix ms."""
@@ -117,11 +117,11 @@ class Control:
             _check(move, self._clock.now())
             with self._clock.paused() as before:
                 self._untold += await self._engine.purge(now=before)
+            if move.freeze is not None:  # first, so that it stands at the very instant that it is set to
+                self._clock.freeze(move.freeze)
             if move.set is not None:
                 self._clock.set(move.set)
             self._clock.advance(move.advance or 0)
-            if move.freeze is not None:
-                self._clock.freeze(move.freeze)
             record = self.read_clock()
             self._untold += await self._engine.purge(now=record.now)
             expired, self._untold = sorted(self._untold, key=lambda one: one.at), []
