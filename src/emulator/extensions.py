@@ -39,6 +39,8 @@ def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: is nested too deeply") from None
     tables = document.get("extensions")
     if not isinstance(tables, dict) or not tables:
         raise ConfigurationError(f"{path}: extensions: has no table [extensions.<client id>]")
@@ -46,53 +48,65 @@ def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict
 
 
 def _extension(path: Path, client_id: str, table: Any, environ: Mapping[str, str]) -> Extension:
+    if not client_id.isprintable() or not client_id or " " in client_id:
+        raise ConfigurationError(f"{path}: extensions.{client_id!r}: a client id is printable and has no spaces")
     where = f"{path}: extensions.{client_id}"
     if not isinstance(table, dict):
         raise ConfigurationError(f"{where}: must be a table")
     for key in table:
         if key not in _KEYS:
-            raise ConfigurationError(f"{where}.{key}: is not a known key (known: {', '.join(_KEYS)})")
+            raise ConfigurationError(f"{where}.{key!r}: is not a known key (known: {', '.join(_KEYS)})")
     owner = table.get("owner_user_id")
     if owner is not None and not isinstance(owner, str):
         raise ConfigurationError(f"{where}.owner_user_id: must be a string")
-    texts = [
-        *_strings(where, "secrets", table.get("secrets", [])),
-        *(_text_of(path, where, name) for name in _strings(where, "secret_files", table.get("secret_files", []))),
+    secrets = (
+        *_listed(where, table.get("secrets", [])),
+        *_from_files(path, where, table.get("secret_files", [])),
         *_from_environment(where, table.get("secret_env"), environ),
-    ]
-    if not texts:
+    )
+    if not secrets:
         raise ConfigurationError(f"{where}: has no secret (one of {', '.join(_SOURCES)})")
-    return Extension(client_id, tuple(_decoded(where, text) for text in texts), owner)
+    return Extension(client_id, secrets, owner)
 
 
-def _strings(where: str, key: str, value: Any) -> list[str]:
+def _listed(where: str, value: Any) -> list[bytes]:
+    texts = _strings(f"{where}.secrets", value)
+    return [_decoded(f"{where}.secrets[{index}]", text) for index, text in enumerate(texts)]
+
+
+def _from_files(path: Path, where: str, value: Any) -> list[bytes]:
+    names = _strings(f"{where}.secret_files", value)
+    keys = [f"{where}.secret_files[{index}]" for index in range(len(names))]
+    return [_decoded(key, _text_of(key, path.parent / name)) for key, name in zip(keys, names, strict=True)]
+
+
+def _strings(where: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigurationError(f"{where}.{key}: must be an array of strings")
+        raise ConfigurationError(f"{where}: must be an array of strings")
     return value
 
 
-def _text_of(path: Path, where: str, name: str) -> str:
-    file = path.parent / name
+def _text_of(where: str, file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
-        raise ConfigurationError(f"{where}.secret_files: {file} cannot be read: {why}") from None
+        raise ConfigurationError(f"{where}: {str(file)!r} cannot be read: {why}") from None
 
 
-def _from_environment(where: str, name: Any, environ: Mapping[str, str]) -> list[str]:
+def _from_environment(where: str, name: Any, environ: Mapping[str, str]) -> list[bytes]:
     if name is None:
         return []
     if not isinstance(name, str) or not environ.get(name):
         raise ConfigurationError(f"{where}.secret_env: names no environment variable that is set")
-    return [environ[name]]
+    return [_decoded(f"{where}.secret_env", environ[name].strip())]
 
 
 def _decoded(where: str, text: str) -> bytes:
     try:
         secret = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise ConfigurationError(f"{where}: a secret is not base64") from None
+        raise ConfigurationError(f"{where}: is not base64") from None
     if not secret:
-        raise ConfigurationError(f"{where}: a secret is empty")
+        raise ConfigurationError(f"{where}: is empty")
     return secret

@@ -6,10 +6,12 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -19,21 +21,43 @@ import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
 
 from emulator.app import create_routes, open_service
+from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
 from emulator.protocol import Protocol
 from emulator.settings import Settings
 from emulator.web.front import Front
-from emulator.workers import Workers
+from emulator.workers import STOPS, Workers, end_with_parent, ignore_signals
 
 _log = logging.getLogger("emulator")
 _GRACE = 3
 """Seconds that requests under way are given at a stop; all must be over within five."""
 _BACKLOG = 2048
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class Stop:
+    """SIGTERM and SIGINT, any number of them, from now to the end of the process: one clean stop."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._act: Callable[[], None] = lambda: None
+        for number in STOPS:
+            signal.signal(number, self._ask)
+
+    def then(self, act: Callable[[], None]) -> None:
+        """Have `act` called when a stop is asked for; at once, if it has been."""
+        self._act = act
+        if self._asked:
+            act()
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+        self._act()
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with any number of signals meaning one clean stop, and a word when it serves."""
+    """uvicorn, which leaves signals to `Stop`, and has a word when it serves."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -44,8 +68,13 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._tell_started()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. A second signal neither hurries the stop nor changes the exit code."""
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them alone: uvicorn would give them back before the process has ended."""
+        yield
+
+    def stop(self) -> None:
+        """Take no more requests, and end when those under way are answered."""
         self.should_exit = True
 
 
@@ -58,7 +87,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ConfigurationError(f"--host {host} --port {port}: {why}; --port 0 takes a free port") from None
     return listener
@@ -72,6 +101,8 @@ def url_of(host: str, listener: socket.socket) -> str:
 
 def log_to_stderr(level: str) -> None:
     """All logging goes to standard error; standard output carries one line, the URL."""
+    if level.upper() not in LEVELS:
+        raise ConfigurationError(f"--log-level: {level!r} is none of {', '.join(LEVELS).lower()}")
     logging.basicConfig(
         stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -102,14 +133,16 @@ def config_of(front: Front) -> uvicorn.Config:
     )
 
 
-async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
+async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], stop: Stop) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
     async with open_service(settings) as service:
         front = Front(create_routes(), service.dispatcher)
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        await Server(config_of(front), started).serve([listener])
+        server = Server(config_of(front), started)
+        stop.then(server.stop)
+        await server.serve([listener])
 
 
 def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
@@ -125,10 +158,21 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     if workers == 1:
         _run_loop(settings, listener, started)
         return
+    open_and_close(settings)
     settings = replace(settings, has_peers=True)
     level = logging.getLogger().level
     if not Workers(partial(_work, settings, level), listener, workers).run(started):
         raise ConfigurationError("a worker did not come up; its reason stands above")
+
+
+def open_and_close(settings: Settings) -> None:
+    """Find out in one place, before there are workers, whether the data can be used; raises `EngineError`."""
+
+    async def try_it() -> None:
+        async with open_engine(settings.data, namespace=settings.environment.name):
+            pass
+
+    asyncio.run(try_it())
 
 
 def announce(url: str) -> None:
@@ -139,6 +183,7 @@ def announce(url: str) -> None:
 def _work(settings: Settings, level: int, listener: socket.socket, ready: Connection) -> None:
     log_to_stderr(logging.getLevelName(level))
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+    end_with_parent()
     try:
         _run_loop(settings, listener, partial(ready.send, True))
     except EngineError as error:
@@ -146,9 +191,11 @@ def _work(settings: Settings, level: int, listener: socket.socket, ready: Connec
 
 
 def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
+    serving = serve(settings, listener, started, Stop())
     if sys.platform == "win32":
-        asyncio.run(serve(settings, listener, started))
+        asyncio.run(serving)
     else:
         import uvloop
 
-        uvloop.run(serve(settings, listener, started))
+        uvloop.run(serving)
+    ignore_signals()

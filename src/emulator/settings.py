@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from emulator.engines import open_engine
 from emulator.environment import PRODUCTION, SANDBOX, Environment
 from emulator.extensions import ConfigurationError, Extensions, read_extensions
 
@@ -59,6 +60,10 @@ def read_settings(
         raise ConfigurationError("--production needs --extensions FILE: it takes registered client ids only")
     if registered_only and extensions is None:
         raise ConfigurationError("--registered-only needs --extensions FILE: there is no registered client id")
+    try:
+        open_engine(data, namespace="")  # stays closed
+    except ValueError as error:
+        raise ConfigurationError(f"--data: {error}") from None
     if channel_stores not in ("shared", "extension"):
         raise ConfigurationError(f"--channel-stores: {channel_stores!r} is neither 'shared' nor 'extension'")
     return Settings(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -13,6 +15,8 @@ from types import FrameType
 
 _log = logging.getLogger("emulator")
 _STOP_WITHIN = 4.5
+"""Seconds for all workers together."""
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 Work = Callable[[socket.socket, Connection], None]
 """What a worker does: serve the listening socket, and send one message down the pipe when it serves."""
@@ -34,13 +38,14 @@ class Workers:
 
         `started` is called once, when every worker serves.
         """
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOPS:
             signal.signal(number, self._stop)
-        came_up = all([self._start() for _ in range(self._count)])
+        came_up = all(self._stopping or self._start() for _ in range(self._count))
         if came_up and not self._stopping:
             started()
             self._tend()
         self._end()
+        ignore_signals()
         return came_up or self._stopping
 
     def _start(self) -> bool:
@@ -73,8 +78,30 @@ class Workers:
     def _end(self) -> None:
         for process in self._processes:
             process.terminate()
+        too_late = threading.Timer(_STOP_WITHIN, self._kill)
+        too_late.start()
         for process in self._processes:
-            process.join(_STOP_WITHIN)
-            if process.is_alive():
-                process.kill()
-                process.join()
+            process.join()
+        too_late.cancel()
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+
+
+def end_with_parent() -> None:
+    """Have this worker stop when the process that started it is gone, killed or not, and free the port."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a worker has a parent"
+
+    def wait_and_end() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait_and_end, daemon=True).start()
+
+
+def ignore_signals() -> None:
+    """From now to the end of this process, which is near: Python itself would let them kill it on its last steps."""
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
