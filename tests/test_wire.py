@@ -254,3 +254,10 @@ def test_several_requests_on_one_connection_are_answered_in_order(live: Live, vi
 
 def without(answer: object, names: set[str]) -> object:
     return {name: value for name, value in answer.items() if name not in names} if isinstance(answer, dict) else answer
+
+
+@pytest.mark.ruling("W2")
+def test_text_that_is_not_utf_8_is_refused_even_in_a_field_that_nobody_reads(viewer):
+    answer = viewer().post("vote", content=b'{"value":1,"remark":"\xff"}')
+
+    assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,42 +10,43 @@ from emulator.errors import BadRequest
 
 T = TypeVar("T")
 
+MALFORMED = "Malformed json body"
+
 _encoder = msgspec.json.Encoder()
 _any = msgspec.json.Decoder()
 
 
 def encode(value: object) -> bytes:
     """Compact UTF-8 JSON."""
-    try:
-        return _encoder.encode(value)
-    except OverflowError:  # msgspec ends at 64 bits; a client's integers may be longer
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encoder.encode(value)
 
 
-def decode(raw: bytes, shape: type[T], *, malformed: str = "Malformed json body") -> T:
+def decode(raw: bytes, shape: type[T]) -> T:
     """Read a body as `shape`. A body that is a JSON *string* is parsed once more.
 
     NaN, Infinity and lone surrogates are refused; of duplicate keys the last wins; unknown fields are ignored.
-    Raises `BadRequest` with reason `malformed` for text that is no JSON, `Invalid body` for another shape.
+    Raises `BadRequest` with reason `Malformed json body` for text that is no JSON, `Invalid body` for another shape.
     """
     try:
+        if not raw.isascii():
+            raw.decode()  # msgspec does not look into the texts of fields it skips
         return msgspec.json.decode(raw, type=shape)
     except msgspec.ValidationError as error:
         if not raw.lstrip().startswith(b'"'):
             raise BadRequest("Invalid body", _explained(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(malformed, f"the body is not readable as JSON: {_explained(error)}") from None
-    return _decode_inner(raw, shape, malformed)
+        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {_explained(error)}") from None
+    return _decode_inner(raw, shape)
 
 
-def decode_any(raw: bytes, *, malformed: str = "Malformed json body") -> Any:
+def decode_any(raw: bytes) -> Any:
     """Read a body of any JSON. A string that holds an object or array is read as that; another stays a string."""
     try:
         value = _any.decode(raw)
     except msgspec.ValidationError as error:
         raise BadRequest("Invalid body", _explained(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(malformed, f"the body is not readable as JSON: {_explained(error)}") from None
+        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {_explained(error)}") from None
     return _unwrapped(value) if isinstance(value, str) else value
 
 
@@ -58,13 +58,13 @@ def _unwrapped(text: str) -> Any:
     return inner if isinstance(inner, dict | list) else text
 
 
-def _decode_inner(raw: bytes, shape: type[T], malformed: str) -> T:
+def _decode_inner(raw: bytes, shape: type[T]) -> T:
     try:
         return msgspec.json.decode(_any.decode(raw), type=shape)
     except msgspec.ValidationError as error:
         raise BadRequest("Invalid body", _explained(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(malformed, f"the text inside the body is not readable as JSON: {_explained(error)}") from None
+        raise BadRequest(MALFORMED, f"the text inside the body is not readable as JSON: {_explained(error)}") from None
 
 
 def _explained(error: Exception) -> str:
