@@ -227,3 +227,14 @@ def test_with_one_vote_per_user_the_next_replaces_it_whatever_the_other_limits(v
         poll = vote(viewer(), value, count=30).json()
 
     assert (1, 2) == (poll["count"], poll["sum"])
+
+
+def test_a_poll_that_ends_in_a_second_is_open_for_a_whole_second(live, broadcaster, viewer):
+    live.set(1_700_000_000_999)
+    define(broadcaster, endsIn=1)
+
+    live.advance(1_000)
+    in_time = refused(vote(viewer("U1")))
+    live.advance(1)
+
+    assert (None, "poll is closed") == (in_time, refused(vote(viewer("U2"))))

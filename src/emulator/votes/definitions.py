@@ -81,9 +81,8 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     for name, value in allowances.items():
         if not 1 <= value <= _BOUNDS[name]:
             raise _invalid(name, f"{value} is not within 1 to {_BOUNDS[name]}")
-    seconds = now // 1000
-    starts_at = _instant("startsAt", config.starts_at, "startsIn", config.starts_in, seconds)
-    ends_at = _instant("endsAt", config.ends_at, "endsIn", config.ends_in, seconds)
+    starts_at = _instant("startsAt", config.starts_at, "startsIn", config.starts_in, now)
+    ends_at = _instant("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
         raise _invalid("startsAt", "after endsAt")
     return Definition(
@@ -123,14 +122,18 @@ def status_of(definition: Definition, *, now: int) -> str:
 
 
 def _instant(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
-    """One end of the window in Unix seconds, 0 for none."""
+    """One end of the window in Unix seconds, 0 for none; `now` is in ms.
+
+    A time from now is rounded up, so that a poll is never open for less than it was given.
+    """
+    seconds = now // 1000
     if absolute == _NOW and name == "endsAt":
-        return now
+        return seconds
     if not 0 <= absolute <= _LAST_SECOND:
         raise _invalid(name, f"{absolute} is no Unix time in seconds")
-    if not 0 <= relative <= _LAST_SECOND - now:
+    if not 0 <= relative < _LAST_SECOND - seconds:
         raise _invalid(relative_name, f"{relative} is no number of seconds from now")
-    return absolute or (now + relative if relative else 0)
+    return absolute or (-(-now // 1000) + relative if relative else 0)
 
 
 def _check_size(name: str, text: str, limit: int) -> None:

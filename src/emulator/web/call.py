@@ -48,7 +48,7 @@ class Call:
     def channel(self) -> str | None:
         """The channel this call is about, `None` for all channels together (ruling A4)."""
         asked = self._query.get("channel_id", "")
-        if asked and (len(asked) > LONGEST_ID or not asked.isprintable()):
+        if asked and self.caller.spans_channels and (len(asked) > LONGEST_ID or not asked.isprintable()):
             raise BadRequest("Malformed channel_id parameter", f"channel_id: at most {LONGEST_ID} printable characters")
         return self.caller.channel(asked)
 
