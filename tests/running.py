@@ -32,14 +32,11 @@ class Client(httpx.Client):
         super().__init__(timeout=10, verify=False, **settings)
 
 
-class Live:
-    """A running service."""
+class Reachable:
+    """A service at a URL."""
 
-    def __init__(self, url: str, front: Front, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
-        self.front = front
-        self.service = service
-        self._loop = loop
         self._http = Client(base_url=url)
 
     def client(
@@ -63,10 +60,6 @@ class Live:
         headers = {"Authorization": f"{client_id} {token}"}
         return Client(base_url=f"{self.url}/v1/e/", headers=headers)
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in the service's own event loop, past the wire."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
-
     def reset(self) -> None:
         """Forget all data, and run the clock with the machine's."""
         self._http.post("/_emulator/reset").raise_for_status()
@@ -87,6 +80,20 @@ class Live:
         """Move the clock forward; returns what expired."""
         answer = self._http.post("/_emulator/clock", json={"advance": ms}).raise_for_status().json()
         return list(answer["expired"])
+
+
+class Live(Reachable):
+    """A service that runs in a thread of this process."""
+
+    def __init__(self, url: str, front: Front, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(url)
+        self.front = front
+        self.service = service
+        self._loop = loop
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in the service's own event loop, past the wire."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
 
 
 @contextmanager

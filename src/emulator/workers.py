@@ -40,7 +40,7 @@ class Workers:
         """
         for number in STOPS:
             signal.signal(number, self._stop)
-        came_up = all(self._stopping or self._start() for _ in range(self._count))
+        came_up = all([self._is_up(each) for each in [self._start() for _ in range(self._count)]])
         if came_up and not self._stopping:
             started()
             self._tend()
@@ -48,15 +48,21 @@ class Workers:
         ignore_signals()
         return came_up or self._stopping
 
-    def _start(self) -> bool:
-        """Start one worker and wait until it serves; false if it died before."""
+    def _start(self) -> Connection:
+        """Start one worker; it will say down this pipe when it serves."""
         theirs, ours = self._spawn.Pipe(duplex=False)
         process = self._spawn.Process(target=self._work, args=(self._listener, ours), daemon=True)
         process.start()
         ours.close()
         self._processes.append(process)
-        wait([theirs, process.sentinel])
-        return theirs.poll() and process.is_alive()
+        return theirs
+
+    def _is_up(self, pipe: Connection) -> bool:
+        """Wait until the worker behind the pipe serves; false if it ended before."""
+        try:
+            return bool(pipe.recv())
+        except EOFError:
+            return False
 
     def _tend(self) -> None:
         while not self._stopping:
@@ -64,7 +70,7 @@ class Workers:
             for process in self._dead():
                 _log.error("worker %s ended with %s and is replaced", process.pid, process.exitcode)
                 self._processes.remove(process)
-                if not self._start():
+                if not self._is_up(self._start()):
                     _log.error("its replacement did not come up; stopping")
                     return
 

@@ -1,0 +1,49 @@
+"""Runs `extcli serve` as a process of its own, as a user or a script does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from running import Reachable
+
+COMMAND = (str(Path(sys.executable).with_name("extcli")), "serve")
+WITHIN = 5
+"""Seconds in which a stop is promised."""
+
+
+class Served(Reachable):
+    """A running `extcli serve`, which has said where it listens."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.first_line = process.stdout.readline()
+        super().__init__(self.first_line.removeprefix("listening on ").strip())
+
+    def end(self, *signals: int) -> int:
+        """Send these signals and return the exit code."""
+        for number in signals:
+            self.process.send_signal(number)
+        return self.process.wait(WITHIN)
+
+
+@contextmanager
+def serving(*args: str, **environment: str) -> Iterator[Served]:
+    """`extcli serve` with these arguments, on a free port unless the environment says another; killed at the end."""
+    port = () if "EXTCLI_SERVE_PORT" in environment else ("--port", "0")
+    with subprocess.Popen(
+        [*COMMAND, *port, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        try:
+            yield Served(process)
+        finally:
+            process.kill()
