@@ -104,7 +104,7 @@ class Delivery:
         lanes = [open_lane(self._url, self._timeout) for _ in range(concurrency)]
         queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_WAITING) for _ in lanes]
         try:
-            async with asyncio.TaskGroup() as tasks, self._tally.shown():
+            async with self._tally.shown(), asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._distribute(queues))
                 for lane, queue in zip(lanes, queues, strict=True):
                     tasks.create_task(self._work(lane, queue))

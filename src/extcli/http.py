@@ -155,9 +155,9 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
 
 def nobody_answers(url: str, why: str) -> Unreachable:
     """No connection."""
-    fix = "check the address (--url or EXTCLI_URL); `extcli serve` starts a service on this machine"
+    fix = "check --url or EXTCLI_URL, or start a service here with `extcli serve`"
     if url == DEFAULT_URL:
-        fix = "start a service with `extcli serve`, or say where one runs with --url or EXTCLI_URL"
+        fix = "start one with `extcli serve`, or set --url or EXTCLI_URL to one that runs"
     return Unreachable(f"nobody answers at {url}", why=why, fix=fix)
 
 

@@ -80,6 +80,10 @@ class Output:
         """One line of data."""
         _write(text.encode(errors="backslashreplace") + b"\n")
 
+    def flush(self) -> None:
+        """Let the reader have what was written, where each line is news."""
+        sys.stdout.flush()
+
     def note(self, text: str) -> None:
         """A remark for the person watching; programs are not told."""
         if self.format is Format.TABLE:

@@ -58,6 +58,7 @@ class Tally:
         refusal = {"line": number, "status": status, "reason": reason}
         if self._output.format is Format.JSONL:
             self._output.line(compact(refusal))
+            self._output.flush()
         elif len(self._first) < _NAMED:
             self._first.append(refusal)
 
@@ -72,9 +73,11 @@ class Tally:
         if self._output.format is Format.JSON:
             counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
             self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first}))
+        if ending and not (self.sent or self.refused):
+            return
         rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
         self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
-        for refusal in self._first:
+        for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
             status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
             self._output.report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
         unnamed = self.refused - len(self._first)

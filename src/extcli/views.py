@@ -90,7 +90,7 @@ def _log_row(vote: dict[str, Any]) -> list[str]:
 
 
 def _log_table(votes: Iterable[dict[str, Any]]) -> RenderableType:
-    table = _table("voter", "opaque id", "value", "received (UTC)", right=(2,))
+    table = _table("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
     for vote in votes:
         identifier, opaque, value, _ = _log_row(vote)
         table.add_row(identifier, opaque, value, times.shown(int(vote["timestamp"])))
@@ -104,7 +104,7 @@ VOTE_LOG = View(table=_log_table, rows=lambda votes: map(_log_row, votes), items
 
 
 def _ranking_table(answers: list[dict[str, Any]]) -> RenderableType:
-    table = _table("", "answer", "score", "", right=(0, 2))
+    table = _table("", "answer", "score", "", right=(0, 2), folded=(1,))
     most = max((answer["score"] for answer in answers), default=0) or 1
     for place, answer in enumerate(answers, 1):
         table.add_row(str(place), visible(answer["key"]), f"{answer['score']:,}", bar(answer["score"] / most, 20))
@@ -128,7 +128,7 @@ def _poster(entry: dict[str, Any]) -> str:
 
 
 def _buffer_table(entries: Iterable[dict[str, Any]]) -> RenderableType:
-    table = _table("observed (UTC)", "channel", "user", "data", folded=(3,))
+    table = _table("observed (UTC)", "channel", "user", "data", folded=(1, 2, 3))
     for entry in entries:
         table.add_row(
             times.shown(entry["observed"]),
@@ -168,11 +168,21 @@ STORE = View(
 """A developer's JSON object."""
 
 
-def _record_table(document: Any) -> RenderableType:
+_SECONDS = ("exp", "iat", "nbf", "startsAt", "endsAt")
+
+
+def _fact(name: str, value: object) -> str:
+    """A named value for people; points in time are also written out."""
+    text = visible(value if isinstance(value, str) else compact(value))
+    instant = instant_of(value) if name in _SECONDS else value if name == "server_time" else None
+    return f"{text}  ({times.shown(instant)})" if isinstance(instant, int) and instant else text
+
+
+def _record_table(document: Any) -> Table:
     table = _table("", "", folded=(1,))
     table.show_header = False
     for name, value in _members(document):
-        table.add_row(name, visible(value if isinstance(value, str) else compact(value)))
+        table.add_row(visible(name), _fact(name, value))
     return table
 
 
@@ -201,7 +211,7 @@ CLOCK = View(
 
 
 def _moved_table(clock: dict[str, Any]) -> RenderableType:
-    table = _table("expired", "id", "at (UTC)")
+    table = _table("expired", "id", "at (UTC)", folded=(1,))
     for entry in clock.get("expired", []):
         table.add_row(visible(entry["kind"]), visible(entry["id"]), times.shown(entry["at"]))
     facts = ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
@@ -224,20 +234,9 @@ SOLE_VALUE = View(
 )
 """A document with one member, of which people and scripts want the value alone."""
 
-_INSTANTS = ("exp", "iat", "nbf")
-
-
-def _claim_text(name: str, value: object) -> str:
-    text = value if isinstance(value, str) else compact(value)
-    instant = instant_of(value) if name in _INSTANTS else None
-    return text if instant is None else f"{text}  ({times.shown(instant)})"
-
 
 def _token_table(document: dict[str, Any]) -> RenderableType:
-    table = _table("", "", folded=(1,))
-    table.show_header = False
-    for name, value in document["claims"].items():
-        table.add_row(visible(name), visible(_claim_text(name, value)))
+    table = _record_table(document["claims"])
     table.add_row("signed with", visible(f"{document['header'].get('alg')}, not checked"))
     for trap in document["traps"]:
         table.add_row("trap", trap)

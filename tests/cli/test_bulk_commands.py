@@ -80,10 +80,10 @@ def test_refused_lines_are_named_by_number_and_exit_is_4(extcli, file):
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert [
+        "  line 2: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
         "  line 3: not sent: 1 column; user and value are needed",
         "  line 4: not sent: not an integer: 'x'",
         "  line 5: not sent: the user is empty",
-        "  line 2: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
         "extcli: 4 of 7 lines were refused",
     ] == result.stderr.splitlines()[1:]
     assert {"U1": 3, "U5": 7, "U6": -5} == ballots(extcli)

@@ -26,7 +26,7 @@ def test_nobody_at_the_default_address_is_told_how_to_start_a_service(extcli, mo
     assert [
         "extcli: nobody answers at http://127.0.0.1:1",
         "  connection refused",
-        "  start a service with `extcli serve`, or say where one runs with --url or EXTCLI_URL",
+        "  start one with `extcli serve`, or set --url or EXTCLI_URL to one that runs",
     ] == result.stderr.splitlines()
 
 

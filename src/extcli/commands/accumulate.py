@@ -39,7 +39,7 @@ def add(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="With --from: requests under way at once.")] = 32,
+    concurrency: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: requests at once.")] = 32,
 ) -> None:
     """Add a JSON blob of under 256 bytes to a buffer. Acts as viewer:U1.
 

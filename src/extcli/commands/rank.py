@@ -31,7 +31,7 @@ def submit(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="With --from: requests under way at once.")] = 32,
+    concurrency: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: requests at once.")] = 32,
 ) -> None:
     """Answer, or replace the answer given before. Acts as viewer:U1.
 

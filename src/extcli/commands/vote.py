@@ -38,7 +38,7 @@ def cast(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="With --from: requests under way at once.")] = 32,
+    concurrency: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: requests at once.")] = 32,
 ) -> None:
     """Vote, and show the poll as it now stands. Acts as viewer:U1.
 
