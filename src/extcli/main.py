@@ -13,15 +13,7 @@ INTERRUPTED = 130
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`operations.md`)."""
     try:
-        code = _run(list(sys.argv[1:] if args is None else args))
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        # What was left to be written found no reader any more, which is no failure.
-        from extcli.output import silence
-
-        silence(sys.stdout)
-        return 0
+        return _run(list(sys.argv[1:] if args is None else args))
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -30,19 +22,38 @@ def _run(args: list[str]) -> int:
     from typer import Abort, TyperException
 
     from extcli.app import run
-    from extcli.output import complain
+    from extcli.errors import CliError
+    from extcli.output import complain, flush, silence
 
     try:
-        return run(args) or 0
+        if not _is_text(args):
+            complain(["extcli: an argument is not UTF-8 text"])
+            return USAGE
+        code = run(args) or 0
+        flush()
+        return code
     except TyperException as error:
         error.show()  # type: ignore[attr-defined]
         return error.exit_code
+    except CliError as error:
+        complain(error.lines())
+        return error.exit_code
     except Abort:
         return INTERRUPTED
-    except (BrokenPipeError, KeyboardInterrupt):
-        raise
+    except BrokenPipeError:
+        # What was left to be written found no reader any more, which is no failure.
+        silence(sys.stdout)
+        return 0
     except Exception:
         import traceback
 
         complain(["extcli: this is a bug in extcli; please report it with the lines below", traceback.format_exc()])
         return BUG
+
+
+def _is_text(args: list[str]) -> bool:
+    try:
+        "".join(args).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

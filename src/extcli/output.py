@@ -80,10 +80,6 @@ class Output:
         """One line of data."""
         _write(text.encode(errors="backslashreplace") + b"\n")
 
-    def flush(self) -> None:
-        """Let the reader have what was written, where each line is news."""
-        sys.stdout.flush()
-
     def note(self, text: str) -> None:
         """A remark for the person watching; programs are not told."""
         if self.format is Format.TABLE:
@@ -158,8 +154,27 @@ def explain(error: CliError, *, as_json: bool) -> None:
     complain([json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines())
 
 
+def flush() -> None:
+    """Let the reader have what was written."""
+    with _writable():
+        sys.stdout.flush()
+
+
 def _write(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
+    with _writable():
+        sys.stdout.buffer.write(data)
+
+
+@contextmanager
+def _writable() -> Iterator[None]:
+    """A full disk is not a bug. A reader that has gone is not even a failure, and stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(sys.stdout)
+        raise CliError("the output cannot be written", why=error.strerror or "") from None
 
 
 def _render(renderable: RenderableType) -> None:

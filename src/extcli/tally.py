@@ -11,7 +11,7 @@ from typing import Any
 from extcli import clock
 from extcli.errors import CliError, status_line
 from extcli.lines import Input
-from extcli.output import Output
+from extcli.output import Output, flush
 from extcli.settings import Format
 from extcli.text import compact
 
@@ -58,7 +58,7 @@ class Tally:
         refusal = {"line": number, "status": status, "reason": reason}
         if self._output.format is Format.JSONL:
             self._output.line(compact(refusal))
-            self._output.flush()
+            flush()
         elif len(self._first) < _NAMED:
             self._first.append(refusal)
 

@@ -100,6 +100,22 @@ def test_a_reader_that_left_before_the_first_line_is_no_failure_either(shell):
     assert (0, b"") == (process.wait(timeout=20), process.stderr.read())
 
 
+@pytest.mark.usefixtures("poll")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_said_in_one_line(environment, unbuffered):
+    with open("/dev/full", "wb") as full:
+        process = subprocess.run(
+            [PROGRAM, "vote", "get"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            timeout=20,
+        )
+
+    assert (1, b"extcli: the output cannot be written") == (process.returncode, process.stderr.splitlines()[0])
+    assert b"Traceback" not in process.stderr
+
+
 def test_an_interrupt_while_waiting_is_130_without_a_traceback(shell, answering):
     process = shell("wait", "--ready", "-v", "--url", "http://127.0.0.1:1")
     assert process.stderr.readline().startswith(b"> GET")
@@ -119,8 +135,9 @@ def test_help_imports_neither_httpx_nor_rich():
     assert not {"httpx", "rich", "jwt"} & imported_by("--help")
 
 
-def test_bytes_that_are_not_utf_8_are_wrong_usage(environment):
-    process = subprocess.run([PROGRAM, "rank", "submit", "--key", b"\xff"], capture_output=True, timeout=20)
+@pytest.mark.parametrize("args", [["rank", "submit", "--key", b"\xff"], ["vote", "get", b"\xff"]])
+def test_bytes_that_are_not_utf_8_are_wrong_usage(environment, args):
+    process = subprocess.run([PROGRAM, *args], capture_output=True, timeout=20)
 
     assert 2 == process.returncode
     assert b"not UTF-8" in process.stderr
