@@ -9,11 +9,17 @@ import pytest
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
 from emulator.settings import Settings
-from running import CLIENT_ID, SECRET, Client, Live, run_live
-
-CHANNEL = "777"
-OTHER_ID, OTHER_SECRET = "other-extension", b"the secret of the other extension"
-PREVIOUS_SECRET = b"the secret before the present one"
+from running import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    OTHER_SECRET,
+    PREVIOUS_SECRET,
+    SECRET,
+    Client,
+    Live,
+    run_live,
+)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,10 @@ from emulator.settings import Settings
 from emulator.web.front import HOT, Front
 
 SECRET = b"a secret of the tests, 32 bytes or more"
+PREVIOUS_SECRET = b"the secret before the present one"
 CLIENT_ID = "my-extension"
+OTHER_ID, OTHER_SECRET = "other-extension", b"the secret of the other extension"
+CHANNEL = "777"
 
 T = TypeVar("T")
 

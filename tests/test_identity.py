@@ -7,8 +7,7 @@ import asyncio
 import jwt
 import pytest
 
-from conftest import CHANNEL
-from running import CLIENT_ID, SECRET, Client, Live
+from running import CHANNEL, CLIENT_ID, SECRET, Client, Live
 
 
 def shared(client: Client, cursor: str = "0") -> tuple[str, list[str]]:

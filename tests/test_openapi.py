@@ -10,8 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from conftest import CHANNEL
-from running import Client, Live
+from running import CHANNEL, Client, Live
 
 # A call of each endpoint whose answer says something, after what `fill` wrote.
 CALLS: dict[tuple[str, str], str] = {

@@ -5,11 +5,10 @@ from __future__ import annotations
 import jwt
 import pytest
 
-from conftest import OTHER_ID, OTHER_SECRET, PREVIOUS_SECRET
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
 from emulator.settings import Settings
-from running import CLIENT_ID, SECRET, Live, real_seconds, run_live
+from running import CLIENT_ID, OTHER_ID, OTHER_SECRET, PREVIOUS_SECRET, SECRET, Live, real_seconds, run_live
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from conftest import CHANNEL
-from running import Client, Live
+from running import CHANNEL, Client, Live
 
 USER_STORES = pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state"])
 

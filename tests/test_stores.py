@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from conftest import CHANNEL
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
 from emulator.settings import Settings
-from running import CLIENT_ID, SECRET, Client, Live, run_live
+from running import CHANNEL, CLIENT_ID, SECRET, Client, Live, run_live
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

@@ -7,10 +7,9 @@ import base64
 import jwt
 import pytest
 
-from conftest import CHANNEL
 from emulator.extensions import Extension
 from emulator.settings import Settings
-from running import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from running import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
 TOKEN = jwt.encode({"role": "viewer", "channel_id": CHANNEL, "user_id": "5551"}, SECRET)
