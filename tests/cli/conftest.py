@@ -103,6 +103,8 @@ def production() -> Iterator[Live]:
 def answering() -> Iterator[Callable[..., str]]:
     """A strange server: `answering(b"…", …)` gives each request the next of these bytes, then hangs up.
 
+    With `hold` it stays silent then, in place of hanging up.
+
     It stands for what is not ours: proxies, other programs on the port, a service that dies.
     """
     listeners: list[socket.socket] = []

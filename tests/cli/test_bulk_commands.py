@@ -237,7 +237,7 @@ def test_a_service_that_never_answers_is_exit_3(extcli, answering, file):
     result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", url, "--timeout", "200ms", env=SIGNED)
 
     assert 3 == result.exit_code
-    assert "took too long" in result.stderr or "hung up" in result.stderr
+    assert "took too long to answer" in result.stderr
 
 
 def test_nobody_there_is_exit_3(extcli, file):
