@@ -76,6 +76,7 @@ def test_control_answers_under_a_loopback_name(stranger: Client, host: str):
     ["evil.example", "evil.example:8282", "192.168.1.5", "0.0.0.0", "localhost.evil.example", "127.0.0.1.evil.example",
      "localhost@evil.example", "[fe80::1]", "[", ""],
 )  # fmt: skip
+@pytest.mark.ruling("W5")
 def test_control_refuses_another_name(stranger: Client, host: str):
     assert {403} == statuses(stranger, Host=host)
 
@@ -94,11 +95,13 @@ def test_control_answers_under_a_name_that_was_given():
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1"]
 )
+@pytest.mark.ruling("W5")
 def test_control_refuses_a_page_of_another_origin(stranger: Client, origin: str):
     assert {403} == statuses(stranger, Origin=origin)
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.ruling("W5")
 def test_control_refuses_a_page_that_the_browser_says_is_foreign(stranger: Client, site: str):
     assert {403} == statuses(stranger, **{"Sec-Fetch-Site": site})
 

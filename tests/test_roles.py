@@ -116,6 +116,7 @@ def test_every_endpoint_of_the_service_stands_in_the_table(stranger: Client):
 
 
 @_named(ROWS)
+@pytest.mark.ruling("A1", "P3", "S1", "S5")
 def test_the_roles_of_the_table_are_allowed_and_the_others_are_answered_403(row: Row, of_role: dict[str, Client]):
     answers = {role: row.call(of_role[role]).status_code for role in ROLES}
 

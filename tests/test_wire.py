@@ -196,6 +196,32 @@ def test_json_values_are_kept_as_they_are(viewer, text: str, kept: str):
     assert f'{{"a":{kept},"b":1}}' == client.get("viewer_state").text
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "answered"),
+    [
+        ("GET", "vote_logs", b"", b'{"result":[]}'),
+        ("GET", "rank", b"", b'{"data":[]}'),
+        ("GET", "accumulate", b"", b'{"data":[],"latest":0}'),
+        ("GET", "user_ids?cursor=7a", b"", b'{"next":"0","results":[]}'),
+        ("GET", "viewer_state?user_ids=1,2", b"", b"{}"),
+        ("DELETE", "vote", b"", b"{}"),
+        ("DELETE", "rank", b"", b"{}"),
+        ("POST", "accumulate", b"[]", b"{}"),
+        ("POST", "channel_state", b"{}", b"{}"),
+        ("PATCH", "channel_state", b"[]", b"{}"),
+        ("POST", "json_store", b"{}", b"{}"),
+        ("POST", "vote_config", b'{"config":{}}', b"{}"),
+    ],
+)
+@pytest.mark.ruling("W3")
+def test_when_there_is_nothing_to_say_the_answer_is_json_all_the_same(
+    admin: Client, method: str, path: str, body: bytes, answered: bytes
+):
+    answer = admin.request(method, path, content=body)
+
+    assert (200, "application/json", answered) == (answer.status_code, answer.headers["content-type"], answer.content)
+
+
 @pytest.mark.ruling("W7")
 def test_unknown_parameters_headers_and_fields_are_ignored(viewer):
     client = viewer("5551")
