@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from extcli.client import Call, answer_submission, buffer_addition, vote_cast
 from extcli.errors import CliError, Declined, Failed, Misused, Refused, reason_of
-from extcli.lane import Lane, open_lane
+from extcli.lane import Lane
 from extcli.lines import Batches, Line
 from extcli.pump import Pump
 from extcli.tally import Tally
@@ -101,7 +101,7 @@ class Delivery:
 
     async def run(self, concurrency: int) -> None:
         """Everything, until the input ends. Raises the first error that is not about one line alone."""
-        lanes = [open_lane(self._url, self._timeout) for _ in range(concurrency)]
+        lanes = [Lane(self._url, self._timeout) for _ in range(concurrency)]
         queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_WAITING) for _ in lanes]
         try:
             async with self._tally.shown(), asyncio.TaskGroup() as tasks:
