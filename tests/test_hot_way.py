@@ -14,7 +14,7 @@ from emulator.web.front import HOT
 from running import CLIENT_ID, SECRET, Client, Live, run_live
 
 NOW = 1_900_000_000_000
-SAMPLE = 600
+SAMPLE = 400
 
 PATHS = [
     *("vote", "//vote", "vote/", "rank", "accumulate", "channel_state", "vote%2F", "vot%65"),
