@@ -116,6 +116,7 @@ class PropertyContract:
                 model = Model()
             elif now >= model.end:
                 await engine.purge(now=now)
+                await engine.tidy()
                 model = Model()
             else:
                 assert [one for one in await engine.purge(now=now) if one.at > now] == []

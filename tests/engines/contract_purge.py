@@ -62,12 +62,14 @@ class PurgeContract:
             before = [await answers(engine, now) for now in (purged, purged + 5, NOW + 20)]
 
             await engine.purge(now=purged)
+            await engine.tidy()
 
             assert before == [await answers(engine, now) for now in (purged, purged + 5, NOW + 20)]
 
     async def test_casts_after_a_purge_are_as_without(self, engine: Engine) -> None:
         await fill(engine)
         await engine.purge(now=NOW + 10)
+        await engine.tidy()
 
         early, late = [await cast(engine, "U1", "b", key(name, place="x"), now=NOW + 10) for name in ("early", "late")]
 

@@ -202,3 +202,21 @@ async def test_a_reading_is_right_when_a_turn_is_undone_meanwhile(path: Path, ur
 
         assert seen == voters
         assert await counts(engine) == [("a", 1500)]
+
+
+async def test_tidying_gives_back_the_room_of_what_was_dropped_reset_or_ended(path: Path) -> None:
+    async with opened(path) as engine:
+        for poll in ("dropped", "ended", "reset"):
+            await cast(engine, "U1", "a", at=key(poll), expires_at=NOW + (5 if poll == "ended" else 99))
+        await engine.ballots.drop(key("dropped"), now=NOW)
+        await engine.purge(now=NOW + 5)
+        await engine.reset()
+
+        await engine.tidy()
+
+    with sqlite3.connect(path) as connection:
+        left = {
+            table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("ballots", "marks", "tallies", "dead", "dead_spaces")
+        }
+    assert dict.fromkeys(left, 0) == left

@@ -87,7 +87,7 @@ class Control:
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
-        """All data and the clock's offset are gone; the service's own key stays."""
+        """All data and the clock's offset are gone."""
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
@@ -100,6 +100,7 @@ class Control:
         async with self._moving:
             self._untold += await self._engine.purge(now=self._clock.now())
             del self._untold[:-_MOST_UNTOLD]
+        await self._engine.tidy()  # not under the lock: nobody waits for it
 
     def read_clock(self) -> ClockRecord:
         """Where the clock stands."""

@@ -236,10 +236,14 @@ class Engine(Protocol):
         ...
 
     async def purge(self, *, now: int) -> list[Expired]:
-        """Remove what is past its end at `now` and say what it was, in the order it fell due.
+        """Take away what is past its end at `now` and say what it was, in the order it fell due.
 
         Housekeeping: no answer depends on whether or when this ran.
         """
+        ...
+
+    async def tidy(self) -> None:
+        """Give back the room of what was purged, dropped or reset, in short steps; as long as that takes."""
         ...
 
     async def reset(self) -> None:

@@ -50,6 +50,9 @@ class SqliteEngine:
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
 
+    async def tidy(self) -> None:
+        await self._purge.tidy()
+
     async def reset(self) -> None:
         await self._turns.write(self._reset)
 

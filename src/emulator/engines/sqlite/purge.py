@@ -52,9 +52,11 @@ class Purge:
         while ends := await self._turns.write(self._items, now):
             newest |= {key: max(at, newest.get(key, at)) for key, at in ends.items()}
         expired += [Expired(key, at) for key, at in newest.items()]
+        return sorted(expired, key=lambda one: (one.at, one.key))
+
+    async def tidy(self) -> None:
         while await self._turns.write(self._dead):
             pass
-        return sorted(expired, key=lambda one: (one.at, one.key))
 
     def _fallen(self, now: int) -> list[Expired]:
         return self._taken(_FALLEN, "DELETE FROM fallen WHERE rowid = ?", now)
