@@ -203,3 +203,12 @@ def test_the_viewers_files_are_served_from_here(stranger: Client, name: str, con
     assert (200, content_type) == (answer.status_code, answer.headers["content-type"].split(";")[0])
     assert len(answer.content) > 1_000
     assert not re.search(rb"""@import\s|url\(["']?https?:""", answer.content)
+
+
+def test_the_document_of_production_leaves_out_what_production_does_not_have(production: Live):
+    paths = httpx.get(f"{production.url}/schema/openapi.json").json()["paths"]
+
+    assert {"/_emulator/live", "/_emulator/ready", "/_emulator/metrics"} == {
+        path for path in paths if not path.startswith("/v1/e/")
+    }
+    assert "/v1/e/authtoken" not in paths

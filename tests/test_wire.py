@@ -287,3 +287,11 @@ def test_text_that_is_not_utf_8_is_refused_even_in_a_field_that_nobody_reads(vie
     answer = viewer().post("vote", content=b'{"value":1,"remark":"\xff"}')
 
     assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.ruling("W4")
+def test_what_is_no_http_is_answered_like_any_other_refusal(live: Live):
+    status, headers, body = spoken(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert (400, "application/json", str(len(body))) == (status, headers["content-type"], headers["content-length"])
+    assert "Bad Request" == json.loads(body)["reason"]

@@ -10,6 +10,9 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from emulator.errors import BadRequest
+from emulator.web.reply import error_body
+
 
 class Gathering(asyncio.Transport):
     """A transport that hands on what was written when the turn is over, or when it is to be closed."""
@@ -89,3 +92,13 @@ class Protocol(HttpToolsProtocol):
         """Begin a connection."""
         # uvloop's transports do all that asyncio's do without being their subclasses.
         super().connection_made(Gathering(cast("asyncio.Transport", transport), self.loop))
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP like any other refusal (ruling W4), and hang up."""
+        body = error_body(BadRequest("Bad Request", "this cannot be read as an HTTP request"))
+        head = (
+            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\naccess-control-allow-origin: *\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()

@@ -18,6 +18,9 @@ from emulator.web.reply import Reply, error_reply
 
 _log = logging.getLogger("emulator")
 
+DISPATCHER = "emulator.dispatcher"
+"""The key under which a scope's state carries the dispatcher of the running service."""
+
 Gate = Callable[[HTTPScope], None]
 """Raises if a request may not reach the control API."""
 

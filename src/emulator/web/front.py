@@ -10,9 +10,8 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.errors import MethodNotAllowed
 from emulator.web.aliases import SERVICE, resolved
-from emulator.web.dispatch import Dispatcher
+from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.reply import Reply, error_reply
-from emulator.web.routes import DISPATCHER
 
 HOT: Final = frozenset(
     {

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from litestar import get
+from litestar import Request, get
 from litestar.datastructures import CacheControlHeader
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import SwaggerRenderPlugin
+from litestar.openapi.plugins import JsonRenderPlugin, SwaggerRenderPlugin
 from litestar.openapi.spec import OpenAPI, Operation
 from litestar.response import Response
 
 from emulator.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
+from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.endpoint import Audience, Endpoint
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -132,18 +133,42 @@ class _Document(OpenAPI):
         return document
 
 
+def _served(request: Request[Any, Any, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """The document without the endpoints that the running service leaves out."""
+    dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+    paths = {
+        path: {method: each for method, each in item.items() if dispatcher.serves(method.upper(), path)}
+        for path, item in document["paths"].items()
+    }
+    return {**document, "paths": {path: item for path, item in paths.items() if item}}
+
+
+class _Json(JsonRenderPlugin):
+    """The document as JSON."""
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        return super().render(request, _served(request, openapi_schema))
+
+
+class _Viewer(SwaggerRenderPlugin):
+    """The document as a page."""
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        return super().render(request, _served(request, openapi_schema))
+
+
 class DocumentConfig(OpenAPIConfig):
     """What Litestar needs to serve the document and its viewer under `/schema`."""
 
     def __init__(self, endpoints: Iterable[Endpoint[Any]], version: str) -> None:
-        viewer = SwaggerRenderPlugin(
+        viewer = _Viewer(
             js_url="/schema/swagger_bundle.js",
             css_url="/schema/swagger_style.css",
             standalone_preset_js_url="/schema/swagger_preset.js",
             favicon='<link rel="icon" href="data:,">',
             path="/docs",
         )
-        super().__init__(title="Extension backend", version=version, path="/schema", render_plugins=[viewer])
+        super().__init__(title="Extension backend", version=version, path="/schema", render_plugins=[viewer, _Json()])
         kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, str)]
         _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
 

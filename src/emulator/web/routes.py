@@ -14,13 +14,10 @@ from litestar.response import Stream
 
 from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
 from emulator.web.aliases import SERVICE
-from emulator.web.dispatch import Dispatcher
+from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.endpoint import Endpoint
 from emulator.web.openapi import DocumentConfig, operation_class, viewer_files
 from emulator.web.reply import Reply, error_reply
-
-DISPATCHER = "emulator.dispatcher"
-"""The key under which a scope's state carries the dispatcher of the running service."""
 
 
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:

@@ -1,0 +1,62 @@
+"""What the documents say of the code is so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TESTS = ROOT / "tests"
+
+
+def marked_rulings() -> dict[str, set[str]]:
+    """The rulings that tests are marked with, and the files they stand in."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for ruling in _marks(ast.parse(path.read_text())):
+            found.setdefault(ruling, set()).add(path.name)
+    return found
+
+
+def _marks(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ruling":
+            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+
+
+def rows() -> dict[str, set[str]]:
+    """The rulings of `docs/gaps.md`, and the files that it says pin them."""
+    lines = (ROOT / "docs" / "gaps.md").read_text().splitlines()
+    table = [line.split("|")[1:-1] for line in lines if re.match(r"\| [A-Z]\d+ \|", line)]
+    return {cells[0].strip(): set(re.findall(r"`(test_\w+\.py)`", cells[-1])) for cells in table}
+
+
+def test_every_ruling_that_a_test_pins_has_its_row_and_every_row_its_tests():
+    assert sorted(marked_rulings()) == sorted(rows())
+
+
+def test_the_files_that_a_row_names_hold_tests_of_that_ruling():
+    marked = marked_rulings()
+
+    assert {ruling: set() for ruling in rows()} == {ruling: files - marked[ruling] for ruling, files in rows().items()}
+
+
+def test_every_command_is_in_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    commands = {path.stem.replace("_", "-") for path in (ROOT / "src" / "extcli" / "commands").glob("[a-z]*.py")}
+
+    assert set() == {command for command in commands if f"extcli {command}" not in readme}
+
+
+def test_no_document_names_a_file_that_is_not_there():
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    links = {
+        (document.name, link)
+        for document in documents
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text())
+        if not (document.parent / link).exists()
+    }
+
+    assert set() == links
