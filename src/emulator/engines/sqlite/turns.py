@@ -34,7 +34,7 @@ class Turns:
     """`write` and `read` run a plain function at once and return its answer when nothing it saw can be lost.
 
     The first write of a turn begins a transaction, and the loop commits it when what was ready by then has had its
-    turn. When a statement or the commit fails, all of the turn is undone, and each of its operations raises EngineError.
+    turn. When a statement or the commit fails, all of it is undone, and each of its operations raises EngineError.
     """
 
     def __init__(self, path: str | None) -> None:
