@@ -3,21 +3,22 @@
 help:   ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-dev:    ## Install the project and its tools into the active environment
+dev:    ## Install the project, its tools and the published SDK that tests drive
 	pip install -e '.[dev]'
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix tests/sdk
 
 check:  ## The whole truth: format, lint, types, tests
 	ruff format --check .
 	ruff check .
 	mypy
-	pytest
+	pytest -n auto
 
 fix:    ## Format, and mend what the linter can
 	ruff format .
 	ruff check --fix .
 
 test:   ## The tests alone
-	pytest
+	pytest -n auto
 
 serve:  ## A sandbox service on port 8282
 	extcli serve

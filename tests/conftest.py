@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 
@@ -84,3 +85,14 @@ def production(running_production: Live) -> Live:
     """The running production service, with the machine's time. It keeps the data of earlier tests."""
     running_production.service.clock.reset()
     return running_production
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI everything is there that a test may need, so a skipped test is a failed one."""
+    report = yield
+    if report.skipped and os.environ.get("CI"):
+        report.outcome, report.longrepr = "failed", f"skipped in CI: {report.longrepr}"
+    return report

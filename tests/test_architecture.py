@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src"
@@ -15,10 +16,11 @@ CLOCKS = {"time", "datetime"}
 READINGS = {"time", "time_ns", "monotonic", "monotonic_ns", "now", "utcnow", "today"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SRC.rglob("*.py")):
-        name = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
-        yield name, ast.parse(path.read_text())
+@cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    paths = sorted(SRC.rglob("*.py"))
+    names = [".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    return tuple((name, ast.parse(path.read_text())) for name, path in zip(names, paths, strict=True))
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
