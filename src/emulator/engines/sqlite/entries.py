@@ -20,10 +20,8 @@ from emulator.engines.sqlite.turns import Turns
 _ONE = f"SELECT id FROM ballots WHERE {KEY} AND expires_at > ?"
 _EVERY = f"SELECT id FROM ballots WHERE {KEY_EVERYWHERE} AND expires_at > ?"
 _ROW = "SELECT cast_at, number, voter, choice, times, note FROM marks"
-_PAGE = f"""
-    {_ROW} WHERE ballot = ? AND (cast_at, number) > (?, ?) AND number < ?
-    ORDER BY cast_at, number LIMIT ?
-"""
+_SAME_TIME = f"{_ROW} WHERE ballot = ? AND cast_at = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
+_LATER = f"{_ROW} WHERE ballot = ? AND cast_at > ? AND number < ? ORDER BY cast_at, number LIMIT ?"
 _HELD = f"{_ROW} WHERE ballot = ? AND voter = ?"
 
 
@@ -43,7 +41,13 @@ class Reading:
             heapq.heappush(self._kept, row)
 
     def __call__(self, size: int) -> list[Row]:
-        rows: list[Row] = self._connection.execute(_PAGE, (self.ballot, *self._from, self._bound, size)).fetchall()
+        # Two questions, each answered from where it begins: as one, SQLite would pass over all rows of that time again.
+        since, number = self._from
+        rows: list[Row] = self._connection.execute(
+            _SAME_TIME, (self.ballot, since, number, self._bound, size)
+        ).fetchall()
+        if len(rows) < size:
+            rows += self._connection.execute(_LATER, (self.ballot, since, self._bound, size - len(rows))).fetchall()
         if self._kept:
             rows = self._with_kept(rows, size)
         if rows:

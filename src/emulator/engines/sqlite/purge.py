@@ -21,10 +21,7 @@ _DROP_LOG = "DELETE FROM logs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM items W
 
 # Found first and deleted by their keys: as one statement, SQLite would walk the whole ballot in every step.
 _OF_DEAD_BALLOT = (
-    (
-        f"SELECT ballot, voter, slot FROM marks WHERE ballot = ? LIMIT {STEP}",
-        "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot = ?",
-    ),
+    (f"SELECT number FROM marks WHERE ballot = ? LIMIT {STEP}", "DELETE FROM marks WHERE number = ?"),
     (
         f"SELECT ballot, choice FROM tallies WHERE ballot = ? LIMIT {STEP}",
         "DELETE FROM tallies WHERE ballot = ? AND choice = ?",

@@ -45,13 +45,14 @@ TABLES = (
     f"CREATE UNIQUE INDEX ballots_by_key ON ballots ({_KEYED})",
     "CREATE INDEX ballots_by_end ON ballots (space, expires_at)",
     "CREATE TABLE dead (ballot INTEGER PRIMARY KEY)",
-    # A voter's casts for one choice. `slot` tells the rows of a voter apart and stays when the choice is replaced.
+    # A voter's casts for one choice. `slot` tells the rows of a voter apart and stays when the choice is replaced. Kept
+    # by number, which rises with time, so that a log of a million is read in the order in which it lies.
     """CREATE TABLE marks (
-        ballot INTEGER NOT NULL, voter TEXT NOT NULL, slot INTEGER NOT NULL, choice TEXT NOT NULL,
-        times INTEGER NOT NULL, cast_at INTEGER NOT NULL, number INTEGER NOT NULL, note BLOB NOT NULL,
-        PRIMARY KEY (ballot, voter, slot)
-    ) WITHOUT ROWID""",
-    "CREATE INDEX marks_by_age ON marks (ballot, cast_at, number)",
+        number INTEGER PRIMARY KEY, ballot INTEGER NOT NULL, voter TEXT NOT NULL, slot INTEGER NOT NULL,
+        choice TEXT NOT NULL, times INTEGER NOT NULL, cast_at INTEGER NOT NULL, note BLOB NOT NULL
+    )""",
+    "CREATE UNIQUE INDEX marks_by_voter ON marks (ballot, voter, slot)",
+    "CREATE INDEX marks_by_age ON marks (ballot, cast_at)",  # and by number: SQLite ends every index with it
     # `since` is the number of the cast that ended the last gap.
     """CREATE TABLE tallies (
         ballot INTEGER NOT NULL, choice TEXT NOT NULL, count INTEGER NOT NULL, since INTEGER NOT NULL,
