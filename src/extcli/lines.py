@@ -115,24 +115,28 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 def _csv(lines: Iterator[str], first: str, column: str) -> Iterator[Line]:
-    reader = csv.reader(lines, delimiter=max(",;\t", key=first.count))
+    """Each line is parsed on its own: in a log of strangers' texts, one stray quote must not swallow what follows."""
+    delimiter = max(",;\t", key=first.count)
     user_at, value_at = 0, 1
-    while True:
-        number = reader.line_num + 1
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
         try:
-            row = next(reader)
-        except StopIteration:
-            return
+            row = next(csv.reader([text.rstrip("\r\n")], delimiter=delimiter, strict=True))
         except csv.Error as error:
-            yield Line(number, fault=f"not CSV: {error}")
+            yield Line(number, fault=f"not CSV: {_CSV_FAULTS.get(str(error), error)}")
             continue
         names = [cell.strip().lower() for cell in row] if number == 1 else []
         if "user" in names and column in names:
             user_at, value_at = names.index("user"), names.index(column)
-        elif row and len(row) <= max(user_at, value_at):
+        elif len(row) <= max(user_at, value_at):
             yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; user and {column} are needed")
-        elif row:
+        else:
             yield Line(number, row[user_at].strip(), row[value_at])
+
+
+_CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}
+"""What Python's words mean for a reader of one line."""
 
 
 def _json_records(lines: Iterator[str], column: str) -> Iterator[Line]:

@@ -138,11 +138,11 @@ def test_a_file_that_is_not_there_is_wrong_usage(extcli):
     assert "/nowhere/ballots.csv cannot be read" in result.stderr
 
 
-def test_answers_may_hold_commas_quotes_and_line_breaks(extcli, file):
-    result = extcli("rank", "submit", "colour", "--from", file('U1,"a, ""b""\nc"\nU2,x\nU3,x\n'))
+def test_answers_may_hold_commas_and_quotes(extcli, file):
+    result = extcli("rank", "submit", "colour", "--from", file('U1,"a, ""b"""\nU2,x\nU3,x\n'))
 
     assert 0 == result.exit_code
-    assert [{"key": "x", "score": 2}, {"key": 'a, "b"\nc', "score": 1}] == extcli(
+    assert [{"key": "x", "score": 2}, {"key": 'a, "b"', "score": 1}] == extcli(
         "rank", "get", "colour", "-o", "jsonl"
     ).jsonl
 
