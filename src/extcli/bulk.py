@@ -108,7 +108,8 @@ class Delivery:
                 tasks.create_task(self._distribute(queues))
                 for lane, queue in zip(lanes, queues, strict=True):
                     tasks.create_task(self._work(lane, queue))
-        except* CliError as errors:
+        except* (CliError, BrokenPipeError) as errors:
+            # Nobody reading the refusals any more ends it as quietly as it ends any other command.
             raise _first(errors) from None
         finally:
             for lane in lanes:
@@ -117,8 +118,8 @@ class Delivery:
     async def _distribute(self, queues: list[asyncio.Queue[list[Job] | None]]) -> None:
         """Hand each user's lines to one lane, so that they arrive in their order."""
         pump = Pump(self._prepared())
+        coming = pump.ask()
         try:
-            coming = pump.ask()
             while (batch := await coming) is not None:
                 coming = pump.ask()
                 for number, fault in batch.unreadable:
@@ -132,6 +133,9 @@ class Delivery:
             for queue in queues:
                 await queue.put(None)
         finally:
+            if not coming.cancel() and not coming.cancelled():
+                # Stopped by something else before it was looked at; Python complains of errors nobody asked for.
+                coming.exception()
             pump.close()
 
     def _prepared(self) -> Iterator[Prepared]:
