@@ -97,6 +97,14 @@ def reason_of(body: bytes) -> str:
     return shortened(": ".join(distinct) if distinct else body.decode(errors="replace"))
 
 
+def is_from_service(body: bytes) -> bool:
+    """Whether an error's body has a shape that extension services send (ruling W4): a proxy's page has not."""
+    document = _readable(body)
+    return isinstance(document, Mapping) and (
+        isinstance(document.get("errors"), list) or isinstance(document.get("reason"), str)
+    )
+
+
 def shortened(text: str, limit: int = 300) -> str:
     """One line of at most `limit` characters, without control characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

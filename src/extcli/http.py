@@ -86,6 +86,10 @@ class Http:
             finally:
                 answer.close()
 
+    def allow(self, seconds: float) -> None:
+        """How long requests may take from now on."""
+        self._client.timeout = _limits(seconds)
+
     def close(self) -> None:
         """Give the connection back."""
         self._client.close()
@@ -105,12 +109,16 @@ def client_options(url: str, timeout: float) -> dict[str, Any]:
     """How every httpx client of this program is made."""
     parts = urlsplit(url)
     return {
-        "timeout": httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+        "timeout": _limits(timeout),
         # Loading the machine's certificates takes longer than most calls; a plain address never needs them.
         "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else certificates(),
         # A service on this machine is never behind the proxy that HTTP_PROXY names.
         "trust_env": not is_loopback(parts.hostname or ""),
     }
+
+
+def _limits(seconds: float) -> httpx.Timeout:
+    return httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from conftest import answer
@@ -97,9 +99,39 @@ def test_waiting_for_a_ready_service_is_short(extcli):
 
 
 def test_a_deployment_without_a_readiness_path_is_ready_when_it_answers(extcli, answering):
-    url = answering(answer("404 Not Found"))
+    wants_credentials = answer("401 Unauthorized", '{"reason":"User was unauthorized to access this resource"}')
+    url = answering(answer("404 Not Found"), wants_credentials)
 
     assert 0 == extcli("wait", "--ready", "--url", url).exit_code
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [answer("200 OK", "<html>", "text/html")],
+        [answer("200 OK", '{"status":"up"}')],
+        [answer("404 Not Found", "<html>", "text/html"), answer("404 Not Found", "<html>", "text/html")],
+        [answer("404 Not Found"), answer("200 OK", "<html>", "text/html")],
+        [answer("404 Not Found"), answer("401 Unauthorized", "<html>", "text/html")],
+    ],
+    ids=["a page", "other JSON", "no pages", "a page for every path", "a page behind a password"],
+)
+def test_a_web_server_that_is_no_extension_service_is_never_ready(extcli, answering, answers):
+    result = extcli("wait", "--ready", "--url", answering(*answers), "--timeout", "90ms")
+
+    assert (7, "") == (result.exit_code, result.stdout)
+    assert "is --url (EXTCLI_URL) an extension service?" in result.stderr
+
+
+def test_waiting_takes_no_longer_than_the_timeout_whatever_the_attempts_meet(extcli, answering):
+    """The ninth attempt hangs, and has only what the others left."""
+    url = answering(*[answer("503 Service Unavailable")] * 8, hold=True)
+    started = time.monotonic()
+
+    result = extcli("wait", "--ready", "--url", url, "--timeout", "1s")
+
+    assert 7 == result.exit_code
+    assert time.monotonic() - started < 1.6
 
 
 def test_waiting_for_nobody_is_exit_3(extcli):

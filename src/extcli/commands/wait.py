@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
 from extcli import clock
-from extcli.errors import CliError, Declined, Misused, Unmet, Unreachable
+from extcli.client import Service
+from extcli.errors import CliError, Declined, Misused, Unmet, Unreachable, is_from_service
+from extcli.http import Answer
 from extcli.options import shared
 from extcli.session import Session
 
 _PAUSE = 0.1
+_STRANGER = "is --url (EXTCLI_URL) an extension service?"
 
 
 @shared
@@ -21,7 +25,8 @@ def wait(
 ) -> None:
     """Wait until the service is ready, at most --timeout (30s unless told).
 
-    Exit code 3 if nobody ever answered, 7 if somebody did but was not ready.
+    Exit code 3 if nobody ever answered, 7 if somebody did but was not ready,
+    or is no extension service.
 
     Example: extcli serve & extcli wait --ready --timeout 5s
     """
@@ -31,16 +36,49 @@ def wait(
     answered: Unmet | None = None
     while True:
         try:
-            session.open_service().is_ready()
-            return
-        except Declined as error:
-            if error.status == 404:
-                # A deployment has no readiness path; that it answers is all there is to know.
+            why, fix = _what_is_missing(session, deadline)
+            if not why:
                 return
-            answered = Unmet(f"{session.sources.url()} answers, but was not ready in time", why=error.why)
+            answered = Unmet(f"{session.sources.url()} answers, but was not ready in time", why=why, fix=fix)
             failure: CliError = answered
         except Unreachable as error:
             failure = answered or error
         if clock.elapsed() + _PAUSE > deadline:
             raise failure
         clock.sleep(_PAUSE)
+
+
+def _service(session: Session, deadline: float) -> Service:
+    """The service, for one request in the time that is left: a whole timeout each would make the wait longer."""
+    session.http.allow(max(deadline - clock.elapsed(), _PAUSE))
+    return session.open_service()
+
+
+def _what_is_missing(session: Session, deadline: float) -> tuple[str, str]:
+    """Why the service is not ready, nothing if it is, and what to do about it."""
+    try:
+        answer = _service(session, deadline).is_ready()
+        return ("", "") if _object(answer).get("status") == "ready" else ("its answer is no service's", _STRANGER)
+    except Declined as error:
+        if error.status == 404:
+            return _what_is_missing_in_a_deployment(session, deadline)
+        return error.why or error.what, "" if error.status >= 500 else _STRANGER
+
+
+def _what_is_missing_in_a_deployment(session: Session, deadline: float) -> tuple[str, str]:
+    """A deployment has no readiness path, so it is known by how it asks for credentials."""
+    try:
+        answer = _service(session, deadline).read_user_info()
+        return ("", "") if _object(answer) else ("its answer is no service's", _STRANGER)
+    except Declined as error:
+        if error.status == 401 and is_from_service(error.body):
+            return "", ""
+        return error.why or error.what, _STRANGER
+
+
+def _object(answer: Answer) -> dict[str, Any]:
+    try:
+        document = json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
