@@ -6,13 +6,15 @@ Each kind answers the same questions, so nobody else has to know which it is.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from extcli import clock, tokens
 from extcli.client import CONTROL, SERVICE, Call, encoded
-from extcli.errors import Declined, Failed, Misused, Refused
+from extcli.errors import Declined, Failed, Misused, Refused, is_from_service
 from extcli.http import Answer, Http
+from extcli.output import Unexpected
 from extcli.settings import DEFAULT_CHANNEL, Identity, Sources
 
 _LARGEST_REQUEST = 48 * 1024
@@ -165,9 +167,29 @@ class SandboxTokens:
         answer = self._http.send(call.method, call.path, body=call.body)
         if answer.status_code == 200 and (_member(answer, "token") or _member(answer, "tokens")):
             return answer
-        fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
-        error: type[Declined] = Refused if answer.status_code < 500 else Failed
-        raise error(str(call), answer.status_code, answer.content, fix=fix)
+        raise _no_token(call, answer)
+
+
+def _no_token(call: Call, answer: Answer) -> Declined:
+    """What it means that no token came back. It is the first request of most commands, so it meets wrong addresses."""
+    status = answer.status_code
+    if status < 300:
+        return Unexpected(answer)
+    if status >= 500:
+        return Failed(str(call), status, answer.content, fix="the service's own log says more; nothing is wrong here")
+    fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
+    if status < 400:
+        fix = f"it points to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
+    elif status not in (401, 403) and not _knows(call.path, answer):
+        fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
+    return Refused(str(call), status, answer.content, fix=fix)
+
+
+def _knows(path: str, answer: Answer) -> bool:
+    """Whether a refusal is a service's, and of this path: of an address too long by /v1/e it names a longer one."""
+    if not is_from_service(answer.content):
+        return False
+    return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", answer.text))
 
 
 def service_time(http: Http) -> int | None:

@@ -126,7 +126,7 @@ class Unexpected(Failed):
             self,
             f"{request} was answered with something else than expected",
             why=f"status {answer.status_code}, {answer.headers.get('content-type', 'no content type')}",
-            fix="look at it with -o json; is --url (EXTCLI_URL) an extension service?",
+            fix="is --url (EXTCLI_URL) an extension service? `extcli api` prints any answer as it is",
         )
         self.status = answer.status_code
         self.body = b""

@@ -122,6 +122,54 @@ def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
     assert 5 == result.exit_code
 
 
+def test_a_service_that_fails_to_hand_out_a_token_is_exit_5_and_no_question_of_credentials(extcli, answering):
+    result = extcli("vote", "get", "--url", answering(answer("500 Internal Server Error", '{"reason":"Broken"}')))
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "the service's own log says more" in result.stderr
+    assert "EXTCLI_SECRET" not in result.stderr
+
+
+@pytest.mark.parametrize("body", ["<html>", "{}", '{"token":""}'])
+def test_success_without_a_token_comes_from_something_else_than_a_service(extcli, answering, body):
+    result = extcli("vote", "get", "--url", answering(answer("200 OK", body)))
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "is --url (EXTCLI_URL) an extension service?" in result.stderr
+    assert "EXTCLI_SECRET" not in result.stderr
+
+
+def test_an_address_with_the_path_of_the_endpoints_is_named_as_the_mistake(extcli, live):
+    result = extcli("vote", "get", "--url", f"{live.url}/v1/e")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?" in result.stderr
+    assert "EXTCLI_SECRET" not in result.stderr
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "405 Method Not Allowed"])
+def test_a_refusal_that_is_no_service_s_asks_for_the_address_not_for_credentials(extcli, answering, status):
+    result = extcli("vote", "get", "--url", answering(answer(status, "<html>", "text/html")))
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "the base address of an extension service" in result.stderr
+
+
+def test_a_redirect_of_the_first_request_is_shown(extcli, answering):
+    result = extcli("vote", "get", "--url", answering(answer("301 Moved", location="https://elsewhere.invalid/")))
+
+    assert 4 == result.exit_code
+    assert "it points to https://elsewhere.invalid/" in result.stderr
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+def test_one_that_hands_out_no_token_to_strangers_wants_a_secret(extcli, answering, status):
+    result = extcli("vote", "get", "--url", answering(answer(status, '{"reason":"No"}')))
+
+    assert 4 == result.exit_code
+    assert "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN" in result.stderr
+
+
 def test_a_stream_that_breaks_off_is_exit_3(extcli, answering):
     url = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + b'{"result":[')
 
