@@ -43,8 +43,10 @@ class Output:
         self._verbose = verbose
 
     def show(self, answer: Answer, view: View) -> None:
-        """An answer of the service; as `json` byte for byte its body."""
+        """An answer of the service; as `json` byte for byte its body, once it is known to be JSON."""
         if self.format is Format.JSON:
+            if not _is_json(answer.content):
+                raise Unexpected(answer)
             self.body([answer.content])
         else:
             with _expected(answer):
@@ -53,7 +55,7 @@ class Output:
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
         """An answer that is read as it comes; `items_at` says where its items are, as ijson spells it."""
         if self.format is Format.JSON:
-            self.body(answer.iter_bytes())
+            self.body(_begun_as_json(answer))
             return
         import ijson  # type: ignore[import-untyped]
 
@@ -115,6 +117,32 @@ def _expected(answer: Answer, *others: type[Exception]) -> Iterator[None]:
         if isinstance(error, (*_SHAPE_ERRORS, *others)):
             raise Unexpected(answer) from error
         raise
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except ValueError:
+        return False
+    except RecursionError:
+        # Too deep to be looked at, and begun as JSON.
+        return True
+    return True
+
+
+def _begun_as_json(answer: Answer) -> Iterator[bytes]:
+    """The body of a stream, too long to be held: what is no object or array shows at its first byte."""
+    blank = b""
+    chunks = answer.iter_bytes()
+    for chunk in chunks:
+        blank += chunk
+        if start := blank.lstrip()[:1]:
+            if start not in b"{[":
+                break
+            yield blank
+            yield from chunks
+            return
+    raise Unexpected(answer)
 
 
 class Unexpected(Failed):

@@ -113,6 +113,28 @@ def test_success_with_a_strange_body_is_the_service_s_failure(read, answering, b
     assert "answered with something else than expected" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command", [("vote", "get"), ("vote", "logs"), ("vote", "rm"), ("state", "set", "channel", "{}")]
+)
+@pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
+@pytest.mark.parametrize("body", ["", "  ", "<html>", b"\xff"])
+def test_success_that_is_not_json_is_exit_5_in_every_format(extcli, answering, command, form, body):
+    url = answering(answer("200 OK", body, "text/html"))
+
+    result = extcli(*command, "--url", url, "-o", form, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "is --url (EXTCLI_URL) an extension service?" in result.stderr
+
+
+def test_a_stream_of_json_is_printed_byte_for_byte(extcli, answering):
+    url = answering(answer("200 OK", ' \n {"result": [ ] }\n\n'))
+
+    result = extcli("vote", "logs", "--url", url, "-o", "json", env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert (0, ' \n {"result": [ ] }\n\n') == (result.exit_code, result.stdout)
+
+
 @pytest.mark.parametrize("body", ["<html>", '{"result":[{"a":1}]}', '{"result":[{"identifier":"U1",'])
 def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
     url = answering(answer("200 OK", body))
