@@ -22,13 +22,15 @@ def test_a_reader_of_refusals_that_leaves_early_is_no_failure(shell):
 
 
 def test_a_service_that_dies_while_tokens_are_fetched_is_one_error_not_two(shell, tmp_path, answering):
-    """The lane's six batches fill its queue; tokens for the seventh fail before the lane does."""
+    """Tokens for the seventh batch fail while the first six wait for the service to take the first vote."""
     (tmp_path / "ballots.csv").write_text("U1,1\n" * 4000)
-    url = answering(*[answer("200 OK", '{"token":"a.b.c"}')] * 6, answer("503 Service Unavailable"))
+    tokens = [answer("200 OK", '{"token":"a.b.c"}')] * 6
+    url = answering(*tokens, answer("503 Service Unavailable"), hold=True)
+    arguments = ("--from", str(tmp_path / "ballots.csv"), "--url", url, "--concurrency", "1", "--timeout", "500ms")
 
-    process = shell("vote", "cast", "--from", str(tmp_path / "ballots.csv"), "--url", url, "--concurrency", "1")
+    process = shell("vote", "cast", *arguments)
     _, stderr = process.communicate(timeout=20)
 
     assert 3 == process.returncode
-    assert f"extcli: {url} hung up or does not speak HTTP" == stderr.decode().splitlines()[0]
-    assert 3 == len(stderr.splitlines())
+    assert f"extcli: {url} took too long to answer" == stderr.decode().splitlines()[0]
+    assert 2 == len(stderr.splitlines())
