@@ -14,6 +14,9 @@ from extcli.errors import Misused
 def read_bytes(source: str) -> bytes:
     """The bytes of `-` (standard input), `@file`, or the argument itself."""
     if source == "-":
+        if sys.__stdin__ is None:
+            # What `main` put in its place would read as empty, which may be a value.
+            raise Misused("standard input is closed")
         return sys.stdin.buffer.read()
     if not source.startswith("@"):
         return source.encode(errors="surrogateescape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,10 +13,21 @@ INTERRUPTED = 130
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`operations.md`)."""
+    _stand_in_for_closed_streams()
     try:
         return _run(list(sys.argv[1:] if args is None else args))
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Python has `None` for a stream whose descriptor was closed (`<&-`, `>&-`), which nothing after this expects.
+
+    In this order each takes its own number again, so that no connection comes to be standard output.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (open as long as the process)
 
 
 def _run(args: list[str]) -> int:
