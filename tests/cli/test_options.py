@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+
 import pytest
 from typer.main import get_command
 
+from conftest import PROGRAM
 from extcli.app import NOUNS, app
 
 INFO = ("user", "info", "-o", "json")
@@ -111,3 +116,31 @@ def test_an_interrupt_is_130_without_a_traceback(extcli, monkeypatch):
     result = extcli("vote", "get")
 
     assert (130, "", "") == (result.exit_code, result.stdout, result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("args", "env"), [(("-o", "json", "state", "set", "channel"), {}), (("wait",), {"EXTCLI_OUTPUT": "json"})]
+)
+def test_with_json_wrong_usage_is_json_too(extcli, args, env):
+    result = extcli(*args, env=env)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert 2 == json.loads(result.stderr)["error"]["exit_code"]
+
+
+def test_an_output_format_that_is_none_is_complained_of_in_words(extcli):
+    assert extcli("wait", env={"EXTCLI_OUTPUT": "xml"}).stderr.startswith("extcli: nothing to wait for")
+
+
+@pytest.mark.parametrize("command", [("api",), ("token", "sandbox")])
+def test_an_example_in_the_help_does_what_it_says(extcli, live, command):
+    """Those that are run by a shell: in the words of the help, against the live service."""
+    shown = extcli(*command, "--help").stdout
+    examples = [line.strip() for line in shown.splitlines() if line.strip().startswith(("extcli ", "curl "))]
+
+    for example in examples:
+        line = example.replace("http://127.0.0.1:8282", live.url).replace("curl -H", "curl -sSf -H")
+        variables = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+        ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=variables, timeout=20)
+        assert (0, "") == (ran.returncode, ran.stderr), example
+    assert len(examples) >= 2

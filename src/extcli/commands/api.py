@@ -40,9 +40,9 @@ def api(
 
     \b
     Examples:
-      extcli api GET vote?id=lunch
-      extcli api POST rank?id=colour -f 'key="5"'
-      extcli api GET broadcast -f target=broadcast -f event=go -f user_id=1001 -f data={}
+      extcli api GET 'vote?id=lunch'
+      extcli api POST 'rank?id=colour' -f 'key="5"'
+      extcli api PATCH channel_state -f round=5
       extcli api GET /_emulator/ready --no-auth
     """
     if fields and source is not None:

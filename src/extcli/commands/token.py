@@ -38,10 +38,7 @@ def mint(
 
     A backend or admin without --channel gets a token for all channels.
 
-    \b
-    Examples:
-      extcli token mint --role backend --channel 1001
-      curl -H "$(extcli token mint --header)" http://127.0.0.1:8282/v1/e/vote_logs
+    Example: extcli token mint --role backend --channel 1001
     """
     from extcli.credentials import channel_of
 
@@ -63,7 +60,10 @@ def mint(
 def sandbox(session: Session, role: Role = None, user: User = None, header: Header = False) -> None:
     """Ask a sandbox for a token, as viewer:U1 unless told.
 
-    Example: extcli token sandbox --role broadcaster --channel 1001
+    \b
+    Examples:
+      extcli token sandbox --role broadcaster --channel 1001
+      curl -H "$(extcli token sandbox --header)" http://127.0.0.1:8282/v1/e/vote
     """
     from extcli.credentials import SandboxTokens, channel_of
 
