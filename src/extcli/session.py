@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from extcli.errors import Declined, Failed, Refused, reason_of
+from extcli.errors import CliError, Declined, Failed, Refused, reason_of
 from extcli.output import Output
 from extcli.settings import DEFAULT_USER, Flags, Format, Sources
 
@@ -40,7 +40,10 @@ class Session:
     @property
     def wants_json(self) -> bool:
         """Whether errors are to be JSON as well; asked when the settings themselves may be the error."""
-        return "output" in self.__dict__ and self.output.format is Format.JSON
+        try:
+            return self.output.format is Format.JSON
+        except CliError:
+            return False
 
     @cached_property
     def http(self) -> Http:
@@ -140,7 +143,9 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
     if status == 401:
         return credentials.advice if credentials else "this call needs credentials"
     if status == 403:
-        return "act as somebody else: --as broadcaster, --as backend or --as admin"
+        if call.signed:
+            return "act as somebody else: --as broadcaster, --as backend or --as admin"
+        return "it carries no credentials: look at the address it goes to, or at the service's settings"
     if status == 404 and call.path.startswith("/_emulator/"):
         return "only an emulator in sandbox can be controlled; is --url (EXTCLI_URL) one?"
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):

@@ -148,7 +148,8 @@ def checked_url(text: str, origin: str) -> str:
         raise Misused(f"{text!r} ({origin}) is no http(s) address", fix=how)
     if parts.username or parts.password:
         raise Misused(f"the address in {origin} carries a user name or password", fix=how)
-    if parts.query or parts.fragment:
+    # Not what they hold: `?` and `#` alone would swallow every path as well.
+    if "?" in text or "#" in text:
         raise Misused(f"{text!r} ({origin}) goes beyond the base address", fix=how)
     return text.rstrip("/")
 

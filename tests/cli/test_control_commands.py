@@ -85,6 +85,16 @@ def test_a_deployment_cannot_be_controlled_and_the_error_says_so(extcli, product
     assert "only an emulator in sandbox can be controlled" in result.stderr
 
 
+def test_a_refused_control_call_is_not_advised_to_act_as_somebody_else(extcli, answering):
+    """It carries no credentials, whoever makes it."""
+    url = answering(answer("403 Forbidden", '{"reason":"Forbidden"}'))
+
+    result = extcli("clock", "advance", "1d", "--url", url)
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "--as" not in result.stderr
+
+
 def test_reset_forgets_everything(extcli, live):
     extcli("vote", "cast", "--value", "3")
     live.advance(1000)

@@ -223,6 +223,9 @@ def test_with_json_the_error_is_json_too(read, answering):
         "http://[::1",
         "http://u:p@x",
         "http://x/?a=1",
+        "http://x/?",
+        "http://x/#",
+        "http://x#a",
         "http://x\n",
     ],
 )
