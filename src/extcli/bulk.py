@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from extcli.client import Call, answer_submission, buffer_addition, vote_cast
-from extcli.errors import CliError, Declined, Failed, Misused, Refused, reason_of
+from extcli.errors import CliError, Declined, Misused, reason_of
 from extcli.lane import Lane
 from extcli.lines import Batches, Line
+from extcli.output import Unexpected
 from extcli.pump import Pump
+from extcli.session import declined
 from extcli.tally import Tally
 
 if TYPE_CHECKING:
     from extcli.credentials import Credentials
+    from extcli.http import Answer
     from extcli.session import Session
 
 _WAITING = 4
@@ -98,10 +102,12 @@ class Delivery:
         self._client_id = session.sources.client_id()
         self._url = session.sources.url()
         self._timeout = session.sources.timeout()
+        # Lanes without anybody to tell do not even put the words together.
+        self._traced_by = session.output if session.sources.flags.verbose else None
 
     async def run(self, concurrency: int) -> None:
         """Everything, until the input ends. Raises the first error that is not about one line alone."""
-        lanes = [Lane(self._url, self._timeout) for _ in range(concurrency)]
+        lanes = [Lane(self._url, self._timeout, traced_by=self._traced_by) for _ in range(concurrency)]
         queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_WAITING) for _ in lanes]
         try:
             async with self._tally.shown(), asyncio.TaskGroup() as tasks:
@@ -176,24 +182,39 @@ class Delivery:
                 await self._deliver(lane, job)
 
     async def _deliver(self, lane: Lane, job: Job) -> None:
-        status, body = await lane.send(job.call, job.authorization)
-        if status == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(body)):
-            renewed = await asyncio.to_thread(self._authorizations, [job.line.user])
-            status, body = await lane.send(job.call, renewed[job.line.user])
         number = job.line.number
+        answer = await lane.send(job.call, job.authorization, line=number)
+        if answer.status_code == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(answer.content)):
+            renewed = await asyncio.to_thread(self._authorizations, [job.line.user])
+            answer = await lane.send(job.call, renewed[job.line.user], line=number)
+        status = answer.status_code
         if status < 300:
+            if not _is_of_a_service(answer.content):
+                raise Unexpected(answer)
             self._tally.accept(number)
         elif status in (401, 403) or status >= 500 or status < 400:
-            raise _stop(job, status, body, self._credentials)
+            raise _stop(job, answer, self._credentials)
         else:
-            self._tally.refuse(number, status, reason_of(body), sent=True)
+            self._tally.refuse(number, status, reason_of(answer.content), sent=True)
 
 
-def _stop(job: Job, status: int, body: bytes, credentials: Credentials) -> Declined:
+def _is_of_a_service(body: bytes) -> bool:
+    """Whether a success can be believed: every write is answered with a JSON object, a proxy's login page is none."""
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _stop(job: Job, answer: Answer, credentials: Credentials) -> Declined:
     """The end of it all: what is wrong with this line is wrong with every line."""
-    error: type[Declined] = Failed if status >= 500 else Refused
-    fix = credentials.advice if status == 401 else "send the rest when the service is well again"
-    return error(f"line {job.line.number}: {job.call}", status, body, fix=fix)
+    error = declined(job.call, answer, credentials)
+    error.what = f"line {job.line.number}: {error.what}"
+    if answer.status_code >= 500:
+        error.fix = "send the rest when the service is well again"
+    elif answer.status_code == 403:
+        error.fix = "act in another role, for example --as viewer or --as backend"
+    return error
 
 
 def _first(errors: BaseExceptionGroup[Any]) -> BaseException:

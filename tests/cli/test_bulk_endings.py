@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conftest import SECRET_TEXT, answer
 
 SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
@@ -34,3 +36,36 @@ def test_a_service_that_dies_while_tokens_are_fetched_is_one_error_not_two(shell
     assert 3 == process.returncode
     assert f"extcli: {url} took too long to answer" == stderr.decode().splitlines()[0]
     assert 2 == len(stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [("<html>please log in</html>", "text/html"), ("[]", "application/json"), ("", "text/plain")],
+    ids=["page", "list", "nothing"],
+)
+def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, content_type):
+    url = answering(answer("200 OK"), answer("200 OK", body, content_type))
+
+    result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\n" * 3, env=SIGNED)
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "1 sent, 1 accepted, 0 refused" in result.stderr
+    assert "stopped; every line up to 1 is dealt with" in result.stderr
+    assert "POST /v1/e/vote was answered with something else than expected" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("refusal", "advice"),
+    [
+        (answer("403 Forbidden"), "act in another role"),
+        (answer("302 Found", location="https://elsewhere.example"), "it points to https://elsewhere.example"),
+        (answer("503 Service Unavailable"), "send the rest when the service is well again"),
+    ],
+    ids=["403", "302", "503"],
+)
+def test_what_stops_every_line_is_told_with_what_to_do_about_it(extcli, answering, refusal, advice):
+    result = extcli("vote", "cast", "--from", "-", "--url", answering(refusal), input="U1,1\n", env=SIGNED)
+
+    *_, what, fix = [line for line in result.stderr.splitlines() if line != "  {}"]
+    assert what.startswith("extcli: line 1: POST /v1/e/vote")
+    assert fix.startswith(f"  {advice}")

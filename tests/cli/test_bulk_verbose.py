@@ -1,0 +1,42 @@
+"""`--verbose` with many lines."""
+
+from __future__ import annotations
+
+import re
+
+from conftest import SECRET_TEXT
+
+
+def test_verbose_shows_each_request_of_each_line(extcli):
+    result = extcli("vote", "cast", "lunch", "--from", "-", "-v", input="U1,3\nU1,300\n")
+
+    trace = [re.sub(r"http://[^/]*|, [\d.]+ ms", "", line) for line in result.stderr.splitlines() if line[0] in "<>"]
+    assert [
+        "> line 1: POST /v1/e/vote?id=lunch",
+        "> line 1: authorization: my-extension ***",
+        "> line 1: 11 bytes",
+        "< line 1: 200 OK",
+        "> line 2: POST /v1/e/vote?id=lunch",
+        "> line 2: authorization: my-extension ***",
+        "> line 2: 13 bytes",
+        "< line 2: 400 Bad Request",
+    ] == trace[-8:]
+
+
+def test_verbose_shows_where_the_tokens_of_many_users_come_from(extcli):
+    result = extcli("vote", "cast", "--from", "-", "-v", input="U1,3\nU2,4\n")
+
+    assert 1 == len(re.findall(r"^> POST http://\S+/v1/e/authtoken$", result.stderr, re.MULTILINE))
+
+
+def test_verbose_shows_no_secrets(extcli):
+    for variables in ({}, {"EXTCLI_SECRET": SECRET_TEXT}):
+        result = extcli("vote", "cast", "--from", "-", "-v", input="U1,3\n", env=variables)
+
+        assert "> line 1: authorization: my-extension ***" in result.stderr
+        assert SECRET_TEXT not in result.stderr
+        assert "eyJ" not in result.stderr
+
+
+def test_without_verbose_nothing_of_the_wire_is_shown(extcli):
+    assert 1 == len(extcli("vote", "cast", "--from", "-", input="U1,3\n").stderr.splitlines())
