@@ -51,6 +51,8 @@ def send(
     session: Session, batches: Batches, call_of: Callable[[Line], Call], *, acts_as: str, concurrency: int
 ) -> None:
     """Send every line, then say what became of them. Raises for lines refused, or when it had to stop."""
+    if batches.name_users:
+        _check_that_lines_may_name_users(session, acts_as)
     tally = Tally(session.output, batches.input)
     delivery = Delivery(session, batches, call_of, session.credentials(acts_as), tally)
     try:
@@ -65,6 +67,24 @@ def send(
         batches.input.close()
     tally.finish()
     tally.complain_of_refusals()
+
+
+def _check_that_lines_may_name_users(session: Session, acts_as: str) -> None:
+    """Raise `Misused` for an identity that is of one user already: what it or the lines say would be ignored."""
+    identity = session.sources.identity(acts_as)
+    text, origin = session.sources.find(session.sources.flags.acts_as, "--as", "EXTCLI_AS")
+    if identity.role == "broadcaster":
+        raise Misused(
+            f"{text} ({origin}) cannot send lines that name their users",
+            why="a broadcaster is the owner of the channel, one user for all lines",
+            fix="use --as viewer",
+        )
+    if text and identity.user:
+        raise Misused(
+            f"{text} ({origin}) names a user, and so does each line",
+            why="each line is sent as the user it names",
+            fix=f"use --as {identity.role}",
+        )
 
 
 @dataclass(slots=True)

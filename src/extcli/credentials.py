@@ -145,7 +145,7 @@ class SandboxTokens:
             # The service answers `token` for one identity and `tokens` for several.
             got = _member(answer, "tokens") or [_member(answer, "token")]
             if not isinstance(got, list) or len(got) != len(share):
-                raise Failed("POST authtoken", 502, b"the number of tokens is not the number of users")
+                raise Unexpected(answer)
             found += [str(token) for token in got]
         return found
 

@@ -77,8 +77,10 @@ class Input:
 class Batches:
     """The lines of an input, parsed, a few hundred at a time."""
 
-    def __init__(self, source: Path, parse: Callable[[Iterator[str]], Iterator[Line]]) -> None:
+    def __init__(self, source: Path, parse: Callable[[Iterator[str]], Iterator[Line]], *, name_users: bool) -> None:
         self.input = Input(source)
+        self.name_users = name_users
+        """Whether each line says on whose behalf it is sent."""
         self._lines = parse(iter(self.input))
 
     def __iter__(self) -> Iterator[list[Line]]:
@@ -94,12 +96,12 @@ class Batches:
 
 def records(source: Path, column: str) -> Batches:
     """Lines with a user and one more column, as CSV (a heading is optional) or as JSON objects."""
-    return Batches(source, lambda lines: _records(lines, column))
+    return Batches(source, lambda lines: _records(lines, column), name_users=True)
 
 
 def blobs(source: Path, user_field: str | None) -> Batches:
     """Lines that are JSON each; `user_field` names the member that holds the user."""
-    return Batches(source, lambda lines: _blobs(lines, user_field))
+    return Batches(source, lambda lines: _blobs(lines, user_field), name_users=user_field is not None)
 
 
 def _records(lines: Iterator[str], column: str) -> Iterator[Line]:

@@ -52,6 +52,8 @@ def add(
     if not 1 <= len(given) + (source is not None) <= 2 or len(given) > (2 if source is None else 1):
         raise Misused("no blob, or too many", fix="give [ID] JSON, or [ID] --from FILE")
     if source is None:
+        if user_field is not None:
+            raise Misused("--user-field is for --from", fix="use --as viewer:USER for a single blob")
         content = read_bytes(given.pop())
         session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
         session.output.note("added")

@@ -53,6 +53,8 @@ def cast(
         return
     if source is None or value is not None:
         raise Misused("nothing to vote, or too much", fix="give either --value N or --from FILE")
+    if count is not None:
+        raise Misused("--count and --from exclude each other", why="each line is one vote of its user")
     from extcli import bulk, lines
 
     ballots = lines.records(source, "value")
@@ -154,9 +156,9 @@ def define(
         "prompt": prompt,
         "options": answers,
         "startsAt": starts_at and times.instant(starts_at) // 1000,
-        "startsIn": starts_in and times.duration(starts_in) // 1000,
+        "startsIn": starts_in and _whole_seconds(starts_in),
         "endsAt": ends_at and times.instant(ends_at) // 1000,
-        "endsIn": ends_in and times.duration(ends_in) // 1000,
+        "endsIn": ends_in and _whole_seconds(ends_in),
         "userData": user_data and read_json(user_data, "--user-data"),
         "totalVotesPerUser": total_votes,
         "votesPerOption": votes_per_option,
@@ -172,3 +174,8 @@ def define(
     given = {name: value for name, value in config.items() if value is not None}
     session.output.show(service.define_poll(poll, given), views.NOTHING)
     session.output.note(f"poll {poll} is defined")
+
+
+def _whole_seconds(duration: str) -> int:
+    """Rounded up: half a second must not become 0, which is no end at all."""
+    return -(-times.duration(duration) // 1000)

@@ -1,0 +1,86 @@
+"""As whom many lines are sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import SECRET_TEXT, answer
+
+CREDENTIALS = pytest.mark.parametrize("credentials", [{}, {"EXTCLI_SECRET": SECRET_TEXT}], ids=["sandbox", "secret"])
+COMMANDS = pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (("vote", "cast"), "U1,3\n"),
+        (("rank", "submit"), "U1,blue\n"),
+        (("accumulate", "add", "--user-field", "user"), '{"user":"U1"}\n'),
+    ],
+    ids=["vote", "rank", "accumulate"],
+)
+
+
+@CREDENTIALS
+@COMMANDS
+def test_a_broadcaster_is_one_user_and_cannot_send_lines_of_many(extcli, command, line, credentials):
+    result = extcli(*command, "--from", "-", "--as", "broadcaster", input=line, env=credentials)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert [
+        "extcli: broadcaster (--as) cannot send lines that name their users",
+        "  a broadcaster is the owner of the channel, one user for all lines",
+        "  use --as viewer",
+    ] == result.stderr.splitlines()
+
+
+@CREDENTIALS
+@COMMANDS
+def test_a_user_named_by_as_and_one_on_each_line_contradict_each_other(extcli, command, line, credentials):
+    result = extcli(*command, "--from", "-", "--as", "viewer:U9", input=line, env=credentials)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith("extcli: viewer:U9 (--as) names a user, and so does each line\n")
+
+
+def test_a_user_named_by_the_environment_contradicts_lines_as_well(extcli):
+    result = extcli("vote", "cast", "--from", "-", input="U1,3\n", env={"EXTCLI_AS": "viewer:U9"})
+
+    assert 2 == result.exit_code
+    assert "viewer:U9 (EXTCLI_AS)" in result.stderr
+
+
+@CREDENTIALS
+@pytest.mark.parametrize("role", ["viewer", "backend"])
+def test_a_role_without_a_user_sends_each_line_as_its_own(extcli, credentials, role):
+    result = extcli("vote", "cast", "--from", "-", "--as", role, "--channel", "1001", input="U1,3\n", env=credentials)
+
+    assert 0 == result.exit_code
+    assert [["U1", "3"]] == [[row[0], row[2]] for row in extcli("vote", "logs").rows]
+
+
+@pytest.mark.parametrize(("identity", "user"), [("viewer:U9", "U9"), ("broadcaster", "1001")])
+def test_blobs_without_a_user_field_are_sent_as_whoever_is_named(extcli, identity, user):
+    assert 0 == extcli("accumulate", "add", "--from", "-", "--as", identity, input='{"n":1}\n').exit_code
+
+    assert [user] == [entry["user_id"] for entry in extcli("accumulate", "get", "-o", "jsonl").jsonl]
+
+
+def test_a_count_is_for_one_vote_not_for_lines(extcli):
+    result = extcli("vote", "cast", "--from", "-", "--count", "3", input="U1,3\n")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "--count and --from exclude each other" in result.stderr
+
+
+def test_a_user_field_is_for_lines_not_for_one_blob(extcli):
+    result = extcli("accumulate", "add", '{"user":"U1"}', "--user-field", "user")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "--user-field is for --from" in result.stderr
+
+
+def test_another_number_of_tokens_than_of_users_is_no_answer_of_a_service(extcli, answering):
+    url = answering(answer("200 OK", '{"tokens":["a.b.c"]}'))
+
+    result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,3\nU2,4\n")
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "POST /v1/e/authtoken was answered with something else than expected" in result.stderr
