@@ -191,3 +191,13 @@ def test_answers_of_several_channels_are_ranked_together(viewer, backend):
     rows = backend.get("rank").json()["data"]
 
     assert [("late", 2), ("most", 2), ("tie", 1)] == [(row["key"], row["score"]) for row in rows]
+
+
+def test_a_vote_with_an_extension_level_token_answers_what_a_reading_answers(viewer, backend):
+    viewer("U1", channel="c1").post("vote", json={"value": 6})
+    viewer("U2", channel="c2").post("vote", json={"value": 4})
+
+    voted = backend.post("vote", json={"value": 10}).json()
+
+    assert (3, 20, 10) == (voted["count"], voted["sum"], voted["vote"])
+    assert voted == backend.get("vote").json()

@@ -127,3 +127,21 @@ def test_ids_that_look_alike_name_different_things(admin: Client, path: str):
     answers = [admin.get(path, params={"id": name}).text for name in ("a", "A", "á", "a\u0301", "a ")]
 
     assert [1] * 5 == [answer.count('"x"') for answer in answers]
+
+
+def test_a_head_that_never_ends_is_refused_and_holds_nobody_up(live: Live, stranger: Client):
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+        connection.sendall(b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Big: " + b"a" * 65_536)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+
+    assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\n")
+    assert b'"reason":"Headers too large"' in answer
+    assert 200 == stranger.get("/_emulator/live").status_code
+
+
+def test_headers_of_many_requests_on_one_connection_are_not_added_up(viewer):
+    client = viewer()
+
+    answers = {client.get("vote", headers={"X-Big": "a" * 40_000}).status_code for _ in range(4)}
+
+    assert {200} == answers

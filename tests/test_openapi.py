@@ -212,3 +212,11 @@ def test_the_document_of_production_leaves_out_what_production_does_not_have(pro
         path for path in paths if not path.startswith("/v1/e/")
     }
     assert "/v1/e/authtoken" not in paths
+
+
+@pytest.mark.ruling("W3")
+@pytest.mark.parametrize(("path", "status"), [("/schema/openapi.json", 200), ("/schema/nothing", 404)])
+def test_what_is_json_is_typed_as_json(stranger: Client, path: str, status: int):
+    answer = stranger.get(path)
+
+    assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])

@@ -175,3 +175,10 @@ def test_a_map_of_users_may_be_double_encoded(viewer, admin: Client):
     admin.patch("extension_viewer_state", json=json.dumps({"1": {"xp": 1}})).raise_for_status()
 
     assert {"xp": 1} == viewer("1").get("extension_viewer_state").json()
+
+
+@pytest.mark.ruling("S1")
+def test_a_map_knows_ids_that_end_in_a_digit_as_users(admin: Client):
+    admin.patch("extension_viewer_state", json={"user-1": {"a": 1}, "user-2": {"a": 2}}).raise_for_status()
+
+    assert {"user-1": {"a": 1}, "user-2": {"a": 2}} == admin.get("extension_viewer_state?user_ids=user-1,user-2").json()

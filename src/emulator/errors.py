@@ -64,6 +64,13 @@ class TooLarge(ServiceError):
     title = "Content Too Large"
 
 
+class HeadTooLarge(ServiceError):
+    """The request line and headers are over the limit."""
+
+    status = 431
+    title = "Request Header Fields Too Large"
+
+
 class Unavailable(ServiceError):
     """Not now: storage cannot be reached. Only `ready` says so."""
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, HeadTooLarge, ServiceError
 from emulator.web.reply import error_body
 
 
@@ -85,19 +85,52 @@ class Gathering(asyncio.Transport):
         return self._transport.get_write_buffer_size() + sum(map(len, self._written))
 
 
+LARGEST_HEAD = 64 * 1024
+"""Bytes of a request line with its headers. uvicorn sets no limit, and copies a header anew with every piece of it."""
+
+
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP on a transport that gathers."""
+    """uvicorn's HTTP on a transport that gathers, with a limit to what may come before a body."""
+
+    _in_head = True
+    _head = 0
+    _ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a connection."""
         # uvloop's transports do all that asyncio's do without being their subclasses.
         super().connection_made(Gathering(cast("asyncio.Transport", transport), self.loop))
 
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        if self.transport.is_closing():
+            return
+        self._ended = False
+        super().data_received(data)
+        if self._in_head and not self._ended:  # a head that begins behind an end is counted from the next piece on
+            self._head += len(data)
+            if self._head > LARGEST_HEAD and not self.transport.is_closing():
+                self._refuse(HeadTooLarge("Headers too large", f"headers: at most {LARGEST_HEAD} bytes are taken"))
+
+    def on_headers_complete(self) -> None:
+        """The head has ended."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next request begins."""
+        super().on_message_complete()
+        self._in_head, self._head, self._ended = True, 0, True
+
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP like any other refusal (ruling W4), and hang up."""
-        body = error_body(BadRequest("Bad Request", "this cannot be read as an HTTP request"))
+        self._refuse(BadRequest("Bad Request", "this cannot be read as an HTTP request"))
+
+    def _refuse(self, error: ServiceError) -> None:
+        body = error_body(error)
         head = (
-            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\naccess-control-allow-origin: *\r\n"
+            f"HTTP/1.1 {error.status} {error.title}\r\n"
+            "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

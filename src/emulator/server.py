@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -89,7 +90,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ConfigurationError(f"--host {host} --port {port}: {why}; --port 0 takes a free port") from None
+        hint = "; --port 0 takes a free port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+        raise ConfigurationError(f"--host {host} --port {port}: {why}{hint}") from None
     return listener
 
 

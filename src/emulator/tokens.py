@@ -17,6 +17,7 @@ from emulator.settings import Settings
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
 _CACHED = 65_536
+_LONGEST_CACHED = 1_024
 _LONGEST_HEADER = 8_192
 
 # Lifetimes are compared with the service's clock, so pyjwt must not look at its own.
@@ -68,9 +69,10 @@ class Tokens:
         claims = self._claims(client_id, token)
         credential = Credential(caller_of(client_id, claims), _instant(claims, "nbf") or 0)
         caller = self._live(credential)
-        if len(self._checked) >= _CACHED:
-            del self._checked[next(iter(self._checked))]
-        self._checked[header or ""] = credential
+        if header and len(header) <= _LONGEST_CACHED:
+            if len(self._checked) >= _CACHED:
+                del self._checked[next(iter(self._checked))]
+            self._checked[header] = credential
         return caller
 
     def client_id(self, header: str | None) -> str:

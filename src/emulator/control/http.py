@@ -10,7 +10,7 @@ from emulator.control.service import ClockMove, ClockRecord, Control, Metrics, M
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Nothing, Text, endpoint
 
-_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_METRICS_TYPE = "text/plain; version=0.0.4"  # Litestar adds the charset
 
 
 class Liveness(Struct):

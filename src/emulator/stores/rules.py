@@ -19,7 +19,8 @@ MOST_USERS = 1_000
 JSON_STORE_LARGEST = 2 * 1024
 JSON_STORE_LIFETIME = 14 * DAY
 
-_ID = re.compile(r"[UA]?\d+")
+_CHANNEL_ID = re.compile(r"\d+")
+_USER_ID = re.compile(r"[0-9A-Za-z_-]*\d")
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,15 @@ def checked_users(users: list[str]) -> list[str]:
 
 
 def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
-    """Whether an admin's PATCH body maps ids to patches: all keys look like ids, all values like patches."""
+    """Whether an admin's PATCH body maps ids to patches: all keys look like ids, all values like patches.
+
+    A name that ends in a digit looks like a user's id, since an admin's own viewer record hardly needs patching; a
+    channel's id must be digits alone, since a channel's config may well have a member `level1`.
+    """
+    looks_like_id = _USER_ID if store.per_viewer else _CHANNEL_ID
     return (
         store.takes_maps
         and bool(body)
-        and all(_ID.fullmatch(name) for name in body)
+        and all(looks_like_id.fullmatch(name) for name in body)
         and all(isinstance(value, dict | list) for value in body.values())
     )

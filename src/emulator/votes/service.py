@@ -73,6 +73,8 @@ class Polls:
         cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
+        if channel is None and not is_global(poll_id):  # whose reading covers all channels together (ruling A4)
+            return await self.read(caller, channel, poll_id)
         return poll_of(*cast.tally)
 
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:

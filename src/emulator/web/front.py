@@ -8,9 +8,10 @@ from litestar import Litestar
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
-from emulator.errors import MethodNotAllowed
+from emulator.errors import MethodNotAllowed, NotFound
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import DISPATCHER, Dispatcher
+from emulator.web.openapi import PAGES
 from emulator.web.reply import Reply, error_reply
 
 HOT: Final = frozenset(
@@ -47,6 +48,8 @@ class Front:
             await reply(send)
         elif method == "OPTIONS":
             await _preflight_reply(path)(send)
+        elif path.startswith("/schema/") and path not in PAGES:  # for which Litestar would answer a page
+            await error_reply(NotFound("Not Found", f"there is no {path[:100]}"), cors=False)(send)
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
             inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from litestar import Request, get
 from litestar.datastructures import CacheControlHeader
+from litestar.enums import MediaType
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, SwaggerRenderPlugin
@@ -28,6 +29,8 @@ _VIEWER_FILES = {
     "swagger_preset.js": "text/javascript",
     "swagger_style.css": "text/css",
 }
+PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in _VIEWER_FILES)})
+"""All there is under `/schema`."""
 _ERRORS = {
     400: "The input is unreadable or breaks a rule.",
     401: "The credential is missing, malformed, expired or not yet valid.",
@@ -168,7 +171,12 @@ class DocumentConfig(OpenAPIConfig):
             favicon='<link rel="icon" href="data:,">',
             path="/docs",
         )
-        super().__init__(title="Extension backend", version=version, path="/schema", render_plugins=[viewer, _Json()])
+        super().__init__(
+            title="Extension backend",
+            version=version,
+            path="/schema",
+            render_plugins=[viewer, _Json(media_type=MediaType.JSON)],
+        )
         kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, str)]
         _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
 
