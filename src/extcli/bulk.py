@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
 _WAITING = 4
 """Lists of jobs that may wait for each lane."""
 
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
+"""What Python takes for an integer besides, as 1_0 or digits of other scripts, is a slip in a file of votes."""
+
 
 def vote(line: Line, *, poll: str) -> Call:
     """The vote of a line."""
     text = line.content
     if isinstance(text, str):
-        try:
-            text = int(text)
-        except ValueError:
-            raise Misused(f"not an integer: {line.content[:20]!r}") from None
+        if not _INTEGER.fullmatch(text):
+            raise Misused(f"not an integer: {text[:20]!r}")
+        text = int(text)
     return vote_cast(text, poll=poll)
 
 

@@ -149,7 +149,7 @@ def _json_records(lines: Iterator[str], column: str) -> Iterator[Line]:
         if not isinstance(document, dict) or "user" not in document or column not in document:
             yield Line(number, fault=f"not a JSON object with user and {column}")
         else:
-            yield Line(number, _user(document["user"]), document[column])
+            yield _attributed(number, document["user"], document[column])
 
 
 def _blobs(lines: Iterator[str], user_field: str | None) -> Iterator[Line]:
@@ -165,7 +165,7 @@ def _blobs(lines: Iterator[str], user_field: str | None) -> Iterator[Line]:
         elif not isinstance(document, dict) or user_field not in document:
             yield Line(number, fault=f"not a JSON object with {user_field}")
         else:
-            yield Line(number, _user(document[user_field]), stripped)
+            yield _attributed(number, document[user_field], stripped)
 
 
 _NOT_JSON = object()
@@ -178,8 +178,13 @@ def _parsed(text: str) -> Any:
         return _NOT_JSON
 
 
-def _user(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _attributed(number: int, user: Any, content: Any) -> Line:
+    """The line of a user of JSON, whose id may be a number."""
+    if isinstance(user, str):
+        return Line(number, user, content)
+    if isinstance(user, int) and not isinstance(user, bool):
+        return Line(number, str(user), content)
+    return Line(number, fault="the user is neither text nor an integer")
 
 
 def _decoded(line: bytes) -> str:

@@ -18,3 +18,36 @@ def test_a_quote_that_is_not_closed_is_called_so(extcli):
     result = extcli("rank", "submit", "--from", "-", input='U1,"blue\nU2,red\n')
 
     assert "  line 1: not sent: not CSV: a quote is not closed on its line\n" in result.stderr
+
+
+def test_a_line_of_blanks_is_no_line(extcli):
+    result = extcli("vote", "cast", "--from", "-", input="U1,3\n  \n\t\r\nU2,4\n")
+
+    assert 0 == result.exit_code
+    assert "2 sent, 2 accepted, 0 refused" in result.stderr
+
+
+@pytest.mark.parametrize("value", ["1_0", "\u0661", "1.0", "0x1", "", "+", "- 1", "9" * 5000])
+def test_what_only_python_takes_for_an_integer_is_none(extcli, value):
+    result = extcli("vote", "cast", "--from", "-", input=f"U1,{value}\n")
+
+    assert 4 == result.exit_code
+    assert "  line 1: not sent: not an integer: " in result.stderr
+
+
+@pytest.mark.parametrize("value", ["7", " +7 ", "-7", "007"])
+def test_an_integer_may_have_a_sign_and_blanks_around_it(extcli, value):
+    assert 0 == extcli("vote", "cast", "--from", "-", input=f"U1,{value}\n").exit_code
+    assert [int(value)] == [int(row[2]) for row in extcli("vote", "logs").rows]
+
+
+@pytest.mark.parametrize("user", ["null", "true", "1.5", "[1]", '{"id":1}'])
+@pytest.mark.parametrize("command", [("vote", "cast"), ("accumulate", "add", "--user-field", "user")])
+def test_a_user_is_text_or_an_integer_and_nothing_else(extcli, command, user):
+    lines = f'{{"user":{user},"value":3}}\n{{"user":7,"value":4}}\n'
+
+    result = extcli(*command, "--from", "-", input=lines)
+
+    assert 4 == result.exit_code
+    assert "  line 1: not sent: the user is neither text nor an integer\n" in result.stderr
+    assert "1 sent, 1 accepted, 1 refused" in result.stderr
