@@ -11,7 +11,7 @@ from typing import Any
 from extcli import clock
 from extcli.errors import CliError, status_line
 from extcli.lines import Input
-from extcli.output import Output, flush
+from extcli.output import Output, complain, flush
 from extcli.settings import Format
 from extcli.text import compact
 
@@ -77,14 +77,19 @@ class Tally:
             return
         rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
         self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
-        for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
-            status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
-            self._output.report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
-        unnamed = self.refused - len(self._first)
-        if unnamed and self._output.format is not Format.JSONL:
-            self._output.report(f"  and {unnamed:,} more (-o jsonl names them all)")
+        self._name_refused()
         if ending:
             self._output.report(ending)
+
+    def _name_refused(self) -> None:
+        """Which lines were refused, and why. These are errors, so `--quiet` shows them unless `json` has them."""
+        report = self._output.report if self._output.format is Format.JSON else lambda line: complain([line])
+        for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
+            status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
+            report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
+        unnamed = self.refused - len(self._first)
+        if unnamed and self._output.format is not Format.JSONL:
+            report(f"  and {unnamed:,} more (-o jsonl names them all)")
 
     def complain_of_refusals(self) -> None:
         """Raise if not every line was accepted."""
@@ -106,7 +111,8 @@ class Tally:
 
             async def refresh() -> None:
                 while True:
-                    progress.update(task, completed=self._input.consumed, count=f"{self.sent:,} lines", refresh=True)
+                    count = f"{self.sent:,} line{'s' * (self.sent != 1)}"
+                    progress.update(task, completed=self._input.consumed, count=count, refresh=True)
                     await asyncio.sleep(_REFRESH_SECONDS)
 
             ticking = asyncio.ensure_future(refresh())

@@ -115,10 +115,21 @@ def test_json_is_the_sum(extcli, file):
     assert [2] == [refusal["line"] for refusal in result.json["refusals"]]
 
 
-def test_quiet_leaves_only_the_error(extcli, file):
-    result = extcli("-q", "vote", "cast", "--from", file("U1,300\n"))
+def test_quiet_leaves_only_errors_which_refused_lines_are(extcli, file):
+    result = extcli("-q", "vote", "cast", "--from", file("U1,300\nU2,x\nU3,3\n"))
 
-    assert "extcli: 1 of 1 lines were refused\n" == result.stderr
+    assert [
+        "  line 1: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
+        "  line 2: not sent: not an integer: 'x'",
+        "extcli: 2 of 3 lines were refused",
+    ] == result.stderr.splitlines()
+
+
+def test_quiet_does_not_repeat_what_json_names(extcli, file):
+    result = extcli("-q", "vote", "cast", "--from", file("U1,300\n"), "-o", "json")
+
+    assert "  line 1" not in result.stderr
+    assert [1] == [refusal["line"] for refusal in result.json["refusals"]]
 
 
 @pytest.mark.parametrize("line", [b"U1,\xff3\n", b"\xff,3\n", b'{"user":"\xff","value":3}\n', b"{nonsense\n"])
