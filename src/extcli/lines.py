@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,12 @@ class Line:
     """Why the line is not readable; nothing is sent for it then."""
 
 
+Numbered = Iterator[tuple[int, str]]
+Parser = Callable[[Numbered], Iterator[Line]]
+
+
 class Input:
-    """The text lines of a file or a pipe. A pipe's lines are handed on when they arrive, not when there are many.
+    """The numbered text lines of a file or a pipe, without blank ones. A pipe's are handed on when they arrive.
 
     It reads the descriptor itself: a thread that waits inside Python's own buffers cannot be left behind at the end.
     """
@@ -38,7 +43,7 @@ class Input:
     def __init__(self, source: Path) -> None:
         self.size: int | None = None
         self.consumed = 0
-        self._pending: list[str] = []
+        self._pending: list[tuple[int, str]] = []
         if str(source) == "-":
             self._descriptor = sys.stdin.fileno()
             return
@@ -50,18 +55,21 @@ class Input:
         if source.is_dir():
             raise Misused(f"{source} cannot be read", why="it is a directory")
 
-    def __iter__(self) -> Iterator[str]:
-        rest = b""
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        rest, number = b"", 0
         while chunk := os.read(self._descriptor, _CHUNK):
             self.consumed += len(chunk)
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > _LONGEST_LINE:
                 raise Misused("the input has a line of over 1 MiB", fix="one record on each line is expected")
-            self._pending = [f"{_decoded(line)}\n" for line in reversed(whole)]
+            # Blank lines go here, before anybody waits for one more line because of them.
+            self._pending = [(at, _decoded(line)) for at, line in enumerate(whole, number + 1) if line.strip()]
+            self._pending.reverse()
+            number += len(whole)
             while self._pending:
                 yield self._pending.pop()
-        if rest:
-            yield _decoded(rest)
+        if rest.strip():
+            yield number + 1, _decoded(rest)
 
     @property
     def drained(self) -> bool:
@@ -77,7 +85,7 @@ class Input:
 class Batches:
     """The lines of an input, parsed, a few hundred at a time."""
 
-    def __init__(self, source: Path, parse: Callable[[Iterator[str]], Iterator[Line]], *, name_users: bool) -> None:
+    def __init__(self, source: Path, parse: Parser, *, name_users: bool) -> None:
         self.input = Input(source)
         self.name_users = name_users
         """Whether each line says on whose behalf it is sent."""
@@ -104,31 +112,26 @@ def blobs(source: Path, user_field: str | None) -> Batches:
     return Batches(source, lambda lines: _blobs(lines, user_field), name_users=user_field is not None)
 
 
-def _records(lines: Iterator[str], column: str) -> Iterator[Line]:
-    first = next(lines, "").removeprefix("\ufeff")
-    everything = _chained(first, lines)
+def _records(lines: Numbered, column: str) -> Iterator[Line]:
+    at, first = next(lines, (1, ""))
+    first = first.removeprefix("\ufeff")
+    everything = chain([(at, first)] if first else [], lines)
     return _json_records(everything, column) if first.lstrip().startswith("{") else _csv(everything, first, column)
 
 
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    if first:
-        yield first
-    yield from rest
-
-
-def _csv(lines: Iterator[str], first: str, column: str) -> Iterator[Line]:
+def _csv(lines: Numbered, first: str, column: str) -> Iterator[Line]:
     """Each line is parsed on its own: in a log of strangers' texts, one stray quote must not swallow what follows."""
     delimiter = max(",;\t", key=first.count)
     user_at, value_at = 0, 1
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
+    may_be_heading = True
+    for number, text in lines:
         try:
-            row = next(csv.reader([text.rstrip("\r\n")], delimiter=delimiter, strict=True))
+            row = next(csv.reader([text.rstrip("\r")], delimiter=delimiter, strict=True))
         except csv.Error as error:
             yield Line(number, fault=f"not CSV: {_CSV_FAULTS.get(str(error), error)}")
             continue
-        names = [cell.strip().lower() for cell in row] if number == 1 else []
+        names = [cell.strip().lower() for cell in row] if may_be_heading else []
+        may_be_heading = False
         if "user" in names and column in names:
             user_at, value_at = names.index("user"), names.index(column)
         elif len(row) <= max(user_at, value_at):
@@ -141,10 +144,8 @@ _CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}
 """What Python's words mean for a reader of one line."""
 
 
-def _json_records(lines: Iterator[str], column: str) -> Iterator[Line]:
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
+def _json_records(lines: Numbered, column: str) -> Iterator[Line]:
+    for number, text in lines:
         document = _parsed(text)
         if not isinstance(document, dict) or "user" not in document or column not in document:
             yield Line(number, fault=f"not a JSON object with user and {column}")
@@ -152,11 +153,9 @@ def _json_records(lines: Iterator[str], column: str) -> Iterator[Line]:
             yield _attributed(number, document["user"], document[column])
 
 
-def _blobs(lines: Iterator[str], user_field: str | None) -> Iterator[Line]:
-    for number, text in enumerate(lines, 1):
+def _blobs(lines: Numbered, user_field: str | None) -> Iterator[Line]:
+    for number, text in lines:
         stripped = text.strip()
-        if not stripped:
-            continue
         document = _parsed(stripped)
         if document is _NOT_JSON:
             yield Line(number, fault="not JSON")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
+
+from extcli.lines import records
 
 
 @pytest.mark.parametrize("line", ['U1,"blue', '"U1,blue', 'U1,"blue"!'], ids=["never closed", "of the user", "more"])
@@ -51,3 +56,20 @@ def test_a_user_is_text_or_an_integer_and_nothing_else(extcli, command, user):
     assert 4 == result.exit_code
     assert "  line 1: not sent: the user is neither text nor an integer\n" in result.stderr
     assert "1 sent, 1 accepted, 1 refused" in result.stderr
+
+
+@pytest.mark.parametrize("lines", ["user;value\nU1;3\nU2\n", '{"user":"U1","value":3}\n\n{"user":"U2"}\n'])
+def test_blank_lines_are_counted_wherever_they_are(extcli, lines):
+    result = extcli("vote", "cast", "--from", "-", "-o", "jsonl", input=f"\n \n{lines}")
+
+    assert [["U1", "3"]] == [[row[0], row[2]] for row in extcli("vote", "logs").rows]
+    assert [5] == [refusal["line"] for refusal in result.jsonl]
+
+
+def test_a_blank_line_of_a_pipe_holds_no_line_back(monkeypatch):
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as stdin, os.fdopen(writer, "wb", buffering=0) as pipe:
+        monkeypatch.setattr("sys.stdin", stdin)
+        pipe.write(b"U1,3\n\n\n")
+
+        assert ["U1"] == [line.user for line in next(iter(records(Path("-"), "value")))]
