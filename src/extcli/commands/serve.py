@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,8 +11,25 @@ from emulator import server
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
 from emulator.settings import KIB, MIB, Limits, read_settings
+from extcli.options import Command
 
 
+class OneLine(Command):
+    """Complains of flags and variables in one line, as of all other configuration: a log shows why nothing started."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            complaint: str = error.format_message()
+            typer.echo(f"extcli serve: {' '.join(complaint.split())}", err=True)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("serve", cls=OneLine)
 def serve(
     host: Annotated[str, typer.Option(envvar="EXTCLI_SERVE_HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[

@@ -1,0 +1,45 @@
+"""`extcli serve` as a command: what is wrong with its flags and variables; how it serves is tested elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "named"),
+    [
+        ((), {"EXTCLI_SERVE_PORT": "abc"}, "EXTCLI_SERVE_PORT"),
+        ((), {"EXTCLI_SERVE_WORKERS": "0"}, "EXTCLI_SERVE_WORKERS"),
+        (("--port", "abc"), {}, "--port"),
+        (("--port", "65536"), {}, "--port"),
+        (("--port",), {}, "--port"),
+        (("--production=maybe",), {}, "--production"),
+        (("--nope",), {}, "--nope"),
+        (("here",), {}, "here"),
+        (("--log-level", "loud"), {}, "--log-level"),
+        ((), {"EXTCLI_SERVE_DATA": "nonsense"}, "nonsense"),
+    ],
+)
+def test_what_is_wrong_with_a_flag_or_a_variable_of_serve_is_one_line(extcli, args, env, named):
+    result = extcli("serve", *args, env=env)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("extcli serve: ")
+    assert named in line
+
+
+def test_a_free_port_is_proposed_only_where_the_port_is_taken(extcli, live):
+    taken = extcli("serve", "--port", live.url.rpartition(":")[2])
+    elsewhere = extcli("serve", "--host", "192.0.2.1")
+
+    assert (2, 2) == (taken.exit_code, elsewhere.exit_code)
+    assert "--port 0 takes a free port" in taken.stderr
+    assert "--port 0" not in elsewhere.stderr
+
+
+def test_help_of_serve_is_help(extcli):
+    result = extcli("serve", "--help")
+
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert "EXTCLI_SERVE_PORT" in result.stdout or "--port" in result.stdout
