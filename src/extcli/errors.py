@@ -85,6 +85,8 @@ def status_line(status: int) -> str:
 def reason_of(body: bytes) -> str:
     """The service's own words on one line, whichever of its error shapes the body has (ruling W4), or plain text."""
     document = _readable(body)
+    if isinstance(document, str) and document.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
+        return "an HTML page"
     if not isinstance(document, Mapping):
         return shortened(document if isinstance(document, str) else json.dumps(document))
     words = [_text(document.get("reason")), _text(document.get("info"))]

@@ -156,6 +156,9 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
         return too_slow(url)
     if isinstance(error, httpx.ProxyError):
         return Unreachable(f"the proxy in the way of {url} refused", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
+    if isinstance(error, httpx.ConnectError) and _is_answered_in_plain(error):
+        fix = f"try http://{url.partition('://')[2]}, if what you send may be read on the way"
+        return Unreachable(f"the other side does not speak TLS: {url}", fix=fix)
     if isinstance(error, httpx.ConnectError):
         return nobody_answers(url, _cause(error))
     return hung_up(url)
@@ -180,6 +183,13 @@ def hung_up(url: str) -> Unreachable:
         f"{url} hung up or does not speak HTTP",
         why="the connection ended without a whole answer",
         fix="check the port; if the service was stopped meanwhile, start it again",
+    )
+
+
+def _is_answered_in_plain(error: httpx.HTTPError) -> bool:
+    """Whether TLS failed at the first bytes that came back: versions of OpenSSL differ in what they call that."""
+    return any(
+        name in str(error) for name in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
     )
 
 

@@ -70,7 +70,16 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         read_quickly(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            number = getattr(error, "option_name", "")
+            if number[1:2].isdigit() and any("--value" in parameter.opts for parameter in self.get_params(ctx)):
+                # A negative number looks like an option; the complaint proposes what was meant.
+                meant = next((arg for arg in typed if arg.startswith(number)), number)
+                error.possibilities = [f"--value {meant}"]  # type: ignore[attr-defined]
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
@@ -89,7 +98,11 @@ class Group(TyperGroup):
 
 
 def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = True) -> None:
-    sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Options of every command": []}
+    sections: dict[str, list[tuple[str, str]]] = {
+        "Arguments": [],
+        "Options": [],
+        "Options of every command but serve": [],
+    }
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)
         if record is None:
@@ -97,7 +110,7 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         if parameter.param_type_name == "argument":
             sections["Arguments"].append(record)
         elif getattr(parameter, "rich_help_panel", None) == _SHARED:
-            sections["Options of every command"] += [record] if shared else []
+            sections["Options of every command but serve"] += [record] if shared else []
         else:
             sections["Options"].append(record)
     for title, records in sections.items():

@@ -22,6 +22,7 @@ VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"
 BACKEND = "backend"
 ADMIN = "admin"
+ROLES = ("viewer", BROADCASTER, BACKEND, ADMIN)
 
 
 class Session:
@@ -62,7 +63,10 @@ class Session:
         """Where the tokens of that identity come from."""
         from extcli.credentials import credentials
 
-        return credentials(self.sources, self.sources.identity(acts_as), self.http)
+        identity = self.sources.identity(acts_as)
+        if identity.role not in ROLES:
+            self.output.report(f"the service takes the unknown role {identity.role} as viewer")
+        return credentials(self.sources, identity, self.http)
 
     def open_service(self) -> Service:
         """The service, for calls that need no credentials."""

@@ -144,3 +144,25 @@ def test_an_example_in_the_help_does_what_it_says(extcli, live, command):
         ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=variables, timeout=20)
         assert (0, "") == (ran.returncode, ran.stderr), example
     assert len(examples) >= 2
+
+
+def test_a_negative_vote_without_its_option_is_told_the_option(extcli):
+    assert "--value -15" in extcli("vote", "cast", "lunch", "-15").stderr
+
+
+@pytest.mark.parametrize("noun", ["state", "store-config", "token"])
+def test_no_verb_s_summary_is_cut_at_80_columns(extcli, noun):
+    assert "..." not in extcli(noun, "--help").stdout.partition("Commands:")[2]
+
+
+def test_a_role_that_is_unknown_is_remarked_upon(extcli):
+    result = extcli("user", "info", "--as", "moderator:U1", "-o", "json")
+
+    assert ("viewer", 0) == (result.json["role"], result.exit_code)
+    assert "the service takes the unknown role moderator as viewer" in result.stderr
+    assert "" == extcli("user", "info", "--as", "viewer:U1").stderr
+
+
+def test_help_says_that_the_shared_options_are_not_those_of_serve(extcli):
+    assert "Options of every command but serve:" in extcli("--help").stdout
+    assert "Options of every command" not in extcli("serve", "--help").stdout

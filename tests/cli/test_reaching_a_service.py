@@ -63,7 +63,9 @@ def test_something_that_does_not_speak_http_is_exit_3(read, answering):
         ('{"reason":"Value out of bounds"}', "", "Value out of bounds"),
         ('{"reason":"A","info":"B"}', "", "A: B"),
         ("no such thing\n", "text/plain", "no such thing"),
-        ("<html><body>\x1b[31mnope</body></html>", "text/html", "<html><body> [31mnope</body></html>"),
+        ("\x1b[31mno such thing", "text/plain", "[31mno such thing"),
+        ("<html><body>nope</body></html>", "text/html", "an HTML page"),
+        ("\n<!DOCTYPE html>\n<title>nope</title>", "text/html", "an HTML page"),
         ('"just text"', "", "just text"),
         ("[1,2]", "", "[1, 2]"),
         ('{"errors":{"a":1},"reason":5}', "", '{"errors":{"a":1},"reason":5}'),
@@ -243,6 +245,14 @@ def test_a_base_address_may_have_a_path_and_a_slash_at_its_end(extcli, answering
     result = extcli("vote", "get", "-v", "--url", f"{url}/_ns/mine/", env={"EXTCLI_TOKEN": "a.b.c"})
 
     assert f"> GET {url}/_ns/mine/v1/e/vote?id=default" in result.stderr
+
+
+def test_https_where_plain_http_is_spoken_is_named_as_the_mistake(read, live):
+    result = read(live.url.replace("http:", "https:"))
+
+    assert 3 == result.exit_code
+    assert "the other side does not speak TLS" in result.stderr
+    assert f"try {live.url}" in result.stderr
 
 
 @pytest.mark.parametrize("client_id", ["two words", "umläut", "line\nbreak"])

@@ -61,9 +61,10 @@ def replace(session: Session, scope: ScopeName, document: Document = None) -> No
 
 @command(app)
 def patch(session: Session, scope: ScopeName, document: Document = None) -> None:
-    """Change parts of a store: an object merges (null removes), an array is a JSON Patch.
+    """Change parts of a store.
 
-    Acts as who may write the store. As admin, a map of user ids patches many extension-viewer states.
+    An object merges (null removes), an array is a JSON Patch. Acts as who may write the store.
+    As admin, a map of user ids patches many extension-viewer states.
 
     \b
     Examples:

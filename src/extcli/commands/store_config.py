@@ -45,7 +45,9 @@ def replace(session: Session, scope: ScopeName, document: Document = None) -> No
 
 @command(app)
 def patch(session: Session, scope: ScopeName, document: Document = None) -> None:
-    """Change parts of a store: an object merges (null removes), an array is a JSON Patch.
+    """Change parts of a store.
+
+    An object merges (null removes), an array is a JSON Patch.
 
     Example: extcli store-config patch channel theme=null
     """

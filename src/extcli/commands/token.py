@@ -34,8 +34,9 @@ def mint(
     ttl: Annotated[str, typer.Option(metavar="DURATION", help="How long it lives.")] = "15m",
     header: Header = False,
 ) -> None:
-    """Sign a token with the extension's secret (EXTCLI_SECRET or EXTCLI_SECRET_FILE), as backend unless told.
+    """Sign a token with the extension's secret.
 
+    The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE names. As backend unless told.
     A backend or admin without --channel gets a token for all channels.
 
     Example: extcli token mint --role backend --channel 1001
