@@ -145,7 +145,8 @@ def checked_url(text: str, origin: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise Misused(f"{text!r} ({origin}) is no http(s) address", fix=how)
+        shown = "what it holds" if "@" in text else repr(text)  # before an @ there may be a password
+        raise Misused(f"{shown} ({origin}) is no http(s) address", fix=how)
     if parts.username or parts.password:
         raise Misused(f"the address in {origin} carries a user name or password", fix=how)
     # Not what they hold: `?` and `#` alone would swallow every path as well.

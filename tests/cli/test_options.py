@@ -166,3 +166,10 @@ def test_a_role_that_is_unknown_is_remarked_upon(extcli):
 def test_help_says_that_the_shared_options_are_not_those_of_serve(extcli):
     assert "Options of every command but serve:" in extcli("--help").stdout
     assert "Options of every command" not in extcli("serve", "--help").stdout
+
+
+def test_an_address_that_is_no_address_is_quoted_without_a_password(extcli):
+    result = extcli("vote", "get", "--url", "http://somebody:hunter2@host:port")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "hunter2" not in result.stderr

@@ -50,4 +50,5 @@ def list_users(
 
 
 def _next(body: bytes) -> str:
-    return str(json.loads(body).get("next") or _END)
+    document = json.loads(body)
+    return str(document.get("next") or _END) if isinstance(document, dict) else _END
