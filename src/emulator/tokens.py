@@ -75,12 +75,6 @@ class Tokens:
             self._checked[header] = credential
         return caller
 
-    def client_id(self, header: str | None) -> str:
-        """The client id of a header, with or without a token behind it; raises `Unauthorized` for an unknown one."""
-        client_id = (header or "").strip().strip('"').split(" ")[0]
-        self._check_registered(client_id)
-        return client_id
-
     def issue(self, lifetime: int, **claims: str | None) -> str:
         """Sign a token that lives `lifetime` ms from now and carries these claims, those that are `None` left out."""
         now = self._clock.now() // 1000

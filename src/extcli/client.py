@@ -130,9 +130,6 @@ class Service:
 
     # Tokens and users
 
-    def fetch_sandbox_token(self, request: Mapping[str, Any]) -> Answer:
-        return self.perform(Call("POST", f"{SERVICE}authtoken", body=encoded(request), signed=False))
-
     def read_user_info(self) -> Answer:
         return self._get("user_info")
 
