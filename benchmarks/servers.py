@@ -113,7 +113,7 @@ async def serve(name: str, file: str | None) -> None:
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions)
             service = await stack.enter_async_context(open_service(settings))
-            config = config_of(Front(create_routes(), service.dispatcher))
+            config = config_of(Front(create_routes(), service.dispatcher, service.sockets))
         gc.collect()
         gc.freeze()
         listener = listen("127.0.0.1", 0)

@@ -21,6 +21,7 @@ from running import (
     Live,
     run_live,
 )
+from speaking import Game, linked_game
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +67,20 @@ def stranger(live: Live) -> Iterator[Client]:
     """A client without a credential, at the root of the service."""
     with Client(base_url=live.url) as client:
         yield client
+
+
+@pytest.fixture
+def game(live: Live) -> Iterator[Game]:
+    """A game that is linked to channel 777."""
+    with linked_game(live) as game:
+        yield game
+
+
+@pytest.fixture
+def unlinked(live: Live) -> Iterator[Game]:
+    """A connection that has not authenticated."""
+    with Game(live) as game:
+        yield game
 
 
 @pytest.fixture(scope="session")

@@ -111,7 +111,7 @@ def run_live(
 
     async def serve() -> None:
         async with open_service(settings or Settings(), clock) as service:
-            front = Front(create_routes(), service.dispatcher, hot=hot)
+            front = Front(create_routes(), service.dispatcher, service.sockets, hot=hot)
             server = Server(config_of(front), ready.set)
             up.append((Live(url, front, service, asyncio.get_running_loop()), server))
             await server.serve([listener])

@@ -8,10 +8,12 @@ from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src"
-FEATURES = {"votes", "ranking", "accumulation", "stores", "identity", "control"}
+FEATURES = {"votes", "ranking", "accumulation", "stores", "identity", "pins", "broadcast", "control"}
 BASICS = {"emulator.errors", "emulator.wire", "emulator.clock", "emulator.callers", "emulator.engines.base"}
-SERVICE_MAY = BASICS | {"emulator.environment", "emulator.settings", "emulator.tokens", "emulator.ids"}
+TELLING = {"emulator.realtime.updates", "emulator.realtime.hub", "emulator.alarms", "emulator.pace"}
+SERVICE_MAY = BASICS | TELLING | {"emulator.environment", "emulator.settings", "emulator.tokens", "emulator.ids"}
 HTTP_MAY = BASICS | {"emulator.web.call", "emulator.web.endpoint"}
+ACTIONS_MAY = BASICS | {"emulator.realtime.action", "emulator.realtime.session", "emulator.realtime.sockets"}
 CLOCKS = {"time", "datetime"}
 READINGS = {"time", "time_ns", "monotonic", "monotonic_ns", "now", "utcnow", "today"}
 
@@ -53,12 +55,14 @@ def feature_modules() -> Iterator[str]:
 
 
 def test_rules_are_pure_they_import_neither_services_nor_the_web():
-    pure = [name for name in feature_modules() if not name.endswith((".service", ".http", ".gate"))]
+    impure = (".service", ".http", ".actions", ".updates", ".guesses", ".gate")
+    pure = [name for name in feature_modules() if not name.endswith(impure)]
     assert {name: [] for name in pure} == {
         name: [
             imported
             for imported in imports(dict(modules())[name])
-            if imported not in BASICS and (imported.endswith((".service", ".http")) or ".web" in imported)
+            if imported not in BASICS
+            and (imported.endswith((".service", ".http")) or ".web" in imported or ".realtime" in imported)
         ]
         for name in pure
     }
@@ -76,11 +80,15 @@ def test_a_feature_knows_no_other_feature():
 
 
 def test_a_service_knows_the_shapes_of_data_and_no_engine_no_web():
-    assert not offenders({name: SERVICE_MAY for name in feature_modules() if name.endswith(".service")})
+    assert not offenders({name: SERVICE_MAY for name in feature_modules() if name.endswith((".service", ".updates"))})
 
 
 def test_an_endpoint_knows_its_service_and_the_web():
     assert not offenders({name: HTTP_MAY for name in feature_modules() if name.endswith(".http")})
+
+
+def test_an_action_knows_its_service_and_the_socket():
+    assert not offenders({name: ACTIONS_MAY for name in feature_modules() if name.endswith(".actions")})
 
 
 def test_an_engine_knows_no_feature_no_web_and_no_time():
@@ -94,11 +102,11 @@ def test_an_engine_knows_no_feature_no_web_and_no_time():
     ]
 
 
-def test_the_web_knows_no_feature():
+def test_the_web_and_the_socket_know_no_feature():
     assert not [
         f"{name} imports {imported}"
         for name, tree in modules()
-        if name.startswith("emulator.web")
+        if name.startswith(("emulator.web", "emulator.realtime"))
         for imported in imports(tree)
         if imported.split(".")[1] in FEATURES
     ]

@@ -57,12 +57,22 @@ PATCH  extension_hidden_state   -      -           admin backend   {}
 GET    json_store               viewer broadcaster admin backend
 POST   json_store               -      broadcaster admin backend   {}
 
+POST   validate_pin             -      broadcaster -     -         {"pin": "PIN"}
+GET    pin_token_exists         -      broadcaster -     -
+DELETE pin                      -      broadcaster -     -
+
 GET    user_info                viewer broadcaster admin backend
 GET    user_ids                 -      -           admin backend
 """
 
-# Reached without a credential: `authtoken` (Authentication 3), watching and control (operations).
+# Reached with nothing but a client id (ruling T2).
+NAMED = """
+POST   /v1/e/link/pin           {"identifier": "my-extension"}
+"""
+
+# Reached without a credential: `authtoken` and `pin` (Authentication 3), watching and control (operations).
 OPEN = """
+POST   /v1/e/pin                {"identifier": "my-extension"}
 POST   /v1/e/authtoken          {}
 GET    /_emulator/live
 GET    /_emulator/ready
@@ -80,7 +90,13 @@ class Row(NamedTuple):
     body: str
 
     def call(self, client: Client) -> Any:
-        return client.request(self.method, self.name, content=self.body)
+        body = self.body.replace('"PIN"', f'"{_fresh_pin(client)}"') if '"PIN"' in self.body else self.body
+        return client.request(self.method, self.name, content=body)
+
+
+def _fresh_pin(client: Client) -> str:
+    """A PIN that is bound to nobody's channel."""
+    return str(client.post("link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"])
 
 
 def _row(line: str) -> Row:
@@ -90,6 +106,7 @@ def _row(line: str) -> Row:
 
 
 ROWS = [_row(line) for line in TABLE.splitlines() if line]
+NAMED_ROWS = [_row(line) for line in NAMED.splitlines() if line]
 OPEN_ROWS = [_row(line) for line in OPEN.splitlines() if line]
 
 
@@ -111,7 +128,8 @@ def test_every_endpoint_of_the_service_stands_in_the_table(stranger: Client):
 
     declared = {(method.upper(), path) for path, operations in paths.items() for method in operations}
 
-    listed = {(row.method, f"/v1/e/{row.name}") for row in ROWS} | {(row.method, row.name) for row in OPEN_ROWS}
+    listed = {(row.method, f"/v1/e/{row.name}") for row in ROWS}
+    listed |= {(row.method, row.name) for row in NAMED_ROWS + OPEN_ROWS}
     assert listed == declared
 
 
@@ -143,7 +161,18 @@ def test_without_a_credential_every_endpoint_of_the_table_answers_401(row: Row, 
     assert 401 == answer.status_code
 
 
-@_named(OPEN_ROWS)
+@_named(NAMED_ROWS)
+def test_where_a_client_id_is_enough_every_role_is_answered_and_a_bad_token_is_not(row: Row, live: Live):
+    clients = [live.client(role, user="777", channel="777") for role in ROLES]
+
+    answers = [client.request(row.method, f"{live.url}{row.name}").status_code for client in clients]
+
+    assert [200] * len(ROLES) == answers
+    bad = live.bearer("no.such.token").request(row.method, f"{live.url}{row.name}", content=row.body)
+    assert 401 == bad.status_code
+
+
+@_named(NAMED_ROWS + OPEN_ROWS)
 def test_the_open_endpoints_answer_without_a_credential(row: Row, stranger: Client):
     answer = row.call(stranger)
 

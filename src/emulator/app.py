@@ -19,6 +19,12 @@ from litestar import Litestar
 
 from emulator.accumulation.http import endpoints as accumulation_endpoints
 from emulator.accumulation.service import Buffers
+from emulator.alarms import Alarms
+from emulator.broadcast.actions import actions as broadcast_actions
+from emulator.broadcast.actions import event_topics
+from emulator.broadcast.actions import feeds as broadcast_feeds
+from emulator.broadcast.service import Broadcasts
+from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.control.gate import ControlGate
 from emulator.control.http import controlling, metrics, watching
@@ -29,13 +35,24 @@ from emulator.errors import EngineError
 from emulator.identity.http import authtoken
 from emulator.identity.http import endpoints as identity_endpoints
 from emulator.identity.service import Identities, service_key
+from emulator.pins.actions import actions as pin_actions
+from emulator.pins.actions import feeds as pin_feeds
+from emulator.pins.http import endpoints as pin_endpoints
+from emulator.pins.service import Pins
 from emulator.ranking.http import endpoints as ranking_endpoints
 from emulator.ranking.service import Rankings
+from emulator.realtime.hub import Hub
+from emulator.realtime.sockets import Sockets
+from emulator.realtime.updates import Updates
 from emulator.settings import Settings
+from emulator.stores.actions import actions as store_actions
+from emulator.stores.actions import feeds as store_feeds
 from emulator.stores.http import endpoints as store_endpoints
 from emulator.stores.http import json_store_endpoints
 from emulator.stores.service import JsonStores, Stores
 from emulator.tokens import Tokens
+from emulator.votes.actions import actions as poll_actions
+from emulator.votes.actions import feeds as poll_feeds
 from emulator.votes.http import endpoints as poll_endpoints
 from emulator.votes.service import Polls
 from emulator.web.dispatch import Dispatcher
@@ -48,6 +65,7 @@ ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
     *accumulation_endpoints,
     *store_endpoints,
     *json_store_endpoints,
+    *pin_endpoints,
     authtoken,
     *identity_endpoints,
     *watching,
@@ -72,24 +90,60 @@ class Service:
         self.settings = settings
         self.engine = engine
         self.clock = clock
+        self.alarms = Alarms(clock)
+        self.hub = Hub()
+        self.updates = Updates(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, clock, key)
-        self.identities = Identities(engine.documents, clock, self.tokens, settings)
-        self.polls = Polls(engine.ballots, clock)
+        self.pins = Pins(engine.documents, clock, self.tokens, settings, self.updates, key, self._caller)
+        self.identities = Identities(engine.documents, clock, self.tokens, settings, self.pins.linked)
+        self.stores = Stores(engine.documents, clock, settings, self.updates)
+        self.polls = Polls(engine.ballots, clock, self.updates, self.alarms, self.stores)
         self.rankings = Rankings(engine.ballots, clock)
         self.buffers = Buffers(engine.logs, clock)
-        self.stores = Stores(engine.documents, clock, settings)
+        self.broadcasts = Broadcasts(self.updates)
         self.json_stores = JsonStores(engine.documents, clock)
         self.metrics = Metrics(settings.environment.name, version("extcli"))
         self.control = Control(engine, clock, settings, version("extcli"))
-        self.control.on_reset(self.tokens.forget)
+        for forget in (self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
+            self.control.on_reset(forget)
+        for moved in (self.alarms.clock_moved, self.polls.updates.clock_moved):
+            self.control.on_move(moved)
         self.dispatcher = Dispatcher(
             self._bound(),
             known_caller=self.tokens.known_caller,
             caller=self.identities.caller,
+            check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,
             count=self.metrics.count,
         )
+        self.sockets = Sockets(
+            chain(
+                (each.bind(self.pins) for each in pin_actions),
+                (each.bind(self.stores) for each in store_actions),
+                (each.bind(self.polls) for each in poll_actions),
+                (each.bind(self.broadcasts) for each in broadcast_actions),
+            ),
+            chain(
+                (each.bind(self.pins) for each in pin_feeds),
+                (each.bind(self.stores) for each in store_feeds),
+                (each.bind(self.polls) for each in poll_feeds),
+                (each.bind(self.broadcasts) for each in broadcast_feeds),
+            ),
+            event_topics.bind(self.broadcasts),
+            hub=self.hub,
+            clock=clock,
+            limits=settings.limits,
+            count=self.metrics.count,
+        )
+
+    async def close(self) -> None:
+        """Let nothing more happen by itself, and what is happening come to its end."""
+        await self.polls.updates.close()
+        await self.alarms.close()
+
+    async def _caller(self, header: str) -> Caller:
+        return self.tokens.known_caller(header) or await self.identities.caller(header)
 
     def _bound(self) -> list[Bound]:
         environment = self.settings.environment
@@ -100,6 +154,7 @@ class Service:
                 (each.bind(self.buffers) for each in accumulation_endpoints),
                 (each.bind(self.stores) for each in store_endpoints),
                 (each.bind(self.json_stores) for each in json_store_endpoints),
+                (each.bind(self.pins) for each in pin_endpoints),
                 [authtoken.bind(self.identities)] if environment.issues_sandbox_tokens else [],
                 (each.bind(self.identities) for each in identity_endpoints),
                 (each.bind(self.control) for each in watching),
@@ -116,13 +171,16 @@ async def open_service(settings: Settings, clock: Clock | None = None) -> AsyncI
     async with open_engine(settings.data, namespace=settings.environment.name) as engine:
         key = await service_key(engine.documents, now=clock.now())
         service = Service(settings, engine, clock, key)
-        sweeper = asyncio.create_task(_sweep(service.control))
+        background = [asyncio.create_task(_sweep(service.control)), asyncio.create_task(service.sockets.keep_alive())]
         try:
             yield service
         finally:
-            sweeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await sweeper
+            for task in background:
+                task.cancel()
+            for task in background:
+                with suppress(asyncio.CancelledError):
+                    await task
+            await service.close()
 
 
 async def _sweep(control: Control) -> None:

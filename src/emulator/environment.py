@@ -22,6 +22,8 @@ class Environment:
     """The `allowed_stage` of the tokens it issues."""
     refused_stage: str | None
     """The `allowed_stage` it turns away with 403."""
+    limits_guesses: bool
+    """Whether wrong PINs are counted, and refused when there are too many (ruling T4)."""
     has_control: bool
     """Whether the control API is there."""
     state_lifetime: int
@@ -40,6 +42,7 @@ SANDBOX = Environment(
     issues_sandbox_tokens=True,
     stage="sandbox",
     refused_stage=None,
+    limits_guesses=False,
     has_control=True,
     state_lifetime=DAY,
     config_lifetime=DAY,
@@ -51,6 +54,7 @@ PRODUCTION = Environment(
     issues_sandbox_tokens=False,
     stage=None,
     refused_stage="sandbox",
+    limits_guesses=True,
     has_control=False,
     state_lifetime=30 * DAY,
     config_lifetime=NEVER,

@@ -64,6 +64,13 @@ class TooLarge(ServiceError):
     title = "Content Too Large"
 
 
+class TooManyRequests(ServiceError):
+    """Not so often."""
+
+    status = 429
+    title = "Too Many Requests"
+
+
 class HeadTooLarge(ServiceError):
     """The request line and headers are over the limit."""
 

@@ -6,11 +6,18 @@ import secrets
 import string
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
+_UNMISTAKABLE = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
+"""Without I, L, O, 0, 1 and 5."""
 
 
 def token_id() -> str:
     """A `jti`: 22 letters and digits, about 130 bits."""
     return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(22))
+
+
+def pin() -> str:
+    """Six characters that nobody takes for others (ruling T1): one of 729 million."""
+    return "".join(secrets.choice(_UNMISTAKABLE) for _ in range(6))
 
 
 def anonymous_id() -> str:

@@ -22,15 +22,22 @@ class Gathering(asyncio.Transport):
         self._transport = transport
         self._loop = loop
         self._written: list[bytes | bytearray | memoryview] = []
+        self._size = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Keep `data` until the turn is over."""
         if not self._written:
             self._loop.call_soon(self._hand_on)
         self._written.append(data)
+        self._size += len(data)
+
+    def flush(self) -> None:
+        """Hand on what was written, before the turn is over."""
+        self._hand_on()
 
     def _hand_on(self) -> None:
         written, self._written = self._written, []
+        self._size = 0
         if written and not self._transport.is_closing():
             self._transport.write(written[0] if len(written) == 1 else b"".join(written))
 
@@ -82,7 +89,7 @@ class Gathering(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """Bytes that wait for the other side."""
-        return self._transport.get_write_buffer_size() + sum(map(len, self._written))
+        return self._transport.get_write_buffer_size() + self._size
 
 
 LARGEST_HEAD = 64 * 1024

@@ -26,6 +26,7 @@ from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
 from emulator.protocol import Protocol
+from emulator.realtime.websocket import WebSocket
 from emulator.settings import Settings
 from emulator.web.front import Front
 from emulator.workers import STOPS, Workers, end_with_parent, ignore_signals
@@ -124,7 +125,7 @@ def config_of(front: Front) -> uvicorn.Config:
     return uvicorn.Config(
         front,
         http=Protocol,
-        ws="none",
+        ws=WebSocket,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -138,7 +139,7 @@ def config_of(front: Front) -> uvicorn.Config:
 async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], stop: Stop) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
     async with open_service(settings) as service:
-        front = Front(create_routes(), service.dispatcher)
+        front = Front(create_routes(), service.dispatcher, service.sockets)
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()

@@ -15,11 +15,20 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest body of each kind of call, in bytes (ruling W8)."""
+    """How much of everything one caller may take."""
 
     body: int = 64 * KIB
+    """Bytes in the body of a call (ruling W8)."""
     user_map: int = 4 * MIB
-    """A PATCH with a map of users."""
+    """Bytes in a PATCH with a map of users."""
+    frame: int = 2 * MIB
+    """Bytes in one message to the socket (ruling X3)."""
+    outbox: int = 1 * MIB
+    """Bytes that may wait for a socket's reader before it is closed (ruling B4)."""
+    topics: int = 1_000
+    """Subscriptions of one socket."""
+    guesses: int = 60
+    """Wrong PINs per client id and minute in production, before all are refused (ruling T4)."""
 
 
 @dataclass(frozen=True)

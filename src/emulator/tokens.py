@@ -15,6 +15,8 @@ from emulator.errors import Forbidden, Unauthorized
 from emulator.ids import token_id
 from emulator.settings import Settings
 
+PIN_USE, REFRESH_USE = "pin", "refresh"
+"""The claim `use` of what is no ordinary access token: dead until a PIN is validated, or for refreshing only."""
 UNAUTHORIZED = "User was unauthorized to access this resource"
 _CACHED = 65_536
 _LONGEST_CACHED = 1_024
@@ -42,6 +44,8 @@ class Credential:
     caller: Caller
     not_before: int
     """In ms; 0 when the token does not say."""
+    pin_token_id: str = ""
+    """Its `jti`, if whether it is alive, and for which channel, is written elsewhere."""
 
 
 class Tokens:
@@ -63,23 +67,37 @@ class Tokens:
         credential = self._checked.get(header) if header else None
         return self._live(credential) if credential else None
 
-    def checked_caller(self, header: str | None) -> Caller:
-        """The caller that `<client id> <JWT>` names; raises `Unauthorized` or `Forbidden` and says why."""
+    def checked(self, header: str | None) -> Credential:
+        """What `<client id> <JWT>` proves; raises `Unauthorized` or `Forbidden` and says why."""
         client_id, token = split_header(header)
         claims = self._claims(client_id, token)
-        credential = Credential(caller_of(client_id, claims), _instant(claims, "nbf") or 0)
-        caller = self._live(credential)
-        if header and len(header) <= _LONGEST_CACHED:
+        use = claims.get("use")
+        if use == REFRESH_USE:
+            raise Unauthorized(UNAUTHORIZED, "a refresh token is for the socket's authenticate, and for nothing else")
+        pin_token_id = (_id(claims, "jti") or "-") if use == PIN_USE else ""
+        credential = Credential(caller_of(client_id, claims), _instant(claims, "nbf") or 0, pin_token_id)
+        self._live(credential)
+        if header and len(header) <= _LONGEST_CACHED and not pin_token_id:
             if len(self._checked) >= _CACHED:
                 del self._checked[next(iter(self._checked))]
             self._checked[header] = credential
-        return caller
+        return credential
+
+    def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
+        """The claims of a token that this service has signed for this use and that has not expired, else `None`."""
+        try:
+            claims = jwt.decode(token, self._service_key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+        except (jwt.InvalidTokenError, RecursionError, ValueError):
+            return None
+        exp = claims.get("exp")
+        alive = isinstance(exp, int) and self._clock.now() < exp * 1000
+        return claims if alive and claims.get("use") == use else None
 
     def issue(self, lifetime: int, **claims: str | None) -> str:
         """Sign a token that lives `lifetime` ms from now and carries these claims, those that are `None` left out."""
         now = self._clock.now() // 1000
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
-        payload |= {"iat": now, "exp": now + lifetime // 1000, "jti": token_id()}
+        payload = {"jti": token_id(), **payload, "iat": now, "exp": now + lifetime // 1000}
         if self._environment.stage:
             payload["allowed_stage"] = self._environment.stage
         return jwt.encode(payload, self._service_key, algorithm="HS256", json_encoder=_PlainBase64)
@@ -96,7 +114,7 @@ class Tokens:
         return caller
 
     def _claims(self, client_id: str, token: str) -> Mapping[str, Any]:
-        self._check_registered(client_id)
+        self.check_registered(client_id)
         if not self._environment.verifies_tokens:
             try:
                 return jwt.decode(token, options=_UNVERIFIED)
@@ -122,7 +140,8 @@ class Tokens:
                 raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
         raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
 
-    def _check_registered(self, client_id: str) -> None:
+    def check_registered(self, client_id: str) -> None:
+        """Raise `Unauthorized` for a client id that this service does not take."""
         if not self._settings.admits_any_client and client_id not in self._settings.extensions:
             raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
@@ -71,12 +71,17 @@ class Control:
         self._settings = settings
         self._version = version
         self._on_reset: list[Callable[[], None]] = []
+        self._on_move: list[Callable[[], Awaitable[None]]] = []
         self._moving = asyncio.Lock()
         self._untold: list[Expired] = []
 
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Have `forget` called at every reset."""
         self._on_reset.append(forget)
+
+    def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
+        """Have `moved` awaited after every move of the clock, before it is answered."""
+        self._on_move.append(moved)
 
     async def readiness(self) -> Readiness:
         """Returns when a request sent next will not fail; raises `Unavailable` otherwise."""
@@ -92,8 +97,8 @@ class Control:
             await self._engine.reset()
             self._clock.reset()
             self._untold.clear()
-        for forget in self._on_reset:
-            forget()
+            for forget in self._on_reset:
+                forget()
 
     async def sweep(self) -> None:
         """Give back the room of what has ended. No answer depends on it: the next move of the clock tells of it."""
@@ -126,6 +131,8 @@ class Control:
             record = self.read_clock()
             self._untold += await self._engine.purge(now=record.now)
             expired, self._untold = sorted(self._untold, key=lambda one: one.at), []
+            for moved in self._on_move:
+                await moved()
         return MovedClock(record.now, record.offset, record.frozen, [_due(each) for each in expired])
 
 

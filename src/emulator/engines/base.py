@@ -215,6 +215,29 @@ class Logs(Protocol):
         ...
 
 
+class Relay(Protocol):
+    """Takes messages to every process that works on the same data and namespace, this one included."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other process can be listening."""
+        ...
+
+    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
+        """Have `deliver` called with every message published from now on, while the engine is open.
+
+        It must not raise and must not wait. Messages of one publisher come in the order in which it published them.
+        """
+        ...
+
+    async def publish(self, topic: Key, message: bytes) -> None:
+        """Hand a message to all listeners. Those of this process have had it when this returns, others soon after.
+
+        A message is not kept: whoever listens later does not get it.
+        """
+        ...
+
+
 class Engine(Protocol):
     """A place to keep data, divided into namespaces that never see each other.
 
@@ -226,6 +249,7 @@ class Engine(Protocol):
     documents: Documents
     ballots: Ballots
     logs: Logs
+    relay: Relay
 
     async def __aenter__(self) -> Self: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -44,9 +45,20 @@ class Page(NamedTuple):
 
 
 class Identities:
-    """Sandbox tokens, the caller's own record, and the directory of shared ids."""
+    """Sandbox tokens, the caller's own record, and the directory of shared ids.
 
-    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, settings: Settings) -> None:
+    `linked` finds who a token of the PIN flow acts as, by its `jti`.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        clock: Clock,
+        tokens: Tokens,
+        settings: Settings,
+        linked: Callable[[Caller, str], Awaitable[Caller]],
+    ) -> None:
+        self._linked = linked
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
@@ -54,7 +66,10 @@ class Identities:
 
     async def caller(self, header: str | None) -> Caller:
         """Check a credential, and enter a user who shared their id into the extension's directory."""
-        caller = self._tokens.checked_caller(header)
+        credential = self._tokens.checked(header)
+        caller = credential.caller
+        if credential.pin_token_id:
+            return await self._linked(caller, credential.pin_token_id)
         if caller.user_id:
             now = self._clock.now()
             key = Key("user", caller.client_id, "", "", caller.user_id)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from emulator import wire
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role
 from emulator.clock import DAY
@@ -37,6 +39,13 @@ class Store:
     """Config lives longer than state."""
     readers: frozenset[Role] = ANYONE
     writers: frozenset[Role] = ANYONE
+    feed_id: str = ""
+    """What the socket calls it, as state or config: `channel` or `extension`. Empty for one it does not reach."""
+
+    @property
+    def has_feed(self) -> bool:
+        """Whether the socket's clients can subscribe to it."""
+        return bool(self.feed_id)
 
     @property
     def takes_maps(self) -> bool:
@@ -44,14 +53,21 @@ class Store:
         return self.per_viewer or (self.per_channel and self.is_config)
 
 
-EXTENSION_STATE: Final = Store("extension_state", writers=EXTENSION_WRITERS)
-CHANNEL_STATE: Final = Store("channel_state", per_extension=False, per_channel=True, writers=CHANNEL_WRITERS)
+EXTENSION_STATE: Final = Store("extension_state", writers=EXTENSION_WRITERS, feed_id="extension")
+CHANNEL_STATE: Final = Store(
+    "channel_state", per_extension=False, per_channel=True, writers=CHANNEL_WRITERS, feed_id="channel"
+)
 VIEWER_STATE: Final = Store("viewer_state", per_channel=True, per_viewer=True)
 EXTENSION_VIEWER_STATE: Final = Store("extension_viewer_state", per_viewer=True)
 HIDDEN_STATE: Final = Store("extension_hidden_state", readers=EXTENSION_WRITERS, writers=EXTENSION_WRITERS)
-EXTENSION_CONFIG: Final = Store("extension_config", is_config=True, writers=EXTENSION_WRITERS)
+EXTENSION_CONFIG: Final = Store("extension_config", is_config=True, writers=EXTENSION_WRITERS, feed_id="extension")
 CHANNEL_CONFIG: Final = Store(
-    "channel_config", per_extension=False, per_channel=True, is_config=True, writers=CHANNEL_WRITERS
+    "channel_config",
+    per_extension=False,
+    per_channel=True,
+    is_config=True,
+    writers=CHANNEL_WRITERS,
+    feed_id="channel",
 )
 STORES: Final = (
     EXTENSION_STATE,
@@ -78,6 +94,13 @@ def key_of(store: Store, caller: Caller, channel: str | None, *, viewer: str = "
         (channel or "") if store.per_channel else "",
         (viewer or caller.identity) if store.per_viewer else "",
     )
+
+
+def update_of(store: Store, text: bytes) -> tuple[str, object]:
+    """What subscribers are told of a store that was written: target and data, as published clients parse them."""
+    if store.is_config:
+        return "config", {"config": msgspec.Raw(text), "config_id": store.feed_id}
+    return store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
 
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from emulator import wire
 from emulator.callers import Caller, Role
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, Forbidden, NotFound, TooLarge
+from emulator.realtime.updates import Updates
 from emulator.settings import Settings
 from emulator.stores.patches import patched
 from emulator.stores.rules import (
@@ -28,6 +31,7 @@ from emulator.stores.rules import (
     is_map_of_patches,
     json_store_key,
     key_of,
+    update_of,
 )
 
 Patch = dict[str, Any] | list[Any]
@@ -37,9 +41,10 @@ _EMPTY = b"{}"
 class Stores:
     """Config and state stores. Answers are the stores' JSON texts, `{}` for one never written (ruling S2)."""
 
-    def __init__(self, documents: Documents, clock: Clock, settings: Settings) -> None:
+    def __init__(self, documents: Documents, clock: Clock, settings: Settings, updates: Updates) -> None:
         self._documents = documents
         self._clock = clock
+        self._updates = updates
         self._environment = settings.environment
         self._apart = settings.channel_stores_per_extension
         self._largest_patch = settings.limits.body
@@ -76,11 +81,38 @@ class Stores:
         found = await self._documents.read(list(keys.values()), now=self._clock.now())
         return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
 
-    async def replace(self, store: Store, caller: Caller, channel: str | None, document: Any) -> None:
-        """Write the whole store; the document must be an object of at most 64 KiB."""
+    async def replace(self, store: Store, caller: Caller, channel: str | None, document: Any) -> bytes:
+        """Write the whole store and return it; the document must be an object of at most 64 KiB."""
         key = self._key(store, caller, channel)
         text = checked_document(document, name=store.name)
         await self._write(store, [key], lambda _: {key: text})
+        return text
+
+    async def patch_own(self, store: Store, caller: Caller, channel: str | None, patch: Any) -> bytes:
+        """Apply a JSON Patch or Merge Patch to the caller's own record, and return it as it then is."""
+        key = self._key(store, caller, channel)
+        if not isinstance(patch, dict | list):
+            raise BadRequest("Invalid body", "a patch is an array of operations or an object to merge")
+        written = await self._write(
+            store, [key], lambda found: {key: _patched(store, found.get(key, _EMPTY), copy.deepcopy(patch))}
+        )
+        return written[key]
+
+    async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None:
+        """Write one member of the channel state and leave the others; raises `BadRequest` if it grows too large."""
+        await self.patch_own(CHANNEL_STATE, caller, channel, [{"op": "add", "path": _pointer(name), "value": value}])
+
+    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None:
+        """Take a member out of the channel state, if it is an object with just these members."""
+        key = self._key(CHANNEL_STATE, caller, channel)
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            document = msgspec.json.decode(found.get(key, _EMPTY))
+            value = document.pop(name, None)
+            is_it = isinstance(value, dict) and value.keys() == members
+            return {key: wire.encode(document)} if is_it else {}
+
+        await self._write(CHANNEL_STATE, [key], change)
 
     async def patch(self, store: Store, caller: Caller, channel: str | None, body: Any, *, size: int = 0) -> None:
         """Apply a JSON Patch (array) or a Merge Patch (object): all of it or nothing (ruling S2).
@@ -111,10 +143,20 @@ class Stores:
 
     async def _write(
         self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
-    ) -> None:
+    ) -> dict[Key, bytes]:
+        """One atomic step for all keys; whoever subscribed to one of them is told of it once (ruling X5)."""
         now = self._clock.now()
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
-        await self._documents.update(keys, change, now=now, expires_at=self._environment.ends(now, lifetime))
+        ends_at = self._environment.ends(now, lifetime)
+        written = await self._documents.update(keys, change, now=now, expires_at=ends_at)
+        if store.has_feed:
+            for key, text in written.items():
+                await self._updates.publish(key, *update_of(store, text))
+        return written
+
+    def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
+        """What subscribers of a store follow: its key."""
+        return self._key(store, caller, channel)
 
     def _key(self, store: Store, caller: Caller, channel: str | None, viewer: str = "") -> Key:
         return key_of(store, caller, channel, viewer=viewer, apart=self._apart)
@@ -150,6 +192,11 @@ ALL_STATE = {
     "extension_viewer": EXTENSION_VIEWER_STATE,
 }
 ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
+
+
+def _pointer(name: str) -> str:
+    """A JSON Pointer to a member."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def _patched(store: Store, text: bytes, patch: Patch) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator import wire
@@ -119,6 +120,36 @@ def status_of(definition: Definition, *, now: int) -> str:
     if definition.ends_at and now >= definition.ends_at * 1000:
         return "expired"
     return "pending" if now < definition.starts_at * 1000 else "active"
+
+
+def next_turn(definition: Definition, *, now: int) -> int | None:
+    """When the status next changes by itself, in ms; `None` if it does not."""
+    turns = (definition.starts_at * 1000, definition.ends_at * 1000)
+    return next((turn for turn in turns if turn > now), None)
+
+
+def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
+    """The definition with some members changed; `endsAt` -1 stops the poll, and leaves one that has ended as it is.
+
+    Raises `BadRequest` naming the member that does not fit.
+    """
+    members = msgspec.to_builtins(definition) | config
+    if "endsIn" in config and "endsAt" not in config:
+        members["endsAt"] = 0
+    if "startsIn" in config and "startsAt" not in config:
+        members["startsAt"] = 0
+    if config.get("endsAt") == _NOW:
+        if status_of(definition, now=now) == "expired":
+            members["endsAt"] = definition.ends_at
+        else:  # a poll that has not begun may be stopped too
+            members["startsAt"] = min(members["startsAt"], now // 1000) if _is_int(members["startsAt"]) else 0
+    if not members["options"]:
+        members.pop("options")
+    return checked_definition(definition.id, wire.convert(members, PollConfig, inside="data.config"), now=now)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _instant(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator import wire
+from emulator.alarms import Alarms
 from emulator.callers import Caller
 from emulator.clock import Clock, within_time
 from emulator.engines.base import Ballots, Entry, Key, Mark
 from emulator.errors import NotFound
-from emulator.votes.definitions import Definition, PollConfig, checked_definition, status_of, terms_of
+from emulator.realtime.hub import EVERY
+from emulator.realtime.updates import Updates
+from emulator.votes.definitions import (
+    Definition,
+    PollConfig,
+    checked_definition,
+    reconfigured,
+    status_of,
+    terms_of,
+)
 from emulator.votes.rules import (
     LIFETIME,
     Poll,
@@ -23,6 +34,10 @@ from emulator.votes.rules import (
     poll_of,
     refusal,
 )
+from emulator.votes.standing import Standing, standing_of
+from emulator.votes.updates import PollUpdates
+
+_ANNOUNCED: Final = frozenset({"prompt", "options", "user_data"})
 
 
 class Vote(Struct):
@@ -43,12 +58,32 @@ class _Voter(Struct):
     opaque: str
 
 
+class ChannelState(Protocol):
+    """The channel's state store, where a poll created over the socket is announced (ruling X6)."""
+
+    async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None: ...
+
+    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None: ...
+
+
+class Announcement(Struct):
+    """What a page finds in the channel state under the poll's id."""
+
+    prompt: str
+    options: list[str]
+    user_data: Any
+
+
 class Polls:
     """Polls of all extensions. `channel` is where the caller acts, `None` for all channels together (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock) -> None:
+    def __init__(
+        self, ballots: Ballots, clock: Clock, updates: Updates, alarms: Alarms, channel_state: ChannelState
+    ) -> None:
         self._ballots = ballots
         self._clock = clock
+        self._channel_state = channel_state
+        self.updates = PollUpdates(self._standing, self._definition, updates, alarms, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """Statistics, and the caller's own vote if there is one. An absent poll reads as empty."""
@@ -73,13 +108,18 @@ class Polls:
         cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
+        self.updates.changed(key)
         if channel is None and not is_global(poll_id):  # whose reading covers all channels together (ruling A4)
             return await self.read(caller, channel, poll_id)
         return poll_of(*cast.tally)
 
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
         """End the poll: votes, log and definition are gone. An absent poll is fine."""
-        await self._ballots.drop(_key(caller, channel, poll_id), now=self._clock.now())
+        key = _key(caller, channel, poll_id)
+        await self._ballots.drop(key, now=self._clock.now())
+        self.updates.cleared(key)
+        if key.place:
+            await self._channel_state.remove_member(caller, key.place, poll_id, _ANNOUNCED)
 
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
@@ -92,22 +132,66 @@ class Polls:
 
     async def define(self, caller: Caller, channel: str | None, poll_id: str, config: PollConfig) -> None:
         """Create the poll, or give an existing one another definition; its votes stay (ruling P4)."""
-        now = self._clock.now()
         key = _key(caller, channel or "", poll_id)
-        definition = checked_definition(poll_id, config, now=now)
-        await self._ballots.define(
-            key, wire.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
-        )
+        await self._define(key, checked_definition(poll_id, config, now=self._clock.now()))
+
+    async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
+        """`define` it, and announce it in the channel state, where pages look for its prompt (ruling X6)."""
+        key = _key(caller, channel, poll_id)
+        definition = checked_definition(poll_id, config, now=self._clock.now())
+        if key.place:
+            announcement = Announcement(definition.prompt, definition.options, definition.user_data)
+            await self._channel_state.set_member(caller, key.place, poll_id, msgspec.to_builtins(announcement))
+        await self._define(key, definition)
+
+    async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
+        """Change members of the definition; `endsAt` -1 stops the poll. Raises `NotFound` when there is none."""
+        key = _key(caller, channel, poll_id)
+        before = await self._definition(key)
+        if before is None:
+            raise NotFound("Not Found", f"the poll {poll_id} has no definition")
+        definition = reconfigured(before, config, now=self._clock.now())
+        await self._define(key, definition)
+        if definition.ends_at != before.ends_at and status_of(definition, now=self._clock.now()) == "expired":
+            self.updates.changed(key)
 
     async def definition(self, caller: Caller, channel: str | None, poll_id: str) -> Definition:
         """The poll's definition and status; raises `NotFound` for a poll that has none."""
-        now = self._clock.now()
-        kept = await self._ballots.definition(_key(caller, channel or "", poll_id), now=now)
-        if kept is None:
+        definition = await self._definition(_key(caller, channel or "", poll_id))
+        if definition is None:
             raise NotFound("Not Found", f"the poll {poll_id} has no definition")
-        definition = msgspec.json.decode(kept, type=Definition)
-        definition.status = status_of(definition, now=now)
+        definition.status = status_of(definition, now=self._clock.now())
         return definition
+
+    async def standing(self, caller: Caller, channel: str, poll_id: str) -> Standing:
+        """The poll and its results; raises `NotFound` for one with neither definition nor votes."""
+        standing = await self._standing(_key(caller, channel, poll_id))
+        if standing is None:
+            raise NotFound("Not Found", f"there is no poll {poll_id}")
+        return standing
+
+    async def topic(self, caller: Caller, channel: str, poll_id: str) -> Key:
+        """What subscribers of a poll follow, `*` for all of the channel; the poll need not exist yet."""
+        if poll_id == EVERY:
+            return Key("poll", caller.client_id, EVERY, channel)
+        key = _key(caller, channel, poll_id)
+        await self.updates.watched(key)
+        return key
+
+    async def _define(self, key: Key, definition: Definition) -> None:
+        now = self._clock.now()
+        await self._ballots.define(
+            key, wire.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
+        )
+        await self.updates.defined(key, definition)
+
+    async def _definition(self, key: Key) -> Definition | None:
+        kept = await self._ballots.definition(key, now=self._clock.now())
+        return None if kept is None else msgspec.json.decode(kept, type=Definition)
+
+    async def _standing(self, key: Key) -> Standing | None:
+        now = self._clock.now()
+        return standing_of(key.name, await self._definition(key), await self._ballots.tally(key, now=now), now=now)
 
     async def _lets_votes_add_up(self, key: Key, now: int) -> bool:
         kept = await self._ballots.definition(key, now=now)

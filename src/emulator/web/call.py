@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
@@ -23,10 +23,22 @@ _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 class Call:
     """A call whose credential, role and body size have been checked."""
 
-    __slots__ = ("_caller", "_query", "peer", "raw")
+    __slots__ = ("_caller", "_query", "check_registered", "client_id", "peer", "raw")
 
-    def __init__(self, caller: Caller | None, query: Mapping[str, str], raw: bytes, peer: str) -> None:
+    def __init__(
+        self,
+        caller: Caller | None,
+        query: Mapping[str, str],
+        raw: bytes,
+        peer: str,
+        client_id: str,
+        check_registered: Callable[[str], None],
+    ) -> None:
         self._caller = caller
+        self.client_id = client_id
+        """That of the header, where an endpoint needs no more; empty when there is none."""
+        self.check_registered = check_registered
+        """Raises `Unauthorized` for a client id that the service does not take."""
         self._query = query
         self.raw = raw
         """The body as it came."""
@@ -38,6 +50,11 @@ class Call:
         """Who asks. An endpoint that is open to the unknown must not look."""
         assert self._caller is not None, "an open endpoint has no caller"
         return self._caller
+
+    @property
+    def has_caller(self) -> bool:
+        """Whether a token says who asks."""
+        return self._caller is not None
 
     @property
     def id(self) -> str:

@@ -34,6 +34,7 @@ class Dispatcher:
         *,
         known_caller: Callable[[str | None], Caller | None],
         caller: Callable[[str | None], Awaitable[Caller]],
+        check_registered: Callable[[str], None],
         control_gate: Gate,
         limits: Limits,
         count: Callable[[str, str, int], None],
@@ -41,6 +42,7 @@ class Dispatcher:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
         self._known_caller = known_caller
         self._caller = caller
+        self._check_registered = check_registered
         self._control_gate = control_gate
         self._limits = limits
         self._count = count
@@ -56,7 +58,7 @@ class Dispatcher:
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Answer one request to an endpoint that this service has."""
         bound = self._bound[method, path]
-        cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.STRANGERS)
+        cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.NAMED, Audience.STRANGERS)
         try:
             reply = _reply(await self._answer(bound, scope, receive), cors)
         except ServiceError as error:
@@ -75,18 +77,28 @@ class Dispatcher:
     async def _answer(self, bound: Bound, scope: HTTPScope, receive: Receive) -> object:
         endpoint = bound.endpoint
         headers = dict(scope["headers"])
-        caller = None
+        caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
             caller = self._known_caller(header) or await self._caller(header)
             if caller.role not in endpoint.roles:
                 needed = " or ".join(sorted(endpoint.roles))
                 raise Forbidden("role is not authorized", f"the role {caller.role} may not do this: {needed} may")
+        elif endpoint.audience is Audience.NAMED:
+            header = _text(headers.get(b"authorization"))
+            client_id = named_client(header)
+            if client_id:
+                self._check_registered(client_id)
+            elif header:
+                caller = self._known_caller(header) or await self._caller(header)
+                client_id = caller.client_id
         elif endpoint.audience is Audience.OPERATORS:
             self._control_gate(scope)
         body = await read_body(headers, receive, getattr(self._limits, endpoint.limit))
         client: Any = scope.get("client")
-        return await bound.answer(Call(caller, query_of(scope["query_string"]), body, client[0] if client else ""))
+        peer = client[0] if client else ""
+        call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered)
+        return await bound.answer(call)
 
 
 def _reply(answer: object, cors: bool) -> Reply:
@@ -95,6 +107,12 @@ def _reply(answer: object, cors: bool) -> Reply:
     if isinstance(answer, Text):
         return Reply(200, answer.body, cors, answer.content_type.encode())
     return Reply(200, wire.encode(answer), cors)
+
+
+def named_client(header: str | None) -> str:
+    """The client id of a header that holds nothing else; empty for any other."""
+    words = (header or "").strip().strip('"').split()
+    return words[0] if len(words) == 1 else ""
 
 
 def _text(header: bytes | None) -> str | None:

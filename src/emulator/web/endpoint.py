@@ -25,6 +25,8 @@ class Audience(Enum):
 
     CLIENTS = "clients"
     """Extensions and games, from any web page; a credential is needed."""
+    NAMED = "named"
+    """The same, who need only say their client id: in the header, with or without a token, or in the body."""
     STRANGERS = "strangers"
     """The same without a credential."""
     WATCHERS = "watchers"

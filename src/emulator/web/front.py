@@ -9,6 +9,9 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from emulator.errors import MethodNotAllowed, NotFound
+from emulator.realtime.sockets import Sockets
+from emulator.realtime.websocket import Peer, WebSocket
+from emulator.settings import Limits
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.openapi import PAGES
@@ -31,14 +34,26 @@ the router saves about half of the time of a request (`benchmarks/`)."""
 class Front:
     """An ASGI application around the routes, on behalf of one running service."""
 
-    def __init__(self, routes: Litestar, dispatcher: Dispatcher, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
+    def __init__(
+        self, routes: Litestar, dispatcher: Dispatcher, sockets: Sockets, *, hot: frozenset[tuple[str, str]] = HOT
+    ) -> None:
         self._routes = routes
         self._dispatcher = dispatcher
+        self._sockets = sockets
         self._hot = hot
+
+    @property
+    def limits(self) -> Limits:
+        """How much a WebSocket may take."""
+        return self._sockets.limits
+
+    def open_peer(self, path: str, connection: WebSocket) -> Peer:
+        """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
+        return self._sockets.open(path, connection)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        if scope["type"] != ScopeType.HTTP:
+        if scope["type"] != ScopeType.HTTP:  # sockets do not come this way: `open_peer`
             await self._routes(scope, receive, send)
             return
         path = resolved(scope["path"])

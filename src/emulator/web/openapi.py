@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from litestar import Request, get
@@ -28,6 +28,10 @@ _VIEWER_FILES = {
     "swagger_bundle.js": "text/javascript",
     "swagger_preset.js": "text/javascript",
     "swagger_style.css": "text/css",
+}
+_SECURITY: Final[dict[Audience, list[Any]]] = {
+    Audience.CLIENTS: [{"credential": []}],
+    Audience.NAMED: [{"credential": []}, {}],
 }
 PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in _VIEWER_FILES)})
 """All there is under `/schema`."""
@@ -83,10 +87,13 @@ def operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
             for each in endpoint.query
         ],
         "responses": _responses(endpoint),
-        "security": [{"credential": []}] if endpoint.audience is Audience.CLIENTS else [],
+        "security": _SECURITY.get(endpoint.audience, []),
     }  # fmt: skip
     if endpoint.body is not None:
-        described["requestBody"] = {"required": True, "content": _content(endpoint.body)}
+        described["requestBody"] = {
+            "required": endpoint.audience is not Audience.NAMED,
+            "content": _content(endpoint.body),
+        }
     return described
 
 
@@ -103,7 +110,7 @@ def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
     content = {"text/plain": {"schema": {"type": "string"}}} if endpoint.answer is str else _content(endpoint.answer)
     responses: dict[str, Any] = {"200": {"description": "Done.", "content": content}}
     for status, meaning in _ERRORS.items():
-        if status == 401 and endpoint.audience is not Audience.CLIENTS:
+        if status == 401 and endpoint.audience not in _SECURITY:
             continue
         responses[str(status)] = {"description": meaning, "content": _content(ErrorAnswer)}
     responses["default"] = {"description": "Any other refusal.", "content": _content(ErrorAnswer)}

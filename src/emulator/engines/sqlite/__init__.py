@@ -5,14 +5,16 @@ It puts the parts together; each shape has its own module.
 
 from __future__ import annotations
 
+import uuid
 from typing import Self
 
-from emulator.engines.base import Ballots, Documents, Expired, Logs
+from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.heads import Heads
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.purge import Purge
+from emulator.engines.sqlite.relay import SqliteRelay
 from emulator.engines.sqlite.space import Space
 from emulator.engines.sqlite.turns import Turns
 
@@ -30,18 +32,22 @@ class SqliteEngine:
         self.documents: Documents = SqliteDocuments(self._turns, self._space)
         self.ballots: Ballots = SqliteBallots(self._turns, self._space, self._heads)
         self.logs: Logs = SqliteLogs(self._turns, self._space)
+        self._relay = SqliteRelay(self._turns, self._space, uuid.uuid4().hex)
+        self.relay: Relay = self._relay
         self._purge = Purge(self._turns, self._space, self._heads)
 
     async def __aenter__(self) -> Self:
         await self._turns.open()
         try:
             await self._turns.write(self._space.settle)
+            await self._relay.open()
         except BaseException:
             self._turns.close()
             raise
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
+        await self._relay.close()
         self._turns.close()
 
     async def check(self) -> None:

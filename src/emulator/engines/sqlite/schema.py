@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-VERSION = 1
+VERSION = 2
 
 PRAGMAS = (
     # Voters of a large ballot vote in no order, and each cast writes the pages it touches whole: small ones made such
@@ -67,8 +67,17 @@ TABLES = (
     )""",
     "CREATE INDEX items_by_age ON items (log, at, number, expires_at)",
     "CREATE INDEX items_by_end ON items (space, expires_at)",
-    f"PRAGMA user_version = {VERSION}",
 )
+ADDED = {
+    2: (
+        # What processes tell each other. The newest few are kept; `number` is never given twice.
+        f"""CREATE TABLE messages (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, sender TEXT NOT NULL, {_KEY},
+            body BLOB NOT NULL
+        )""",
+    ),
+}
+"""What a file of an earlier format lacks, by the format that brought it."""
 
 
 class NotOurs(Exception):
@@ -91,9 +100,10 @@ def prepare(connection: sqlite3.Connection) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if connection.execute("PRAGMA user_version").fetchone() == (0,):
-            for statement in TABLES:
-                connection.execute(statement)
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        later = [statement for number, some in ADDED.items() if number > found for statement in some]
+        for statement in (*(TABLES if found == 0 else ()), *later, f"PRAGMA user_version = {VERSION}"):
+            connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()

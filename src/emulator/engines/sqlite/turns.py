@@ -87,6 +87,12 @@ class Turns:
                 if self.connection.in_transaction:
                     self.connection.execute("COMMIT")
 
+    def version(self) -> int:
+        """A number that changes when another connection has written."""
+        with engine_errors():
+            (version,) = self.connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[sqlite3.Connection]:
         """Another connection to the file, which sees what is committed now for as long as it is open."""

@@ -1,0 +1,1 @@
+"""Developer-named events: from a broadcaster or backend to whoever follows them."""

@@ -1,0 +1,92 @@
+"""Messages between the processes that share a file: each is a row, and the others look for new rows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from emulator.engines.base import Key
+from emulator.engines.sqlite.space import KEY_COLUMNS, Space
+from emulator.engines.sqlite.turns import Turns
+from emulator.errors import EngineError
+
+LOOK_EVERY = 0.05
+"""Seconds between two looks; asking whether anybody wrote at all costs some microseconds."""
+KEPT = 2_000
+"""Rows that stay for those who have not looked yet."""
+
+_SAY = f"INSERT INTO messages (space, sender, body, {KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_TRIM = "DELETE FROM messages WHERE number <= ?"
+_NEWEST = "SELECT coalesce(max(number), 0) FROM messages"
+_SINCE = f"SELECT number, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? AND space = ? ORDER BY number"
+_log = logging.getLogger("emulator.engines")
+
+
+class SqliteRelay:
+    def __init__(self, turns: Turns, space: Space, sender: str) -> None:
+        self._turns = turns
+        self._space = space
+        self._sender = sender
+        self._deliver: list[Callable[[Key, bytes], None]] = []
+        self._seen = 0
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        return self._turns.path is None
+
+    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
+        self._deliver.append(deliver)
+
+    async def publish(self, topic: Key, message: bytes) -> None:
+        if not self.is_alone:
+            await self._turns.write(self._say, topic, message)
+        self._hand_out(topic, message)
+
+    async def open(self) -> None:
+        if not self.is_alone:
+            self._seen = await self._turns.read(self._newest)
+            self._looking = asyncio.create_task(self._look())
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+            self._looking = None
+
+    def _hand_out(self, topic: Key, message: bytes) -> None:
+        for deliver in self._deliver:
+            deliver(topic, message)
+
+    def _say(self, topic: Key, message: bytes) -> None:
+        connection = self._turns.connection
+        number = connection.execute(_SAY, (self._space.id, self._sender, message, *topic)).lastrowid or 0
+        connection.execute(_TRIM, (number - KEPT,))
+
+    def _newest(self) -> int:
+        (number,) = self._turns.connection.execute(_NEWEST).fetchone()
+        return int(number)
+
+    async def _look(self) -> None:
+        failing = False
+        version = None
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            try:
+                if (now := self._turns.version()) == version:
+                    continue
+                for number, sender, body, *key in await self._turns.read(self._news):
+                    self._seen = number
+                    if sender != self._sender:
+                        self._hand_out(Key(*key), body)
+                version, failing = now, False
+            except EngineError as error:
+                if not failing:
+                    _log.warning("messages of other processes cannot be read for now: %s", error)
+                failing = True
+
+    def _news(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
+        return self._turns.connection.execute(_SINCE, (self._seen, self._space.id)).fetchall()

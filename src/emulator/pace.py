@@ -1,0 +1,71 @@
+"""Doing something for a key at once, and then again only after a rest, however often it is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from emulator.errors import EngineError
+
+K = TypeVar("K")
+_log = logging.getLogger("emulator")
+
+
+class Pace(Generic[K]):
+    """`act` for each key at most once per `rest` seconds of real time. What is asked for meanwhile is done after it."""
+
+    def __init__(self, act: Callable[[K], Awaitable[None]], rest: float) -> None:
+        self._act = act
+        self._rest = rest
+        self._resting: dict[K, asyncio.TimerHandle] = {}
+        self._asked: set[K] = set()
+        self._acting: set[asyncio.Task[None]] = set()
+
+    def ask(self, key: K) -> None:
+        """Have it done, now or after the rest."""
+        if key in self._resting:
+            self._asked.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        self._resting[key] = loop.call_later(self._rest, self._rested, key)
+        task = loop.create_task(self._do(key))
+        self._acting.add(task)
+        task.add_done_callback(self._acting.discard)
+
+    async def hurry(self) -> None:
+        """End all rests; return when what was asked for is done."""
+        for key in list(self._resting):
+            self._resting[key].cancel()
+            self._rested(key)
+        await self._settled()
+
+    def forget(self) -> None:
+        """Do nothing of what is still to do."""
+        for timer in self._resting.values():
+            timer.cancel()
+        self._resting.clear()
+        self._asked.clear()
+
+    async def close(self) -> None:
+        """Do nothing more, and wait for what is being done."""
+        self.forget()
+        await self._settled()
+
+    async def _settled(self) -> None:
+        await asyncio.gather(*self._acting)
+
+    def _rested(self, key: K) -> None:
+        del self._resting[key]
+        if key in self._asked:
+            self._asked.discard(key)
+            self.ask(key)
+
+    async def _do(self, key: K) -> None:
+        try:
+            await self._act(key)
+        except EngineError as error:
+            _log.warning("subscribers could not be told: %s", error)
+        except Exception:
+            _log.exception("unexpected failure in telling subscribers")

@@ -1,0 +1,128 @@
+"""What goes over the socket, as text (rulings X2, X3): requests are read, replies and updates are written. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from emulator import wire
+from emulator.errors import BadRequest, ServiceError
+
+NO_REQUEST = 65_535
+"""The request id of an update, and of the reply to a request that had none."""
+
+
+class Request(Struct):
+    """One request. `target` is empty when it named none."""
+
+    action: str
+    target: str = ""
+    request_id: int | float = NO_REQUEST
+    data: dict[str, Any] = {}
+
+
+class Unreadable(BadRequest):
+    """A text that is no request. `request` holds what could be read of it, for the reply."""
+
+    def __init__(self, detail: str, request: Request | None = None) -> None:
+        super().__init__("Malformed request", detail)
+        self.request = request or Request("")
+
+
+class Meta(Struct):
+    """What every message of the service begins with."""
+
+    request_id: int | float
+    action: str
+    target: str
+    timestamp: int
+    """Unix ms."""
+
+
+class Fault(Struct):
+    """One entry of `errors`. Published clients read the status as `number`."""
+
+    status: int
+    number: int
+    title: str
+    detail: str
+
+
+class Reply(Struct, omit_defaults=True):
+    """An answer or an update, with `data`; or a refusal, with `errors`; never both."""
+
+    meta: Meta
+    data: object = None
+    errors: list[Fault] | None = None
+
+
+def read_request(text: bytes) -> Request:
+    """Read one frame; raises `Unreadable` naming the member that does not fit."""
+    try:
+        envelope = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise Unreadable(f"this is not readable as JSON: {wire.explained(error)}") from None
+    if not isinstance(envelope, dict):
+        raise Unreadable('a request is an object: {"action": …, "params": {…}, "data": {…}}')
+    request = Request("")
+    params, data = _object(envelope, "params", request), _object(envelope, "data", request)
+    request.request_id = _request_id(params, request)
+    request.data = data
+    request.action = _text(envelope, "action", "action", request)
+    # Where `params` names no target, `data` may: an older form of `subscribe`.
+    request.target = _text(params, "target", "params.target", request) or _older_target(request)
+    if not request.action:
+        raise Unreadable("action: the request names none", request)
+    return request
+
+
+def answer(request: Request, data: object, *, now: int) -> bytes:
+    """The reply to a request that was done."""
+    return wire.encode(Reply(_meta(request, now), data=data))
+
+
+def refusal(request: Request, error: ServiceError, *, now: int) -> bytes:
+    """The reply to a request that was not."""
+    fault = Fault(error.status, error.status, error.title, error.detail)
+    return wire.encode(Reply(_meta(request, now), errors=[fault]))
+
+
+def update(target: str, data: object, *, now: int) -> bytes:
+    """What subscribers are told, all of them the same."""
+    return wire.encode(Reply(Meta(NO_REQUEST, "update", target, now), data=data))
+
+
+def _meta(request: Request, now: int) -> Meta:
+    return Meta(request.request_id, request.action, request.target, now)
+
+
+def _object(envelope: dict[str, Any], name: str, request: Request) -> dict[str, Any]:
+    value = envelope.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Unreadable(f"{name}: must be an object", request)
+    return value
+
+
+def _request_id(params: dict[str, Any], request: Request) -> int | float:
+    """The id as it came: it is echoed, and nothing else is made of it."""
+    value = params.get("request_id", NO_REQUEST)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Unreadable("params.request_id: must be a number", request)
+    return value
+
+
+def _text(source: dict[str, Any], member: str, name: str, request: Request) -> str:
+    value = source.get(member, "")
+    if not isinstance(value, str):
+        raise Unreadable(f"{name}: must be a string", request)
+    return value
+
+
+def _older_target(request: Request) -> str:
+    target = request.data.get("target", "")
+    return target if request.action in ("subscribe", "unsubscribe") and isinstance(target, str) else ""

@@ -1,0 +1,186 @@
+"""The socket of one running service: who may connect where, and how each request gets its one reply."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.clock import Clock
+from emulator.errors import BadRequest, EngineError, Forbidden, NotFound, ServiceError
+from emulator.realtime import envelope
+from emulator.realtime.action import BoundAction, BoundFeed, Message
+from emulator.realtime.envelope import Request, Unreadable
+from emulator.realtime.hub import Hub
+from emulator.realtime.session import Outlet, Session
+from emulator.settings import Limits
+
+AUTHENTICATE: Final = "authenticate"
+SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
+BEYOND: Final = frozenset(
+    {"drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"}
+)
+"""Targets of published clients that are no part of the service (ruling X9)."""
+PING_EVERY: Final = 20.0
+"""Seconds between two pings of a connection; one that is silent from one to the next is dead."""
+
+_PLAIN: Final = ("", "ws")
+_FORM: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
+_LONGEST_CLIENT_ID: Final = 100
+_PINGED_AT_ONCE: Final = 250
+_log = logging.getLogger("emulator")
+
+
+class Done(Struct):
+    """There is nothing to say but that it was done."""
+
+    ok: bool = True
+
+
+class Sockets:
+    """Actions and feeds by their names, and the sessions that are open."""
+
+    def __init__(
+        self,
+        actions: Iterable[BoundAction],
+        feeds: Iterable[BoundFeed],
+        other_feed: BoundFeed,
+        *,
+        hub: Hub,
+        clock: Clock,
+        limits: Limits,
+        count: Callable[[str, str, int], None],
+    ) -> None:
+        self._actions = {name: each for each in actions for name in each.names}
+        self._feeds = {target: each for each in feeds for target in each.targets}
+        self._other_feed = other_feed
+        """What a target means that no feed has: a developer's event (ruling X8)."""
+        self._clock = clock
+        self.limits = limits
+        self._count = count
+        self._sessions: dict[Session, None] = {}
+        self.hub = hub
+
+    def open(self, path: str, outlet: Outlet) -> Session:
+        """A session at `/ws`, or at a path whose last segment is the client id (ruling X1); raises `NotFound`."""
+        session = Session(outlet, client_id_of(path), self, most_topics=self.limits.topics)
+        self._sessions[session] = None
+        return session
+
+    def left(self, session: Session) -> None:
+        """This session has ended."""
+        self._sessions.pop(session, None)
+
+    @property
+    def size(self) -> int:
+        """How many sessions are open."""
+        return len(self._sessions)
+
+    async def keep_alive(self) -> None:
+        """Ping everybody now and then, for ever; a few at a time, so that nobody waits for it."""
+        while True:
+            await asyncio.sleep(PING_EVERY)
+            everybody = iter(list(self._sessions))
+            while some := list(islice(everybody, _PINGED_AT_ONCE)):
+                for session in some:
+                    session.outlet.check()
+                await asyncio.sleep(0)
+
+    async def answer(self, session: Session, text: bytes) -> bytes:
+        """The one reply to one request, whatever it is (ruling X2)."""
+        request = Request("")
+        try:
+            request = envelope.read_request(text)
+            reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
+        except Unreadable as unreadable:
+            request = unreadable.request
+            error: ServiceError = unreadable
+        except ServiceError as refused:
+            error = refused
+        except RecursionError:
+            error = BadRequest("Invalid body", "the request is nested too deeply")
+        except EngineError as failed:
+            _log.error("storage failed in %s %s: %s", request.action[:40], request.target[:40], failed)
+            error = ServiceError("Internal Service Error", "an internal error prevented processing")
+        except Exception:
+            _log.exception("unexpected failure in %s %s", request.action[:40], request.target[:40])
+            error = ServiceError("Internal Service Error", "an internal error prevented processing")
+        else:
+            self._counted(request, 200)
+            return reply
+        if request.action == AUTHENTICATE and error.status < 500:
+            session.failures += 1
+        self._counted(request, error.status)
+        return envelope.refusal(request, error, now=self._clock.now())
+
+    async def _perform(self, session: Session, request: Request) -> object:
+        message = Message(session, request)
+        if request.action in (SUBSCRIBE, UNSUBSCRIBE):
+            return await self._follow(message)
+        found = self._actions.get((request.action, request.target))
+        if found is None and request.action == AUTHENTICATE:  # which needs no target
+            found = self._actions[AUTHENTICATE, ""]
+        if found is None or not found.is_open:
+            role = message.caller.role
+            if found is None:
+                raise self._unknown(request)
+            if role not in found.roles:
+                needed = " or ".join(sorted(found.roles))
+                raise Forbidden("role is not authorized", f"the role {role} may not do this: {needed} may")
+        return await found.answer(message)
+
+    async def _follow(self, message: Message) -> Done:
+        target = message.target
+        feed = self._feeds.get(target)
+        if feed is None or not feed.is_open:
+            message.caller  # noqa: B018  (raises before authentication)
+        if feed is None:
+            if not target:
+                raise BadRequest("Malformed request", "params.target: the request names no target to subscribe to")
+            if target in BEYOND:
+                raise _beyond(target)
+            feed = self._other_feed
+        topics = await feed.topics(message)
+        if message.request.action == SUBSCRIBE:
+            message.session.follow(*topics)
+        else:
+            message.session.unfollow(*topics)
+        return Done()
+
+    def _unknown(self, request: Request) -> NotFound:
+        if request.target in BEYOND:
+            return _beyond(request.target)
+        targets = sorted({target or "no target" for name, target in self._actions if name == request.action})
+        if targets:
+            shown = request.target[:40] or "no target"
+            return NotFound("Not Found", f"{request.action} is not for {shown}: it is for {', '.join(targets)}")
+        names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
+        return NotFound("Not Found", f"there is no action {request.action[:40]!r}; there are {names}")
+
+    def _counted(self, request: Request, status: int) -> None:
+        """Labels are bounded: what is no action of the service goes without its name."""
+        known = (request.action, request.target) in self._actions or (
+            request.action in (SUBSCRIBE, UNSUBSCRIBE, AUTHENTICATE)
+        )
+        self._count("SOCKET", request.action if known else "", status)
+
+
+def client_id_of(path: str) -> str:
+    """The client id that an address names, empty for none. Versions and projections are not looked at (ruling X1)."""
+    form = _FORM.fullmatch(path)
+    first = path.strip("/").partition("/")[0]
+    if form is None or first in ("v1", "schema", "_emulator", "app", "_ns"):
+        raise NotFound("Not Found", f"there is no socket at {path[:100]}: it is at /ws, or /<version>/<client id>")
+    last = form["last"]
+    if len(last) > _LONGEST_CLIENT_ID:
+        raise BadRequest("Bad Request", f"the client id of the address: at most {_LONGEST_CLIENT_ID} characters")
+    return "" if path.strip("/") in _PLAIN else last
+
+
+def _beyond(target: str) -> NotFound:
+    return NotFound("Not Found", f"{target} is not part of this service; nothing was done")

@@ -1,0 +1,60 @@
+"""Telling subscribers what has changed, on whichever node they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emulator.clock import Clock
+from emulator.engines.base import Key, Relay
+from emulator.realtime import envelope
+from emulator.realtime.hub import Hub
+
+_NOTICE: Final = b""
+
+
+class Updates:
+    """What services tell subscribers. A topic is the key of the thing that changed."""
+
+    def __init__(self, relay: Relay, hub: Hub, clock: Clock) -> None:
+        self._relay = relay
+        self._hub = hub
+        self._clock = clock
+        self._notices: dict[str, Callable[[Key], None]] = {}
+        relay.listen(self._arrived)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there can be no other node."""
+        return self._relay.is_alone
+
+    async def publish(self, topic: Key, target: str, data: object) -> None:
+        """Send an update to the topic's subscribers on all nodes; `target` and `data` are what it shows.
+
+        Written once, not once per subscriber, and not at all if nobody can be listening.
+        """
+        if self._relay.is_alone and not self._hub.is_followed(topic):
+            return
+        await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
+
+    def is_followed(self, topic: Key) -> bool:
+        """Whether anybody on this node follows a topic."""
+        return self._hub.is_followed(topic)
+
+    def show(self, topic: Key, target: str, data: object) -> None:
+        """Send an update to the topic's subscribers on this node."""
+        self._hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
+
+    async def notify(self, thing: Key) -> None:
+        """Tell all nodes, this one included, that a thing has changed, and not what it is now."""
+        await self._relay.publish(thing, _NOTICE)
+
+    def on_notice(self, shelf: str, act: Callable[[Key], None]) -> None:
+        """Have `act` called with each thing of that shelf that a node has notified of. It must not wait."""
+        self._notices[shelf] = act
+
+    def _arrived(self, topic: Key, message: bytes) -> None:
+        if message != _NOTICE:
+            self._hub.deliver(topic, message)
+        elif act := self._notices.get(topic.shelf):
+            act(topic)

@@ -1,0 +1,204 @@
+"""One WebSocket on the wire: its handshake, its frames and its end. What is said on it is left to a `Peer`.
+
+The library's protocol does the reading; this puts it on uvicorn's transport. Between two frames a connection holds no
+task and no timer, and a frame for many is written as it stands, so a node can hold many thousands of them
+(docs/decisions/0005).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+import uvicorn
+from uvicorn.server import ServerState
+from websockets.datastructures import Headers
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Request, Response
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from emulator.errors import ServiceError
+from emulator.protocol import Gathering
+from emulator.realtime.frames import PING, text_frame
+from emulator.settings import Limits
+from emulator.web.reply import error_body
+
+CLOSE_WITHIN = 2.0
+"""Seconds in which the other side is to answer a close; then the connection is cut."""
+_log = logging.getLogger("emulator.socket")
+_library_log = logging.getLogger("emulator.socket.library")
+_library_log.setLevel(logging.CRITICAL)  # what a client sends wrong is the client's matter
+
+
+class Peer(Protocol):
+    """What speaks on a connection. Nothing here waits: each method returns at once."""
+
+    def received(self, text: bytes | None) -> None:
+        """A whole message came: UTF-8 text, or `None` for a binary one."""
+        ...
+
+    def going_away(self) -> None:
+        """The service stops: finish, and close."""
+        ...
+
+    def ended(self) -> None:
+        """The connection is no more."""
+        ...
+
+
+class Home(Protocol):
+    """The service that connections belong to."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    def open_peer(self, path: str, connection: WebSocket) -> Peer:
+        """Who speaks at a path; raises a `ServiceError` where there is no socket."""
+        ...
+
+
+class WebSocket(asyncio.Protocol):
+    """One WebSocket. `uvicorn` makes it of the request that asked for it."""
+
+    def __init__(
+        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], _loop: object = None
+    ) -> None:
+        home: Any = config.app
+        self._home: Home = home
+        self._outbox: int = self._home.limits.outbox
+        self._connections: set[Any] = server_state.connections
+        self._protocol = ServerProtocol(max_size=self._home.limits.frame, logger=_library_log)
+        self._transport: Gathering
+        self._peer: Peer | None = None
+        self._pieces: list[bytes] = []
+        self._binary = False
+        self._heard = True
+        self._cut: asyncio.TimerHandle | None = None
+
+    # What uvicorn and its transport call
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, on the transport of the request."""
+        assert isinstance(transport, Gathering)
+        self._transport = transport
+        self._connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        self._heard = True
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
+            if isinstance(event, Request):
+                self._shake_hands(event)
+            elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+                self._take(event)
+        self._hand_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._connections.discard(self)
+        if self._cut:
+            self._cut.cancel()
+        if self._peer:
+            self._peer.ended()
+
+    def shutdown(self) -> None:
+        """The server stops."""
+        if self._peer:
+            self._peer.going_away()
+        else:
+            self._transport.close()
+
+    # What a peer calls
+
+    def send(self, text: bytes) -> None:
+        """Queue a message for this connection alone."""
+        self.write(text_frame(text))
+
+    def write(self, frame: bytes) -> None:
+        """Queue a frame that is ready for the wire; never waits.
+
+        A reader so slow that the outbox overflows is closed (1013), and nobody else notices (ruling B4).
+        """
+        if self._protocol.state is not State.OPEN:
+            return
+        self._transport.write(frame)
+        if self._transport.get_write_buffer_size() > self._outbox:
+            self._transport.flush()
+            if self._transport.get_write_buffer_size() > self._outbox:
+                self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Close behind what was queued; a second time does nothing."""
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(code, reason)
+            self._hand_on()
+            self._transport.resume_reading()  # for the answer
+
+    def pause(self) -> None:
+        """Take no more from the other side for now."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Take from the other side again."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def check(self) -> None:
+        """Ping; a connection from which nothing at all came since the last ping is dead, and is cut."""
+        if not self._heard:
+            self._transport.abort()
+            return
+        self._heard = False
+        self.write(PING)
+
+    def _shake_hands(self, request: Request) -> None:
+        response = self._protocol.accept(request)
+        if response.status_code == 101:
+            try:
+                self._peer = self._home.open_peer(unquote(request.path.partition("?")[0]), self)
+            except ServiceError as error:
+                response = _refusal(error)
+        self._protocol.send_response(response)
+
+    def _take(self, frame: Frame) -> None:
+        """One frame of a message, or all of it."""
+        if frame.opcode is not Opcode.CONT:
+            self._binary = frame.opcode is Opcode.BINARY
+        self._pieces.append(bytes(frame.data))
+        if not frame.fin or self._peer is None:
+            return
+        message, self._pieces = b"".join(self._pieces), []
+        if self._binary:
+            self._peer.received(None)
+        elif message.isascii() or _is_utf8(message):
+            self._peer.received(message)
+        else:
+            self._protocol.fail(CloseCode.INVALID_DATA, "not UTF-8")
+
+    def _hand_on(self) -> None:
+        """Write what the protocol has to say, and see to it that a closed connection ends."""
+        for data in self._protocol.data_to_send():
+            if data:
+                self._transport.write(data)
+            else:
+                self._transport.close()
+        if self._cut is None and (self._protocol.close_expected() or self._transport.is_closing()):
+            self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
+
+
+def _refusal(error: ServiceError) -> Response:
+    body = error_body(error)
+    headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
+    return Response(error.status, error.title, headers, body)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
