@@ -77,9 +77,8 @@ class Game:
         return message
 
     def no_update(self) -> bool:
-        """Whether no update has come. A request is asked and answered first, and what came before it has come by then."""
-        self.ask("subscribe", "authentication")
-        self.ask("unsubscribe", "authentication")
+        """Whether no update has come; one request is answered first, so that what was sent before it is here."""
+        self.ask("get", "state", {"state_id": "channel"})
         return not self._updates
 
     def message(self) -> Json:
