@@ -102,7 +102,7 @@ class Service:
         self.buffers = Buffers(engine.logs, clock)
         self.broadcasts = Broadcasts(self.updates)
         self.json_stores = JsonStores(engine.documents, clock)
-        self.metrics = Metrics(settings.environment.name, version("extcli"))
+        self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
         self.control = Control(engine, clock, settings, version("extcli"))
         for forget in (self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
             self.control.on_reset(forget)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from emulator.clock import END_OF_TIME, Clock, within_time
@@ -139,7 +139,8 @@ class Control:
 class Metrics(Collector):
     """Counters of one running service, in a registry of its own."""
 
-    def __init__(self, environment: str, version: str) -> None:
+    def __init__(self, environment: str, version: str, *, open_sockets: Callable[[], int]) -> None:
+        self._open_sockets = open_sockets
         self._requests: dict[tuple[str, str, int], int] = {}
         self._registry = CollectorRegistry()
         Info("emulator", "The running service", registry=self._registry).info(
@@ -159,6 +160,7 @@ class Metrics(Collector):
         for (method, path, status), number in self._requests.items():
             family.add_metric([method, path, str(status)], number)
         yield family
+        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=self._open_sockets())
 
     def text(self) -> bytes:
         """The Prometheus exposition format."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Protocol
 
 from websockets.frames import CloseCode
@@ -16,6 +15,11 @@ from emulator.realtime.hub import Hub
 MOST_FAILURES = 10
 """Failed attempts to authenticate after which a connection is closed (ruling T4)."""
 _MOST_WAITING = 32
+"""Requests that may wait before no more are read."""
+_AT_ONCE = 32
+"""Requests of one connection that are answered before the others have their turn."""
+_MOST_HELD = 256
+"""Updates that wait for an answer to go out first."""
 _MOST_BYTES_WAITING = 4 * 1024 * 1024
 
 
@@ -50,6 +54,25 @@ class Session:
     Rights belong to the connection: they outlive the token they came from (ruling X4).
     """
 
+    # There may be many thousands, most of them idle.
+    __slots__ = (
+        "_answers",
+        "_bytes_waiting",
+        "_ended",
+        "_held",
+        "_is_answering",
+        "_leaving",
+        "_most_topics",
+        "_paused",
+        "_topics",
+        "_waiting",
+        "_work",
+        "caller",
+        "client_id",
+        "failures",
+        "outlet",
+    )
+
     def __init__(self, outlet: Outlet, client_id: str, answers: Answers, *, most_topics: int) -> None:
         self.client_id = client_id
         """That of the address; the one of `authenticate` decides (ruling X1)."""
@@ -60,7 +83,7 @@ class Session:
         self._answers = answers
         self._most_topics = most_topics
         self._topics: set[Key] = set()
-        self._waiting: deque[bytes | None] = deque()
+        self._waiting: list[bytes | None] = []
         self._bytes_waiting = 0
         self._paused = False
         self._leaving = False
@@ -100,10 +123,12 @@ class Session:
 
     def write(self, frame: bytes) -> None:
         """Queue an update; one that comes while a request is being answered goes out behind the answer."""
-        if self._is_answering:
-            self._held.append(frame)
-        else:
+        if not self._is_answering:
             self.outlet.write(frame)
+            return
+        self._held.append(frame)
+        if len(self._held) > _MOST_HELD:
+            self._hand_out()
 
     # For actions
 
@@ -139,15 +164,17 @@ class Session:
             self.unfollow(*self._topics)
 
     async def _answer_all(self) -> None:
+        done = 0
         try:
             while self._waiting:
-                text = self._waiting.popleft()
+                text = self._waiting.pop(0)
                 self._bytes_waiting -= len(text or b"")
                 if text is None:
                     self._close(CloseCode.UNSUPPORTED_DATA, "text frames only")
                     return
                 self._is_answering = True
                 self.outlet.send(await self._answers.answer(self, text))
+                self._is_answering = False
                 self._hand_out()
                 if self.failures >= MOST_FAILURES:
                     self._close(CloseCode.POLICY_VIOLATION, f"{MOST_FAILURES} failed attempts to authenticate")
@@ -156,13 +183,16 @@ class Session:
                 if self._paused and len(self._waiting) < _MOST_WAITING // 2:
                     self._paused = False
                     self.outlet.resume()
+                done += 1
+                if done % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
         finally:
+            self._is_answering = False
             self._hand_out()
             self._work = None
 
     def _hand_out(self) -> None:
         """Send what was held back behind an answer."""
-        self._is_answering = False
         held, self._held = self._held, []
         for frame in held:
             self.outlet.write(frame)
