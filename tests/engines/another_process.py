@@ -53,11 +53,29 @@ async def _acknowledge(engine: Engine, name: str, number: int) -> None:
     print(number, flush=True)
 
 
+async def tell(engine: Engine, name: str, times: int) -> None:
+    """Publish each number on its own."""
+    for number in range(times):
+        await engine.relay.publish(POLL, f"{name}{number}".encode())
+
+
+async def hear(engine: Engine, name: str, times: int) -> None:
+    """Print so many messages that others publish, whatever they say; `listening` comes first."""
+    heard: asyncio.Queue[bytes] = asyncio.Queue()
+    engine.relay.listen(lambda topic, message: heard.put_nowait(message))
+    print("listening", flush=True)
+    for _ in range(times):
+        print((await heard.get()).decode(), flush=True)
+
+
+TASKS = {"share": share, "acknowledge": acknowledge, "tell": tell, "hear": hear}
+
+
 async def main(task: str, path: str, name: str, times: str) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     async with open_engine(f"sqlite://{path}", namespace="main") as engine:
-        await {"share": share, "acknowledge": acknowledge}[task](engine, name, int(times))
+        await TASKS[task](engine, name, int(times))
 
 
 if __name__ == "__main__":

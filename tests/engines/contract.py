@@ -17,6 +17,7 @@ from engines.contract_entries import EntriesContract
 from engines.contract_logs import LogsContract
 from engines.contract_property import PropertyContract
 from engines.contract_purge import PurgeContract
+from engines.contract_relay import RelayContract
 from engines.contract_tally import TallyContract
 from engines.contract_terms import TermsContract
 from engines.vocabulary import Open
@@ -31,6 +32,7 @@ class EngineContract(
     LogsContract,
     PurgeContract,
     NamespacesContract,
+    RelayContract,
     PropertyContract,
 ):
     @pytest.fixture

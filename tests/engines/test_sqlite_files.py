@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import subprocess
 import sys
@@ -14,10 +15,11 @@ import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, Engine
+from emulator.engines.sqlite.relay import KEPT
 from emulator.errors import EngineError
 from engines import another_process
 from engines.another_process import COUNTER, POLL
-from engines.vocabulary import NOW, append, cast, choice_of, counts, entries, items, key, read, write
+from engines.vocabulary import NOW, WITHIN, Listener, append, cast, choice_of, counts, entries, items, key, read, write
 
 
 @pytest.fixture
@@ -220,3 +222,124 @@ async def test_tidying_gives_back_the_room_of_what_was_dropped_reset_or_ended(pa
             for table in ("ballots", "marks", "tallies", "dead", "dead_spaces")
         }
     assert dict.fromkeys(left, 0) == left
+
+
+async def test_messages_go_from_one_process_to_another(path: Path) -> None:
+    async with opened(path) as engine:
+        with process("hear", path, "", 100) as running:
+            go(running)
+            assert running.stdout
+            assert await asyncio.to_thread(running.stdout.readline) == "listening\n"
+            for number in range(100):
+                await engine.relay.publish(POLL, b"%d" % number)
+
+            said, _ = await asyncio.to_thread(running.communicate, timeout=10)
+
+    assert said.splitlines() == [str(number) for number in range(100)]
+
+
+async def test_messages_of_several_processes_come_each_ones_in_order(path: Path) -> None:
+    async with opened(path) as engine:
+        listener = Listener(engine)
+        with process("tell", path, "x", 200) as one, process("tell", path, "y", 200) as two:
+            go(one, two)
+            await listener.has(400)
+
+    heard = [message.decode() for _, message in listener.heard]
+    assert {POLL} == {topic for topic, _ in listener.heard}
+    for name in ("x", "y"):
+        assert [f"{name}{number}" for number in range(200)] == [each for each in heard if each.startswith(name)]
+
+
+async def test_of_messages_only_the_newest_are_kept_in_the_file(path: Path) -> None:
+    async with opened(path) as engine:
+        for _ in range(3):
+            await asyncio.gather(*(engine.relay.publish(key(), b"1") for _ in range(KEPT // 2)))
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*), max(number) FROM messages").fetchone() == (KEPT, 3 * KEPT // 2)
+
+
+async def test_a_file_without_messages_is_given_them_and_keeps_its_data(path: Path) -> None:
+    """What format 1 lacked."""
+    async with opened(path) as engine:
+        await cast(engine, "U1", "a")
+        await write(engine, b"1")
+        await append(engine, b"2")
+    older = sqlite3.connect(path, isolation_level=None)
+    older.execute("DROP TABLE messages")
+    older.execute("PRAGMA user_version = 1")
+    older.close()
+
+    async with opened(path) as engine, opened(path) as other:
+        assert await counts(engine) == [("a", 1)]
+        assert await read(engine) == b"1"
+        assert [item.value for item in await items(engine)] == [b"2"]
+        assert (await cast(engine, "U1", "b")).previous == "a"
+        listener = Listener(other)
+        await engine.relay.publish(key(), b"3")
+        await listener.has(1)
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+
+
+async def test_several_processes_may_bring_an_older_file_up_to_date_at_once(path: Path) -> None:
+    async with opened(path):
+        pass
+    older = sqlite3.connect(path, isolation_level=None)
+    older.execute("DROP TABLE messages")
+    older.execute("PRAGMA user_version = 1")
+    older.close()
+
+    with ExitStack() as running:
+        processes = [running.enter_context(process("tell", path, str(number), 5)) for number in range(4)]
+        go(*processes)
+
+        assert [each.wait() for each in processes] == [0] * 4
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (20,)
+
+
+async def test_a_file_that_is_locked_for_a_while_delays_messages_and_loses_none(path: Path) -> None:
+    async with opened(path) as engine, opened(path) as other:
+        listener = Listener(other)
+        await engine.relay.publish(key(), b"1")
+        await listener.has(1)
+        locking = sqlite3.connect(path, isolation_level=None)
+        locking.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(engine.relay.publish(key(), b"2"))
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+        assert (waiting.done(), len(listener.heard)) == (False, 1)
+
+        locking.execute("COMMIT")
+        locking.close()
+
+        await waiting
+        await listener.has(2)
+
+    assert [b"1", b"2"] == [message for _, message in listener.heard]
+
+
+async def test_messages_that_cannot_be_read_for_a_while_are_warned_of_and_come_later(path: Path) -> None:
+    async with opened(path) as engine, opened(path) as other:
+        listener, warned = Listener(other), asyncio.Event()
+        broken = sqlite3.connect(path, isolation_level=None)
+        broken.execute("ALTER TABLE messages RENAME TO moved")
+        loop = asyncio.get_running_loop()
+        logger, handler = logging.getLogger("emulator.engines"), logging.Handler()
+        handler.emit = lambda record: loop.call_soon(warned.set)  # type: ignore[method-assign]
+        logger.addHandler(handler)
+        try:
+            async with asyncio.timeout(WITHIN):
+                await warned.wait()
+        finally:
+            logger.removeHandler(handler)
+        broken.execute("ALTER TABLE moved RENAME TO messages")
+        broken.close()
+
+        await engine.relay.publish(key(), b"1")
+        await listener.has(1)

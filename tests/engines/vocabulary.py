@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
@@ -100,3 +101,28 @@ async def items(engine: Engine, at: Key | None = None, *, now: int = NOW, since:
 
 async def latest(engine: Engine, at: Key | None = None, *, now: int = NOW, since: int = 0) -> int:
     return (await engine.logs.read(at or key(), now=now, since=since)).latest
+
+
+WITHIN = 10.0
+"""Seconds in which what other engines are told has to arrive."""
+
+
+class Listener:
+    """What an engine's relay has delivered, in order."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.heard: list[tuple[Key, bytes]] = []
+        self._news = asyncio.Event()
+        engine.relay.listen(self._hear)
+
+    async def has(self, count: int) -> None:
+        """Wait until so many messages have come; more are too many."""
+        async with asyncio.timeout(WITHIN):
+            while len(self.heard) < count:
+                self._news.clear()
+                await self._news.wait()
+        assert len(self.heard) == count, self.heard[-3:]
+
+    def _hear(self, topic: Key, message: bytes) -> None:
+        self.heard.append((topic, message))
+        self._news.set()

@@ -16,11 +16,15 @@ LOOK_EVERY = 0.05
 """Seconds between two looks; asking whether anybody wrote at all costs some microseconds."""
 KEPT = 2_000
 """Rows that stay for those who have not looked yet."""
+_AT_ONCE = 100
+"""Messages handed out between two returns to the event loop; what they write to one socket leaves together."""
 
 _SAY = f"INSERT INTO messages (space, sender, body, {KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _TRIM = "DELETE FROM messages WHERE number <= ?"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM messages"
-_SINCE = f"SELECT number, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? AND space = ? ORDER BY number"
+_SINCE = f"""
+    SELECT number, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? AND space IN (?, ?) ORDER BY number
+"""
 _log = logging.getLogger("emulator.engines")
 
 
@@ -31,6 +35,8 @@ class SqliteRelay:
         self._sender = sender
         self._deliver: list[Callable[[Key, bytes], None]] = []
         self._seen = 0
+        self._seen_in = 0
+        """The number that the namespace had at the last look. What was said under it before a reset is still news."""
         self._looking: asyncio.Task[None] | None = None
 
     @property
@@ -41,7 +47,9 @@ class SqliteRelay:
         self._deliver.append(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
-        if not self.is_alone:
+        if self.is_alone:
+            _ = self._turns.connection  # a closed engine raises, as it does when the message is to be written
+        else:
             await self._turns.write(self._say, topic, message)
         self._hand_out(topic, message)
 
@@ -67,6 +75,7 @@ class SqliteRelay:
         connection.execute(_TRIM, (number - KEPT,))
 
     def _newest(self) -> int:
+        self._seen_in = self._space.id
         (number,) = self._turns.connection.execute(_NEWEST).fetchone()
         return int(number)
 
@@ -78,10 +87,13 @@ class SqliteRelay:
             try:
                 if (now := self._turns.version()) == version:
                     continue
-                for number, sender, body, *key in await self._turns.read(self._news):
+                news = await self._turns.read(self._news)
+                for count, (number, sender, body, *key) in enumerate(news, 1):
                     self._seen = number
                     if sender != self._sender:
                         self._hand_out(Key(*key), body)
+                    if count % _AT_ONCE == 0:
+                        await asyncio.sleep(0)
                 version, failing = now, False
             except EngineError as error:
                 if not failing:
@@ -89,4 +101,7 @@ class SqliteRelay:
                 failing = True
 
     def _news(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
-        return self._turns.connection.execute(_SINCE, (self._seen, self._space.id)).fetchall()
+        space = self._space.id
+        rows = self._turns.connection.execute(_SINCE, (self._seen, self._seen_in, space)).fetchall()
+        self._seen_in = space
+        return rows
