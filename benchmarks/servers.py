@@ -24,12 +24,11 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.params import FromQuery, JSONBody
 
-from emulator.app import create_routes, open_service
+from emulator.app import open_app
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
 from emulator.server import Server, config_of, listen, url_of
 from emulator.settings import Settings
-from emulator.web.front import Front
 
 SECRET = b"the secret of the benchmarks, 32+ bytes"
 CLIENT_ID = "bench"
@@ -112,8 +111,8 @@ async def serve(name: str, file: str | None) -> None:
             data = f"sqlite://{file}" if name == "file" else "sqlite://"
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions)
-            service = await stack.enter_async_context(open_service(settings))
-            config = config_of(Front(create_routes(), service.dispatcher, service.sockets))
+            app, _ = await stack.enter_async_context(open_app(settings))
+            config = config_of(app)
         gc.collect()
         gc.freeze()
         listener = listen("127.0.0.1", 0)

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import httpx
 import jwt
 
-from emulator.app import Service, create_routes, open_service
+from emulator.app import Service, open_app
 from emulator.clock import Clock
 from emulator.server import Server, config_of, listen, url_of
 from emulator.settings import Settings
-from emulator.web.front import HOT, Front
+from emulator.web.front import HOT
 
 SECRET = b"a secret of the tests, 32 bytes or more"
 PREVIOUS_SECRET = b"the secret before the present one"
@@ -88,9 +88,8 @@ class Reachable:
 class Live(Reachable):
     """A service that runs in a thread of this process."""
 
-    def __init__(self, url: str, front: Front, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, url: str, service: Service, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(url)
-        self.front = front
         self.service = service
         self._loop = loop
 
@@ -110,10 +109,9 @@ def run_live(
     up: list[tuple[Live, Server]] = []
 
     async def serve() -> None:
-        async with open_service(settings or Settings(), clock) as service:
-            front = Front(create_routes(), service.dispatcher, service.sockets, hot=hot)
-            server = Server(config_of(front), ready.set)
-            up.append((Live(url, front, service, asyncio.get_running_loop()), server))
+        async with open_app(settings or Settings(), clock, hot=hot) as (app, service):
+            server = Server(config_of(app), ready.set)
+            up.append((Live(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)

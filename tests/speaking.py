@@ -23,7 +23,8 @@ class Game:
 
     def __init__(self, live: Reachable, path: str = f"/0.2.0/{CLIENT_ID}", **options: Any) -> None:
         url = f"{live.url.replace('http', 'ws', 1)}{path}"
-        self.socket = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
+        self._connection = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
+        self.socket = self._connection.__enter__()
         self._updates: deque[Json] = deque()
         self._last = 0
 
@@ -31,7 +32,7 @@ class Game:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.socket.close()
+        self._connection.__exit__(kind, error, at)
 
     def send(self, action: str, target: str = "", data: Json | None = None) -> int:
         """Send a request without waiting; returns its id."""

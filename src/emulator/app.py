@@ -35,6 +35,7 @@ from emulator.errors import EngineError
 from emulator.identity.http import authtoken
 from emulator.identity.http import endpoints as identity_endpoints
 from emulator.identity.service import Identities, service_key
+from emulator.namespaces import Namespaces
 from emulator.pins.actions import actions as pin_actions
 from emulator.pins.actions import feeds as pin_feeds
 from emulator.pins.http import endpoints as pin_endpoints
@@ -57,6 +58,7 @@ from emulator.votes.http import endpoints as poll_endpoints
 from emulator.votes.service import Polls
 from emulator.web.dispatch import Dispatcher
 from emulator.web.endpoint import Bound, Endpoint
+from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
 
 ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
@@ -137,6 +139,10 @@ class Service:
             count=self.metrics.count,
         )
 
+    async def reset(self) -> None:
+        """Forget all data, and run the clock with the machine's."""
+        await self.control.reset()
+
     async def close(self) -> None:
         """Let nothing more happen by itself, and what is happening come to its end."""
         await self.polls.updates.close()
@@ -165,10 +171,41 @@ class Service:
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Service]:
+async def open_app(
+    settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
+) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
+    """The application for a port, and the service of its plain paths; closed when the context ends.
+
+    In sandbox more services come to stand beside it, as namespaces. `clock` is that of the plain paths.
+    """
+    routes = create_routes()
+
+    @asynccontextmanager
+    async def open_front(namespace: str) -> AsyncIterator[Front]:
+        async with open_service(settings, namespace=namespace) as service:
+            yield Front(routes, service, hot=hot)
+
+    async with open_service(settings, clock) as service:
+        front = Front(routes, service, hot=hot)
+        if not settings.environment.has_control:
+            yield front, service
+            return
+        gate = ControlGate(settings.control_hosts)
+        namespaces = Namespaces(front, open_front, gate, settings.limits.namespaces)
+        try:
+            yield namespaces, service
+        finally:
+            await namespaces.close()
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings, clock: Clock | None = None, *, namespace: str = ""
+) -> AsyncIterator[Service]:
     """A service on its opened engine, with housekeeping; closed when the context ends. Raises `EngineError`."""
     clock = clock or Clock()
-    async with open_engine(settings.data, namespace=settings.environment.name) as engine:
+    name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
+    async with open_engine(settings.data, namespace=name) as engine:
         key = await service_key(engine.documents, now=clock.now())
         service = Service(settings, engine, clock, key)
         background = [asyncio.create_task(_sweep(service.control)), asyncio.create_task(service.sockets.keep_alive())]

@@ -21,10 +21,11 @@ from types import FrameType
 import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
 
-from emulator.app import create_routes, open_service
+from emulator.app import open_app
 from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
+from emulator.namespaces import Namespaces
 from emulator.protocol import Protocol
 from emulator.realtime.websocket import WebSocket
 from emulator.settings import Settings
@@ -120,10 +121,10 @@ def warn_of_short_secrets(settings: Settings) -> None:
             _log.warning("%s: a secret is shorter than the 32 bytes that HS256 asks for", extension.client_id)
 
 
-def config_of(front: Front) -> uvicorn.Config:
+def config_of(app: Front | Namespaces) -> uvicorn.Config:
     """How uvicorn is to serve it."""
     return uvicorn.Config(
-        front,
+        app,
         http=Protocol,
         ws=WebSocket,
         lifespan="off",
@@ -138,12 +139,11 @@ def config_of(front: Front) -> uvicorn.Config:
 
 async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], stop: Stop) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
-    async with open_service(settings) as service:
-        front = Front(create_routes(), service.dispatcher, service.sockets)
+    async with open_app(settings) as (app, _):
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        server = Server(config_of(front), started)
+        server = Server(config_of(app), started)
         stop.then(server.stop)
         await server.serve([listener])
 

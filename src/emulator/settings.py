@@ -27,6 +27,8 @@ class Limits:
     """Bytes that may wait for a socket's reader before it is closed (ruling B4)."""
     topics: int = 1_000
     """Subscriptions of one socket."""
+    namespaces: int = 1_000
+    """Namespaces that may be open at once."""
     guesses: int = 60
     """Wrong PINs per client id and minute in production, before all are refused (ruling T4)."""
 

@@ -76,6 +76,11 @@ class Sockets:
         """This session has ended."""
         self._sessions.pop(session, None)
 
+    def dismiss(self) -> None:
+        """Close all sessions (1001)."""
+        for session in list(self._sessions):
+            session.going_away()
+
     @property
     def size(self) -> int:
         """How many sessions are open."""

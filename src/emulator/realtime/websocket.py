@@ -20,7 +20,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.errors import ServiceError
+from emulator.errors import EngineError, ServiceError
 from emulator.protocol import Gathering
 from emulator.realtime.frames import PING, text_frame
 from emulator.settings import Limits
@@ -55,7 +55,7 @@ class Home(Protocol):
     @property
     def limits(self) -> Limits: ...
 
-    def open_peer(self, path: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, connection: WebSocket) -> Peer:
         """Who speaks at a path; raises a `ServiceError` where there is no socket."""
         ...
 
@@ -73,6 +73,7 @@ class WebSocket(asyncio.Protocol):
         self._protocol = ServerProtocol(max_size=self._home.limits.frame, logger=_library_log)
         self._transport: Gathering
         self._peer: Peer | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._pieces: list[bytes] = []
         self._binary = False
         self._heard = True
@@ -158,11 +159,27 @@ class WebSocket(asyncio.Protocol):
     def _shake_hands(self, request: Request) -> None:
         response = self._protocol.accept(request)
         if response.status_code == 101:
-            try:
-                self._peer = self._home.open_peer(unquote(request.path.partition("?")[0]), self)
-            except ServiceError as error:
-                response = _refusal(error)
+            path = unquote(request.path.partition("?")[0])
+            self._opening = asyncio.get_running_loop().create_task(self._open(path, response))
+        else:
+            self._protocol.send_response(response)
+
+    async def _open(self, path: str, response: Response) -> None:
+        """Answer the handshake once it is known who speaks here."""
+        try:
+            self._peer = await self._home.open_peer(path, self)
+        except ServiceError as error:
+            response = _refusal(error)
+        except EngineError as error:
+            _log.error("storage failed in opening %s: %s", path[:100], error)
+            response = _refusal(ServiceError("Internal Service Error"))
+        self._opening = None
+        if self._transport.is_closing():
+            if self._peer:
+                self._peer.ended()
+            return
         self._protocol.send_response(response)
+        self._hand_on()
 
     def _take(self, frame: Frame) -> None:
         """One frame of a message, or all of it."""

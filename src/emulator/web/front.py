@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from litestar import Litestar
 from litestar.enums import ScopeType
@@ -31,25 +31,39 @@ HOT: Final = frozenset(
 the router saves about half of the time of a request (`benchmarks/`)."""
 
 
+class Running(Protocol):
+    """A running service, as far as its front needs it."""
+
+    dispatcher: Dispatcher
+    sockets: Sockets
+
+    async def reset(self) -> None:
+        """Forget all data, and run the clock with the machine's."""
+        ...
+
+
 class Front:
     """An ASGI application around the routes, on behalf of one running service."""
 
-    def __init__(
-        self, routes: Litestar, dispatcher: Dispatcher, sockets: Sockets, *, hot: frozenset[tuple[str, str]] = HOT
-    ) -> None:
+    def __init__(self, routes: Litestar, service: Running, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
         self._routes = routes
-        self._dispatcher = dispatcher
-        self._sockets = sockets
+        self._service = service
+        self._dispatcher = service.dispatcher
         self._hot = hot
 
     @property
     def limits(self) -> Limits:
         """How much a WebSocket may take."""
-        return self._sockets.limits
+        return self._service.sockets.limits
 
-    def open_peer(self, path: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
-        return self._sockets.open(path, connection)
+        return self._service.sockets.open(path, connection)
+
+    async def empty(self) -> None:
+        """Leave the service as if it had just begun, without connections."""
+        self._service.sockets.dismiss()
+        await self._service.reset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""

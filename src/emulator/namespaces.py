@@ -1,0 +1,125 @@
+"""Several services behind one port: `/_ns/<name>/…` is a service of its own (`operations.md`, Namespaces)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from litestar.enums import ScopeType
+from litestar.types import Receive, Scope, Send
+
+from emulator.errors import BadRequest, NotFound, ServiceError, TooManyRequests
+from emulator.realtime.websocket import Peer, WebSocket
+from emulator.settings import Limits
+from emulator.web.dispatch import Gate
+from emulator.web.front import Front
+from emulator.web.reply import JSON, Reply, error_reply
+
+DEFAULT: Final = "default"
+"""The namespace of the plain paths."""
+_PREFIX: Final = "/_ns"
+_ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+Open = Callable[[str], AbstractAsyncContextManager[Front]]
+"""Opens the service of a namespace."""
+
+
+@dataclass
+class _Tenant:
+    """One namespace that is open, or about to be."""
+
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    front: Front | None = None
+
+
+class Namespaces:
+    """An ASGI application that finds the service of an address. A namespace exists from its first use."""
+
+    def __init__(self, default: Front, open_front: Open, gate: Gate, most: int) -> None:
+        self._default = default
+        self._open = open_front
+        self._gate = gate
+        self._most = most
+        self._tenants: dict[str, _Tenant] = {}
+
+    @property
+    def limits(self) -> Limits:
+        """How much a WebSocket may take."""
+        return self._default.limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if _PREFIX not in scope["path"] or scope["type"] != ScopeType.HTTP:
+            await self._default(scope, receive, send)
+            return
+        found = _ADDRESS.fullmatch(scope["path"])
+        if found is None:
+            await self._default(scope, receive, send)
+            return
+        name, path = found["name"], found["path"]
+        try:
+            if path in ("", "/") and scope["method"] == "DELETE":
+                self._gate(scope)
+                await self.drop(_checked(name))
+                await Reply(200, b"{}", cors=False, content_type=JSON)(send)
+                return
+            front = await self.named(_checked(name))
+        except ServiceError as error:
+            await error_reply(error, cors=path.startswith("/v1/"))(send)
+            return
+        inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
+        await front(inner, receive, send)
+
+    async def open_peer(self, path: str, connection: WebSocket) -> Peer:
+        """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
+        found = _ADDRESS.fullmatch(path)
+        if found is None:
+            return await self._default.open_peer(path, connection)
+        front = await self.named(_checked(found["name"]))
+        return await front.open_peer(found["path"], connection)
+
+    async def named(self, name: str) -> Front:
+        """The service of a namespace, opened at its first use. Raises `TooManyRequests` when there are too many."""
+        if name == DEFAULT:
+            return self._default
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            if len(self._tenants) >= self._most:
+                raise TooManyRequests("Too many namespaces", f"{self._most} are open; DELETE /_ns/<name> drops one")
+            tenant = self._tenants[name] = _Tenant()
+        async with tenant.opening:
+            if tenant.front is None:
+                try:
+                    tenant.front = await tenant.stack.enter_async_context(self._open(name))
+                except BaseException:
+                    self._tenants.pop(name, None)
+                    raise
+            return tenant.front
+
+    async def drop(self, name: str) -> None:
+        """Forget a namespace: its data, its clock and its connections. The next use begins a new one."""
+        front = await self.named(name)
+        await front.empty()
+        tenant = self._tenants.pop(name, None)
+        if tenant is not None:
+            await tenant.stack.aclose()
+
+    async def close(self) -> None:
+        """Close all that were opened here."""
+        tenants, self._tenants = self._tenants, {}
+        for tenant in tenants.values():
+            await tenant.stack.aclose()
+
+
+def _checked(name: str) -> str:
+    if not name:
+        raise NotFound("Not Found", "a namespace is addressed as /_ns/<name>/…")
+    if not _NAME.fullmatch(name):
+        raise BadRequest("Invalid namespace", "namespace: 1 to 64 letters, digits, '-' and '_'")
+    return name
