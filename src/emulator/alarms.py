@@ -39,7 +39,7 @@ class Alarms:
         self._wind(key, alarm)
 
     def cancel(self, key: Hashable) -> None:
-        """Have it done no more."""
+        """Have it done no more; what is being done goes on."""
         alarm = self._alarms.pop(key, None)
         if alarm and alarm.timer:
             alarm.timer.cancel()
@@ -54,6 +54,7 @@ class Alarms:
                 await self._ring(alarm)
         for key, alarm in self._alarms.items():
             self._wind(key, alarm)
+        await self._settled()  # what a timer rang just before
 
     def forget(self) -> None:
         """Ring none of them."""
@@ -63,14 +64,18 @@ class Alarms:
     async def close(self) -> None:
         """Ring none of them, and wait for those that are ringing."""
         self.forget()
+        await self._settled()
+
+    async def _settled(self) -> None:
         await asyncio.gather(*self._ringing)
 
     def _wind(self, key: Hashable, alarm: _Alarm) -> None:
         if alarm.timer:
             alarm.timer.cancel()
         alarm.timer = None
-        if not self._clock.frozen:
-            wait = min(max(0, alarm.at - self._clock.now()) / 1000, _LONGEST)
+        wait = max(0, alarm.at - self._clock.now()) / 1000
+        if not wait or not self._clock.frozen:
+            wait = min(wait, _LONGEST)
             alarm.timer = asyncio.get_running_loop().call_later(wait, self._look, key, alarm)
 
     def _look(self, key: Hashable, alarm: _Alarm) -> None:

@@ -14,25 +14,30 @@ _log = logging.getLogger("emulator")
 
 
 class Pace(Generic[K]):
-    """`act` for each key at most once per `rest` seconds of real time. What is asked for meanwhile is done after it."""
+    """`act` for each key at most once per `rest` seconds of real time, and never twice at the same time.
+
+    What is asked for meanwhile is done after it.
+    """
 
     def __init__(self, act: Callable[[K], Awaitable[None]], rest: float) -> None:
         self._act = act
         self._rest = rest
         self._resting: dict[K, asyncio.TimerHandle] = {}
         self._asked: set[K] = set()
-        self._acting: set[asyncio.Task[None]] = set()
+        self._acting: dict[K, asyncio.Task[None]] = {}
+        self._closed = False
 
     def ask(self, key: K) -> None:
         """Have it done, now or after the rest."""
-        if key in self._resting:
+        if self._closed:
+            return
+        if key in self._resting or key in self._acting:
             self._asked.add(key)
             return
         loop = asyncio.get_running_loop()
         self._resting[key] = loop.call_later(self._rest, self._rested, key)
-        task = loop.create_task(self._do(key))
-        self._acting.add(task)
-        task.add_done_callback(self._acting.discard)
+        self._acting[key] = task = loop.create_task(self._do(key))
+        task.add_done_callback(lambda _: self._acted(key))
 
     async def hurry(self) -> None:
         """End all rests; return when what was asked for is done."""
@@ -49,16 +54,25 @@ class Pace(Generic[K]):
         self._asked.clear()
 
     async def close(self) -> None:
-        """Do nothing more, and wait for what is being done."""
+        """Do nothing more, whatever is asked for, and wait for what is being done."""
+        self._closed = True
         self.forget()
         await self._settled()
 
     async def _settled(self) -> None:
-        await asyncio.gather(*self._acting)
+        while self._acting:  # whose end may begin what was asked for meanwhile
+            await asyncio.gather(*self._acting.values())
 
     def _rested(self, key: K) -> None:
         del self._resting[key]
-        if key in self._asked:
+        self._go_on(key)
+
+    def _acted(self, key: K) -> None:
+        del self._acting[key]
+        self._go_on(key)
+
+    def _go_on(self, key: K) -> None:
+        if key in self._asked and key not in self._resting and key not in self._acting:
             self._asked.discard(key)
             self.ask(key)
 
