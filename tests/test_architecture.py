@@ -8,7 +8,18 @@ from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src"
-FEATURES = {"votes", "ranking", "accumulation", "stores", "identity", "pins", "broadcast", "control"}
+FEATURES = {
+    "votes",
+    "ranking",
+    "accumulation",
+    "stores",
+    "identity",
+    "pins",
+    "broadcast",
+    "transactions",
+    "datastream",
+    "control",
+}
 BASICS = {"emulator.errors", "emulator.wire", "emulator.clock", "emulator.callers", "emulator.engines.base"}
 TELLING = {"emulator.realtime.updates", "emulator.realtime.hub", "emulator.alarms", "emulator.pace"}
 SERVICE_MAY = BASICS | TELLING | {"emulator.environment", "emulator.settings", "emulator.tokens", "emulator.ids"}

@@ -6,11 +6,14 @@ import re
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from running import CHANNEL, Client, Live
+from running import CHANNEL, SECRET, Client, Live
+
+RECEIPT = jwt.encode({"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}}, SECRET)
 
 # A call of each endpoint whose answer says something, after what `fill` wrote.
 CALLS: dict[tuple[str, str], str] = {
@@ -37,6 +40,8 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/v1/e/validate_pin"): '{"pin": "PIN"}',
     ("GET", "/v1/e/pin_token_exists"): "",
     ("DELETE", "/v1/e/pin"): "",
+    ("POST", "/v1/e/bits/transactions"): f'{{"transactionReceipt": "{RECEIPT}", "displayName": "Ann"}}',
+    ("POST", "/v1/e/datastream"): '{"click": 1}',
     ("GET", "/_emulator/live"): "",
     ("GET", "/_emulator/ready"): "",
     ("GET", "/_emulator/metrics"): "",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jwt
 import pytest
 
-from running import CLIENT_ID, Client, Live
+from running import CLIENT_ID, SECRET, Client, Live
 
 ROLES = ("viewer", "broadcaster", "admin", "backend")
 
@@ -61,6 +62,9 @@ POST   validate_pin             -      broadcaster -     -         {"pin": "PIN"
 GET    pin_token_exists         -      broadcaster -     -
 DELETE pin                      -      broadcaster -     -
 
+POST   bits/transactions        viewer broadcaster admin backend   {"transactionReceipt": "RECEIPT"}
+POST   datastream               viewer broadcaster admin backend   {"click": 1}
+
 GET    user_info                viewer broadcaster admin backend
 GET    user_ids                 -      -           admin backend
 """
@@ -83,6 +87,12 @@ POST   /_emulator/reset
 """
 
 
+RECEIPT = jwt.encode(
+    {"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}}},
+    SECRET,
+)
+
+
 class Row(NamedTuple):
     method: str
     name: str
@@ -91,7 +101,7 @@ class Row(NamedTuple):
 
     def call(self, client: Client) -> Any:
         body = self.body.replace('"PIN"', f'"{_fresh_pin(client)}"') if '"PIN"' in self.body else self.body
-        return client.request(self.method, self.name, content=body)
+        return client.request(self.method, self.name, content=body.replace("RECEIPT", RECEIPT))
 
 
 def _fresh_pin(client: Client) -> str:

@@ -29,6 +29,9 @@ from emulator.clock import Clock
 from emulator.control.gate import ControlGate
 from emulator.control.http import controlling, metrics, watching
 from emulator.control.service import Control, Metrics
+from emulator.datastream.actions import feeds as datastream_feeds
+from emulator.datastream.http import endpoints as datastream_endpoints
+from emulator.datastream.service import Datastream
 from emulator.engines import open_engine
 from emulator.engines.base import Engine
 from emulator.errors import EngineError
@@ -52,6 +55,10 @@ from emulator.stores.http import endpoints as store_endpoints
 from emulator.stores.http import json_store_endpoints
 from emulator.stores.service import JsonStores, Stores
 from emulator.tokens import Tokens
+from emulator.transactions.actions import actions as transaction_actions
+from emulator.transactions.actions import feeds as transaction_feeds
+from emulator.transactions.http import endpoints as transaction_endpoints
+from emulator.transactions.service import Transactions
 from emulator.votes.actions import actions as poll_actions
 from emulator.votes.actions import feeds as poll_feeds
 from emulator.votes.http import endpoints as poll_endpoints
@@ -68,6 +75,8 @@ ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
     *store_endpoints,
     *json_store_endpoints,
     *pin_endpoints,
+    *transaction_endpoints,
+    *datastream_endpoints,
     authtoken,
     *identity_endpoints,
     *watching,
@@ -103,6 +112,8 @@ class Service:
         self.rankings = Rankings(engine.ballots, clock)
         self.buffers = Buffers(engine.logs, clock)
         self.broadcasts = Broadcasts(self.updates)
+        self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
+        self.datastream = Datastream(clock, self.updates)
         self.json_stores = JsonStores(engine.documents, clock)
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
         self.control = Control(engine, clock, settings, version("extcli"))
@@ -125,12 +136,15 @@ class Service:
                 (each.bind(self.stores) for each in store_actions),
                 (each.bind(self.polls) for each in poll_actions),
                 (each.bind(self.broadcasts) for each in broadcast_actions),
+                (each.bind(self.transactions) for each in transaction_actions),
             ),
             chain(
                 (each.bind(self.pins) for each in pin_feeds),
                 (each.bind(self.stores) for each in store_feeds),
                 (each.bind(self.polls) for each in poll_feeds),
                 (each.bind(self.broadcasts) for each in broadcast_feeds),
+                (each.bind(self.transactions) for each in transaction_feeds),
+                (each.bind(self.datastream) for each in datastream_feeds),
             ),
             event_topics.bind(self.broadcasts),
             hub=self.hub,
@@ -161,6 +175,8 @@ class Service:
                 (each.bind(self.stores) for each in store_endpoints),
                 (each.bind(self.json_stores) for each in json_store_endpoints),
                 (each.bind(self.pins) for each in pin_endpoints),
+                (each.bind(self.transactions) for each in transaction_endpoints),
+                (each.bind(self.datastream) for each in datastream_endpoints),
                 [authtoken.bind(self.identities)] if environment.issues_sandbox_tokens else [],
                 (each.bind(self.identities) for each in identity_endpoints),
                 (each.bind(self.control) for each in watching),

@@ -11,7 +11,7 @@ import jwt
 
 from emulator.callers import Caller, Role
 from emulator.clock import Clock
-from emulator.errors import Forbidden, Unauthorized
+from emulator.errors import BadRequest, Forbidden, Unauthorized
 from emulator.ids import token_id
 from emulator.settings import Settings
 
@@ -92,6 +92,20 @@ class Tokens:
         exp = claims.get("exp")
         alive = isinstance(exp, int) and self._clock.now() < exp * 1000
         return claims if alive and claims.get("use") == use else None
+
+    def check_receipt(self, client_id: str, receipt: str) -> None:
+        """Raise `BadRequest` for a purchase's receipt that the extension's secret has not signed, or that has expired.
+
+        A sandbox checks nothing: there, pages forge receipts.
+        """
+        if not self._environment.verifies_tokens:
+            return
+        try:
+            exp = _instant(self._verified(client_id, receipt), "exp")
+        except Unauthorized as error:
+            raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
+        if exp is None or exp <= self._clock.now():
+            raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
 
     def issue(self, lifetime: int, **claims: str | None) -> str:
         """Sign a token that lives `lifetime` ms from now and carries these claims, those that are `None` left out."""

@@ -92,11 +92,12 @@ class Feed(Generic[S]):
 
     targets: tuple[str, ...]
     handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]
+    roles: frozenset[Role]
     is_open: bool
 
     def bind(self, service: S) -> BoundFeed:
         """This feed, whose topics `service` knows."""
-        return BoundFeed(self.targets, self.is_open, partial(self.handler, service))
+        return BoundFeed(self.targets, self.roles, self.is_open, partial(self.handler, service))
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class BoundFeed:
     """A feed with the service that stands behind it."""
 
     targets: tuple[str, ...]
+    roles: frozenset[Role]
     is_open: bool
     topics: Topics = field(repr=False)
 
@@ -128,11 +130,11 @@ def action(
 
 
 def feed(
-    *targets: str, is_open: bool = False
+    *targets: str, roles: frozenset[Role] = ANYONE, is_open: bool = False
 ) -> Callable[[Callable[[S, Message], Awaitable[tuple[Key, ...]]]], Feed[S]]:
     """Declare the decorated function to say which topic a subscription to one of these targets follows."""
 
     def declare(handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]) -> Feed[S]:
-        return Feed(targets, handler, is_open)
+        return Feed(targets, handler, roles, is_open)
 
     return declare

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from emulator.callers import Role
 from emulator.clock import Clock
 from emulator.errors import BadRequest, EngineError, Forbidden, NotFound, ServiceError
 from emulator.realtime import envelope
@@ -131,25 +132,24 @@ class Sockets:
         if found is None and request.action == AUTHENTICATE:  # which needs no target
             found = self._actions[AUTHENTICATE, ""]
         if found is None or not found.is_open:
-            role = message.caller.role
+            caller = message.caller
             if found is None:
                 raise self._unknown(request)
-            if role not in found.roles:
-                needed = " or ".join(sorted(found.roles))
-                raise Forbidden("role is not authorized", f"the role {role} may not do this: {needed} may")
+            _check_role(caller.role, found.roles)
         return await found.answer(message)
 
     async def _follow(self, message: Message) -> Done:
         target = message.target
         feed = self._feeds.get(target)
         if feed is None or not feed.is_open:
-            message.caller  # noqa: B018  (raises before authentication)
-        if feed is None:
-            if not target:
-                raise BadRequest("Malformed request", "params.target: the request names no target to subscribe to")
-            if target in BEYOND:
-                raise _beyond(target)
-            feed = self._other_feed
+            caller = message.caller
+            if feed is None:
+                if not target:
+                    raise BadRequest("Malformed request", "params.target: the request names no target to subscribe to")
+                if target in BEYOND:
+                    raise _beyond(target)
+                feed = self._other_feed
+            _check_role(caller.role, feed.roles)
         topics = await feed.topics(message)
         if message.request.action == SUBSCRIBE:
             message.session.follow(*topics)
@@ -185,6 +185,12 @@ def client_id_of(path: str) -> str:
     if len(last) > _LONGEST_CLIENT_ID:
         raise BadRequest("Bad Request", f"the client id of the address: at most {_LONGEST_CLIENT_ID} characters")
     return "" if path.strip("/") in _PLAIN else last
+
+
+def _check_role(role: Role, roles: frozenset[Role]) -> None:
+    if role not in roles:
+        needed = " or ".join(sorted(roles))
+        raise Forbidden("role is not authorized", f"the role {role} may not do this: {needed} may")
 
 
 def _beyond(target: str) -> NotFound:

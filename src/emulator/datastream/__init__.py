@@ -1,0 +1,1 @@
+"""Events that pages hand to the games of their channel."""
