@@ -30,7 +30,7 @@ def test_a_script_of_the_readme_runs_without_an_error(live: Live, tmp_path: Path
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
-        env=environment(EXTCLI_URL=live.url),
+        env=environment(EXTCLI_URL=live.url, EXTCLI_STATE_DIR=str(tmp_path / "state")),
         capture_output=True,
         text=True,
         timeout=60,
@@ -44,7 +44,7 @@ def test_the_thirty_seconds_end_with_a_counted_poll(live: Live, tmp_path: Path):
     result = subprocess.run(
         ["bash", "-euc", SCRIPTS[0]],
         cwd=tmp_path,
-        env=environment(EXTCLI_URL=live.url),
+        env=environment(EXTCLI_URL=live.url, EXTCLI_STATE_DIR=str(tmp_path / "state")),
         capture_output=True,
         text=True,
         timeout=60,

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from extcli.errors import Misused
 from extcli.http import Answer
+from extcli.settings import DEFAULT_PIN_PATH
 
 SERVICE = "/v1/e/"
 CONTROL = "/_emulator/"
@@ -135,6 +136,25 @@ class Service:
 
     def list_user_ids(self, cursor: str = "0") -> Answer:
         return self._get("user_ids", cursor=cursor)
+
+    # PINs
+
+    def request_pin(self, path: str = DEFAULT_PIN_PATH) -> Answer:
+        """A PIN for a game to send; `path` because deployments name it differently."""
+        return self.perform(Call("POST", f"{SERVICE}{path}"))
+
+    def issue_pin(self, client_id: str) -> Answer:
+        """A PIN for a game to show, and the token that its validation brings to life."""
+        return self.perform(Call("POST", f"{SERVICE}pin", body=encoded({"identifier": client_id}), signed=False))
+
+    def validate_pin(self, pin: str) -> Answer:
+        return self._post("validate_pin", {"pin": pin})
+
+    def pin_token_exists(self) -> Answer:
+        return self._get("pin_token_exists")
+
+    def revoke_pins(self) -> Answer:
+        return self.perform(Call("DELETE", f"{SERVICE}pin"))
 
     # Control
 

@@ -26,6 +26,8 @@ class Credentials(Protocol):
 
     given: bool
     """Whether it is a ready-made token, whose channel is its own affair."""
+    origin: str
+    """What to call these tokens."""
 
     def token(self) -> str:
         """The token to call with."""
@@ -56,10 +58,31 @@ def channel_of(identity: Identity, sources: Sources) -> str | None:
     return sources.channel() or (None if identity.spans_channels else DEFAULT_CHANNEL)
 
 
+class NoToken:
+    """The client id alone, which is enough where no channel is concerned."""
+
+    given = False
+    origin = "no token"
+
+    def token(self) -> str:
+        return ""
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        return [""] * len(users)
+
+    def renew(self, reason: str) -> bool:
+        return False
+
+    @property
+    def advice(self) -> str:
+        return "is EXTCLI_CLIENT_ID (or --client-id) an extension that the service knows?"
+
+
 class GivenToken:
     """A ready-made token, of which nothing is known."""
 
     given = True
+    origin = "the token given"
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -86,6 +109,7 @@ class SelfSigned:
     """Tokens signed with the extension's secret."""
 
     given = False
+    origin = "a token signed here"
 
     def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http) -> None:
         self._secret = secret
@@ -123,6 +147,7 @@ class SandboxTokens:
     """Tokens that a sandbox hands out to whoever asks."""
 
     given = False
+    origin = "a token of the sandbox"
 
     def __init__(self, client_id: str, identity: Identity, channel: str | None, http: Http) -> None:
         self._client_id = client_id

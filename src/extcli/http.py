@@ -73,7 +73,8 @@ class Http:
             )
             self._output.trace(f"> {method} {request.url}")
             if authorization:
-                self._output.trace(f"> authorization: {authorization.split(' ')[0]} ***")
+                client_id, _, token = authorization.partition(" ")
+                self._output.trace(f"> authorization: {client_id}{' ***' if token else ''}")
             if body is not None:
                 self._output.trace(f"> {len(body)} bytes")
             started = clock.elapsed()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from extcli.client import Call, Service
     from extcli.credentials import Credentials
     from extcli.http import Answer, Http
+    from extcli.links import Links
+    from extcli.live import Live
 
 VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"
@@ -74,6 +76,34 @@ class Session:
 
         return Service(SignedCalls(self, None))
 
+    def named_service(self) -> Service:
+        """The service, for calls that say which extension asks, and not who."""
+        from extcli.client import Service
+        from extcli.credentials import NoToken
+
+        return Service(SignedCalls(self, NoToken()))
+
+    def service_with(self, token: str) -> Service:
+        """The service, called with this token."""
+        from extcli.client import Service
+        from extcli.credentials import GivenToken
+
+        return Service(SignedCalls(self, GivenToken(token)))
+
+    @cached_property
+    def live(self) -> Live:
+        """The socket of the service, connected."""
+        from extcli.live import Live
+
+        return Live(self.sources.ws_url(), timeout=self.sources.timeout(), output=self.output)
+
+    @cached_property
+    def links(self) -> Links:
+        """The links that are kept on this machine."""
+        from extcli.links import Links
+
+        return Links(self.sources.state_dir())
+
     def service_now(self) -> int | None:
         """The service's time where it tells it: an emulator's may have been moved."""
         from extcli.credentials import service_time
@@ -82,8 +112,9 @@ class Session:
 
     def close(self) -> None:
         """Give back what was opened."""
-        if "http" in self.__dict__:
-            self.http.close()
+        for each in ("live", "http"):
+            if each in self.__dict__:
+                getattr(self, each).close()
 
 
 class SignedCalls:
@@ -122,7 +153,7 @@ class SignedCalls:
     def _send(self, call: Call) -> Iterator[Answer]:
         authorization, query = None, call.query
         if call.signed and self._credentials:
-            authorization = f"{self._sources.client_id()} {self._credentials.token()}"
+            authorization = f"{self._sources.client_id()} {self._credentials.token()}".rstrip()
             if self._credentials.given and (channel := self._sources.channel()):
                 # A ready-made token has its own channel or none; an extension-level one may name another (ruling A4).
                 query = {"channel_id": channel, **query}

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from extcli import times
+from extcli.addresses import SOCKET, checked_path, checked_url, socket_of
 from extcli.errors import Misused
 
 DEFAULT_URL = "http://127.0.0.1:8282"
 DEFAULT_CLIENT_ID = "my-extension"
 DEFAULT_CHANNEL = "1001"
 DEFAULT_USER = "U1"
+DEFAULT_PIN_PATH = "link/pin"
 _DEFAULT_TIMEOUT = 30.0
 
 
@@ -86,7 +87,23 @@ class Sources:
 
     def url(self) -> str:
         text, origin = self.find(self.flags.url, "--url", "EXTCLI_URL")
-        return checked_url(text, origin) if text else DEFAULT_URL
+        return checked_url(text, origin, like=DEFAULT_URL) if text else DEFAULT_URL
+
+    def ws_url(self) -> str:
+        """Where the socket is: beside the service unless told."""
+        text = self.variable("EXTCLI_WS_URL")
+        like = socket_of(DEFAULT_URL)
+        return checked_url(text, "EXTCLI_WS_URL", schemes=SOCKET, like=like) if text else socket_of(self.url())
+
+    def pin_path(self) -> str:
+        """Where a PIN is requested, below `/v1/e/`: a deployment puts its own name into that path."""
+        text = self.variable("EXTCLI_PIN_PATH")
+        return checked_path(text, "EXTCLI_PIN_PATH") if text else DEFAULT_PIN_PATH
+
+    def state_dir(self) -> Path | None:
+        """Where to keep what outlives a command; `None` for the usual place on this platform."""
+        text = self.variable("EXTCLI_STATE_DIR")
+        return Path(text) if text else None
 
     def client_id(self) -> str:
         text, origin = self.find(self.flags.client_id, "--client-id", "EXTCLI_CLIENT_ID")
@@ -95,6 +112,11 @@ class Sources:
     def channel(self) -> str | None:
         """The channel asked for; `None` leaves it to the role: see `DEFAULT_CHANNEL`."""
         return self.find(self.flags.channel, "--channel", "EXTCLI_CHANNEL")[0]
+
+    @property
+    def names_somebody(self) -> bool:
+        """Whether the user said whom to act as, by a role or by a token."""
+        return bool(self.find(self.flags.acts_as, "--as", "EXTCLI_AS")[0] or self.token())
 
     def identity(self, default: str) -> Identity:
         text, origin = self.find(self.flags.acts_as, "--as", "EXTCLI_AS")
@@ -134,25 +156,6 @@ class Sources:
             path, origin = self.variable("EXTCLI_SECRET_FILE"), "EXTCLI_SECRET_FILE"
             text = _read(Path(path), origin) if path else None
         return _decoded_secret(text, origin) if text is not None else None
-
-
-def checked_url(text: str, origin: str) -> str:
-    """A base address without its last slash; raises `Misused`."""
-    how = f"write it like {DEFAULT_URL}"
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable:
-        shown = "what it holds" if "@" in text else repr(text)  # before an @ there may be a password
-        raise Misused(f"{shown} ({origin}) is no http(s) address", fix=how)
-    if parts.username or parts.password:
-        raise Misused(f"the address in {origin} carries a user name or password", fix=how)
-    # Not what they hold: `?` and `#` alone would swallow every path as well.
-    if "?" in text or "#" in text:
-        raise Misused(f"{text!r} ({origin}) goes beyond the base address", fix=how)
-    return text.rstrip("/")
 
 
 def _one_word(text: str, origin: str, what: str) -> str:

@@ -167,6 +167,9 @@ STORE = View(
 )
 """A developer's JSON object."""
 
+DATA = View(table=_pretty, rows=lambda document: [(json_text(document),)])
+"""A JSON value that programs want whole."""
+
 
 _SECONDS = ("exp", "iat", "nbf", "startsAt", "endsAt")
 

@@ -52,11 +52,12 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def environment(live: Live, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The variables of this program: the live service's address and nothing else."""
+def environment(live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
+    """The variables of this program: the live service's address, a place for what it keeps, and nothing else."""
     for name in [name for name in os.environ if name.startswith("EXTCLI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("EXTCLI_URL", live.url)
+    monkeypatch.setenv("EXTCLI_STATE_DIR", str(tmp_path / "state"))
     return {"EXTCLI_URL": live.url}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import PROGRAM
 
-LATE = {"emulator", "litestar", "uvicorn", "msgspec"}
+LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock"}
 
 
 def on_a_terminal(*args: str, **variables: str) -> str:

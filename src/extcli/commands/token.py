@@ -1,4 +1,4 @@
-"""`extcli token`: tokens signed here, handed out by a sandbox, or explained."""
+"""`extcli token`: tokens signed here, handed out by a sandbox, had for a kept link, or explained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from extcli import clock, times, tokens, views
-from extcli.errors import Misused
+from extcli.errors import Misused, Refused
 from extcli.inputs import read_bytes
 from extcli.options import command, noun
 from extcli.session import BACKEND, VIEWER, Session
@@ -87,6 +87,61 @@ def inspect(
     found = tokens.inspect(text, now=clock.now())
     document = {"header": found.header, "claims": found.claims, "traps": found.traps}
     session.output.show_value(document, views.TOKEN_CONTENT)
+
+
+@command(app)
+def refresh(session: Session, header: Header = False) -> None:
+    """Get an access token for a kept link, and print it.
+
+    The link is that of `extcli pin login`; the new refresh token replaces the kept
+    one. With links to several channels, choose by --channel.
+
+    \b
+    Examples:
+      extcli token refresh > token.txt
+      curl -H "$(extcli token refresh --header)" http://127.0.0.1:8282/v1/e/vote
+    """
+    from extcli import linking
+
+    _print(session, linking.renew(session, linking.kept_link(session)).access, header)
+
+
+@command(app, "list")
+def list_links(session: Session) -> None:
+    """List the links that are kept here, without their tokens.
+
+    Asks no service. Plain output is `service<TAB>client id<TAB>channel<TAB>since<TAB>until`,
+    with times in Unix milliseconds.
+
+    Example: extcli token list
+    """
+    from extcli import pin_views
+
+    session.output.show_value([pin_views.facts_of(link) for link in session.links.all()], pin_views.LINKS)
+
+
+@command(app)
+def revoke(session: Session) -> None:
+    """End a kept link at the service, and forget it here.
+
+    All links and PINs of that channel end with it.
+
+    Example: extcli token revoke --channel 1001
+    """
+    from extcli import linking
+
+    link = linking.kept_link(session)
+    where = f"channel {link.channel_id} of {link.client_id} at {link.service}"
+    try:
+        pair = linking.renew(session, link)
+    except Refused as error:
+        if not linking.is_invalid(error):
+            raise
+        session.output.report(f"the link to {where} was dead already; it is forgotten now")
+        return
+    session.service_with(pair.access).revoke_pins()
+    session.links.forget(link, whatever=True)
+    session.output.report(f"the link to {where} is revoked and forgotten")
 
 
 def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:

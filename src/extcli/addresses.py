@@ -1,0 +1,44 @@
+"""What counts as an address: of the service, of its socket, and of a path below it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from extcli.errors import Misused
+
+WEB = ("http", "https")
+SOCKET = ("ws", "wss")
+
+
+def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like: str) -> str:
+    """A base address without its last slash; raises `Misused`, which proposes one `like` this."""
+    how = f"write it like {like}"
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        shown = "what it holds" if "@" in text else repr(text)  # before an @ there may be a password
+        raise Misused(f"{shown} ({origin}) is no {schemes[0]}(s) address", fix=how)
+    if parts.username or parts.password:
+        raise Misused(f"the address in {origin} carries a user name or password", fix=how)
+    # Not what they hold: `?` and `#` alone would swallow every path as well.
+    if "?" in text or "#" in text:
+        raise Misused(f"{text!r} ({origin}) goes beyond the base address", fix=how)
+    return text.rstrip("/")
+
+
+def socket_of(url: str) -> str:
+    """Where the socket of a service is: `ws` for `http`, `wss` for `https`, and `/ws`."""
+    scheme, _, rest = url.partition("://")
+    return f"{'wss' if scheme.lower() == 'https' else 'ws'}://{rest}/ws"
+
+
+def checked_path(text: str, origin: str) -> str:
+    """A path below `/v1/e/`, without slashes around it; raises `Misused`."""
+    path = text.strip("/")
+    if not re.fullmatch(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*", path) or {".", ".."} & set(path.split("/")):
+        raise Misused(f"{text!r} ({origin}) is no path below /v1/e/", fix="write it like link/pin")
+    return path

@@ -1,0 +1,99 @@
+"""`extcli socket`: the service's WebSocket, one request or many by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli import clock, views
+from extcli.errors import Misused, Unmet
+from extcli.inputs import read_json
+from extcli.options import command, noun
+from extcli.session import Session
+from extcli.text import json_text
+
+app = noun("The WebSocket: requests, their replies, and updates of what is followed.")
+
+NoAuth = Annotated[bool, typer.Option("--no-auth", help="Do not authenticate first.")]
+
+
+@command(app)
+def send(
+    session: Session,
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="get, set, patch, subscribe, create, …")],
+    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="state, config, poll, …", show_default=False)] = "",
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The request's data.", show_default=False)
+    ] = None,
+    wait: Annotated[
+        int, typer.Option("--wait", metavar="N", min=0, help="Then print so many updates, one JSON a line.")
+    ] = 0,
+    no_auth: NoAuth = False,
+) -> None:
+    """Send one request, and print the data of its reply.
+
+    Acts for the channel of a kept link (`extcli pin login`), else as broadcaster, or as
+    --as says. With --wait also prints updates, at most for --timeout; exit code 7 if
+    they do not come.
+
+    \b
+    Examples:
+      extcli socket send get state --data '{"state_id": "channel"}'
+      extcli socket send subscribe poll --data '{"topic_id": "*"}' --wait 1
+    """
+    if action == "authenticate" and data is not None and data != "-" and not data.startswith("@"):
+        raise Misused(
+            "PINs and tokens are not taken from the command line",
+            why="process lists and histories show them",
+            fix="pipe the data in: --data -",
+        )
+    document = None if data is None else read_json(data, "--data")
+    _connect(session, no_auth)
+    reply = session.live.ask(action, target, document)
+    if not wait:
+        session.output.show_value(reply.data, views.DATA)
+        return
+    session.output.line(json_text(reply.data))
+    _follow(session, wait)
+
+
+@command(app)
+def repl(session: Session, no_auth: NoAuth = False) -> None:
+    """Talk to the socket: type requests, see replies and updates.
+
+    A line is `ACTION [TARGET] [JSON]` or a whole frame; every message that arrives is
+    one JSON on one line. `help` explains, `exit` ends. Lines may also be piped in: the
+    exit code is then 4 if some were refused.
+
+    \b
+    Examples:
+      extcli socket repl
+      echo 'get config {"config_id": "channel"}' | extcli socket repl
+    """
+    from extcli.repl import Conversation
+
+    _connect(session, no_auth)
+    Conversation(session.live, session.output).run()
+
+
+def _connect(session: Session, no_auth: bool) -> None:
+    if no_auth:
+        _ = session.live
+        return
+    from extcli import linking
+
+    linking.introduce(session)
+
+
+def _follow(session: Session, count: int) -> None:
+    from extcli.output import flush
+
+    deadline = clock.elapsed() + session.sources.timeout()
+    for seen in range(count):
+        flush()
+        update = session.live.update(deadline)
+        if update is None:
+            what = f"{seen} of {count} updates came in time"
+            raise Unmet(what, fix="give them more time with --timeout, for example 2m")
+        session.output.line(json_text(update.document))
