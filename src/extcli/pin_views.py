@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from extcli import times
-from extcli.links import Link
 from extcli.output import View
 from extcli.pins import LIFETIME
 from extcli.text import field, visible
@@ -14,6 +13,8 @@ from extcli.views import RECORD
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from extcli.links import Link
 
 _SERVICE, _CLIENT_ID, _CHANNEL, _SINCE, _UNTIL = "service", "client_id", "channel_id", "since", "until"
 
