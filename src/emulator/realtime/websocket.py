@@ -77,6 +77,7 @@ class WebSocket(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._binary = False
         self._heard = True
+        self._paused = False
         self._cut: asyncio.TimerHandle | None = None
 
     # What uvicorn and its transport call
@@ -97,6 +98,7 @@ class WebSocket(asyncio.Protocol):
             elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
                 self._take(event)
         self._hand_on()
+        self._bound()  # pings that come faster than their answers are read
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -127,10 +129,7 @@ class WebSocket(asyncio.Protocol):
         if self._protocol.state is not State.OPEN:
             return
         self._transport.write(frame)
-        if self._transport.get_write_buffer_size() > self._outbox:
-            self._transport.flush()
-            if self._transport.get_write_buffer_size() > self._outbox:
-                self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
+        self._bound()
 
     def close(self, code: int, reason: str = "") -> None:
         """Close behind what was queued; a second time does nothing."""
@@ -141,15 +140,19 @@ class WebSocket(asyncio.Protocol):
 
     def pause(self) -> None:
         """Take no more from the other side for now."""
+        self._paused = True
         self._transport.pause_reading()
 
     def resume(self) -> None:
         """Take from the other side again."""
+        self._paused, self._heard = False, True
         if not self._transport.is_closing():
             self._transport.resume_reading()
 
     def check(self) -> None:
         """Ping; a connection from which nothing at all came since the last ping is dead, and is cut."""
+        if self._paused:
+            return  # nobody listens, so nobody can say whether it is silent
         if not self._heard:
             self._transport.abort()
             return
@@ -185,7 +188,8 @@ class WebSocket(asyncio.Protocol):
         """One frame of a message, or all of it."""
         if frame.opcode is not Opcode.CONT:
             self._binary = frame.opcode is Opcode.BINARY
-        self._pieces.append(bytes(frame.data))
+        if frame.data:  # any number of empty ones is within the limit of a message
+            self._pieces.append(bytes(frame.data))
         if not frame.fin or self._peer is None:
             return
         message, self._pieces = b"".join(self._pieces), []
@@ -195,6 +199,13 @@ class WebSocket(asyncio.Protocol):
             self._peer.received(message)
         else:
             self._protocol.fail(CloseCode.INVALID_DATA, "not UTF-8")
+
+    def _bound(self) -> None:
+        """Close if too much waits to be read."""
+        if self._transport.get_write_buffer_size() > self._outbox:
+            self._transport.flush()
+            if self._transport.get_write_buffer_size() > self._outbox:
+                self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
 
     def _hand_on(self) -> None:
         """Write what the protocol has to say, and see to it that a closed connection ends."""
