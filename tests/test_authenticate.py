@@ -15,8 +15,6 @@ from emulator.settings import Settings
 from running import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, Live, run_live
 from speaking import Game, linked_game, pin_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
-
 YEAR = 365 * DAY
 FAR_AWAY = END_OF_TIME // SECOND
 START = 2_000_000_000_000

@@ -13,8 +13,6 @@ from emulator.clock import DAY, MINUTE, SECOND
 from running import CHANNEL, CLIENT_ID, OTHER_ID, Client, Live
 from speaking import Game, pin_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
-
 YEAR = 365 * DAY
 CALLS = [
     ("GET", "user_info", None),

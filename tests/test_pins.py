@@ -15,8 +15,6 @@ from emulator.settings import Settings
 from running import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, Live, real_seconds, run_live
 from speaking import Game, linked_game, pin_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
-
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
 REQUESTS = ["link/pin", "gamelink/pin", "gamelink/token"]
 

@@ -12,8 +12,6 @@ from websockets.exceptions import ConnectionClosed
 from running import CLIENT_ID, Live
 from speaking import NO_REQUEST, Game, linked_game, pin_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
-
 MIB = 1024 * 1024
 READ = {"action": "get", "params": {"request_id": 1, "target": "state"}, "data": {"state_id": "channel"}}
 BEYOND = ["drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"]

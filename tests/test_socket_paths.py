@@ -8,8 +8,6 @@ from websockets.exceptions import InvalidStatus
 from running import CHANNEL, CLIENT_ID, OTHER_ID, Live
 from speaking import Game, pin_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
-
 PATHS = [
     "/ws",
     "/ws/",
