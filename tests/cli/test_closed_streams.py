@@ -22,6 +22,13 @@ def test_a_value_cannot_be_read_from_a_closed_standard_input(environment, args):
     assert (2, "", "extcli: standard input is closed\n") == (result.returncode, result.stdout, result.stderr)
 
 
+def test_a_pin_cannot_be_read_from_a_closed_standard_input(environment):
+    result = closing("<&-", "pin", "login")
+
+    assert (2, "") == (result.returncode, result.stdout)
+    assert "extcli: standard input is closed" == result.stderr.splitlines()[0]
+
+
 def test_many_votes_from_a_closed_standard_input_are_no_bug(environment):
     result = closing("<&-", "vote", "cast", "p", "--from", "-")
 

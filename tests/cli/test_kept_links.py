@@ -1,0 +1,171 @@
+"""`extcli token refresh`, `list` and `revoke`: the links that `pin login` keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from running import run_live
+from speaking import pin_of
+
+YEAR = 365 * 86_400_000
+
+
+@pytest.fixture
+def login(extcli, live):
+    """Link to a channel."""
+
+    def login(channel: str = "777") -> None:
+        assert 0 == extcli("pin", "login", input=pin_of(live, channel)).exit_code
+
+    return login
+
+
+@pytest.fixture
+def kept(tmp_path: Path):
+    """What the file holds."""
+    return lambda: json.loads((tmp_path / "state" / "links.json").read_text())["links"]
+
+
+def test_refresh_prints_an_access_token_for_the_channel(extcli, login):
+    login()
+
+    token = extcli("token", "refresh").stdout.strip()
+
+    info = extcli("user", "info", "-o", "json", env={"EXTCLI_TOKEN": token}).json
+    assert ("broadcaster", "777") == (info["role"], info["channel_id"])
+
+
+def test_refresh_prints_a_header_for_curl(extcli, login):
+    login()
+
+    assert extcli("token", "refresh", "--header").stdout.startswith("Authorization: my-extension eyJ")
+
+
+def test_each_use_keeps_the_new_refresh_token_in_the_place_of_the_old(extcli, login, live, kept):
+    login()
+    (before,) = kept()
+    live.advance(2000)
+
+    extcli("token", "refresh")
+
+    (after,) = kept()
+    assert before["refresh"] != after["refresh"]
+    assert (before["since"], before["until"] + 2000) == (after["since"], after["until"])
+
+
+def test_without_a_link_the_way_to_one_is_shown(extcli):
+    for verb in ("refresh", "revoke"):
+        result = extcli("token", verb)
+
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert "extcli pin login" in result.stderr
+
+
+def test_of_several_channels_one_has_to_be_chosen(extcli, login):
+    login("1")
+    login("2")
+
+    result = extcli("token", "refresh")
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "1, 2" in result.stderr
+    assert "choose one with --channel" in result.stderr
+
+    token = extcli("token", "refresh", "--channel", "2").stdout.strip()
+    assert "2" == extcli("user", "info", "-o", "json", env={"EXTCLI_TOKEN": token}).json["channel_id"]
+    assert "no link is kept" in extcli("token", "refresh", "--channel", "3").stderr
+
+
+def test_a_link_that_was_revoked_is_forgotten_and_that_is_said(extcli, login):
+    login()
+    extcli("pin", "revoke", "--channel", "777")
+
+    result = extcli("token", "refresh")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "the kept link to channel 777 is dead, and forgotten now" in result.stderr
+    assert "link again with `extcli pin login`" in result.stderr
+    assert "" == extcli("token", "list").stdout
+
+
+def test_a_link_ends_a_year_after_its_last_use(extcli, login, live):
+    login()
+
+    live.advance(YEAR - 2000)
+    assert 0 == extcli("token", "refresh").exit_code
+    live.advance(YEAR)
+    assert 4 == extcli("token", "refresh").exit_code
+
+
+def test_a_link_stays_while_its_service_is_away(extcli):
+    with run_live() as live:
+        variables = {"EXTCLI_URL": live.url}
+        assert 0 == extcli("pin", "login", input=pin_of(live), env=variables).exit_code
+
+    assert 3 == extcli("token", "refresh", env=variables).exit_code
+    assert 3 == extcli("token", "revoke", env=variables).exit_code
+    assert [live.url] == [row[0] for row in extcli("token", "list", env=variables).rows]
+
+
+def test_list_tells_of_every_service_what_is_kept_without_tokens(extcli, login, kept, live):
+    login("1")
+    login("2")
+    entries = kept()
+
+    for form in ("table", "plain", "json", "jsonl"):
+        result = extcli("token", "list", "-v", "-o", form, "--url", "http://127.0.0.1:1")
+        assert (0, "") == (result.exit_code, result.stderr)
+        assert "eyJ" not in result.stdout
+    rows = extcli("token", "list").rows
+    assert [
+        [live.url, "my-extension", each["channel_id"], str(each["since"]), str(each["until"])] for each in entries
+    ] == (rows)
+    facts = {"service", "client_id", "channel_id", "since", "until"}
+    assert [facts, facts] == [set(each) for each in extcli("token", "list", "-o", "json").json]
+
+
+def test_where_nothing_is_kept_there_is_nothing_to_list(extcli, tmp_path):
+    assert ("", "no links are kept\n", []) == (
+        extcli("token", "list").stdout,
+        extcli("token", "list", "-o", "table").stdout,
+        extcli("token", "list", "-o", "json").json,
+    )
+    assert not (tmp_path / "state").exists()
+
+
+def test_revoke_ends_the_link_at_the_service_and_here(extcli, login, live):
+    login("1")
+    login("2")
+
+    result = extcli("token", "revoke", "--channel", "1")
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert f"the link to channel 1 of my-extension at {live.url} is revoked and forgotten" in result.stderr
+    assert ["2"] == [row[2] for row in extcli("token", "list").rows]
+    assert "false\n" == extcli("pin", "status", "--channel", "1").stdout
+    assert "true\n" == extcli("pin", "status", "--channel", "2").stdout
+
+
+def test_revoking_a_dead_link_says_so_and_forgets_it(extcli, login):
+    login()
+    extcli("pin", "revoke", "--channel", "777")
+
+    result = extcli("token", "revoke")
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert "was dead already; it is forgotten now" in result.stderr
+    assert "" == extcli("token", "list").stdout
+
+
+def test_verbose_shows_neither_of_the_tokens(extcli, login, kept):
+    login()
+
+    for verb in ("refresh", "revoke"):
+        (link,) = kept()
+        result = extcli("token", verb, "-v")
+        assert 0 == result.exit_code
+        assert '"refresh":"***"' in result.stderr
+        assert "eyJ" not in result.stderr
+        assert link["refresh"] not in result.stdout

@@ -1,0 +1,210 @@
+"""The file of links: for its owner alone, whole at every moment, and shared by shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from extcli.links import Link, Links
+from speaking import pin_of
+
+WRITER = """
+import sys
+from pathlib import Path
+from extcli.links import Link, Links
+directory, name, count = sys.argv[1:]
+sys.stdin.readline()
+for number in range(int(count)):
+    Links(Path(directory)).keep(Link("http://h", "ws://h", "app", f"{name}{number}", "r" * 500, since=1))
+"""
+
+
+def logged_in(extcli, live, channel: str = "777", **settings) -> None:
+    assert 0 == extcli("pin", "login", input=pin_of(live, channel), **settings).exit_code
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Where the commands of `extcli` and `shell` keep links."""
+    return tmp_path / "state"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def writer(directory: Path, name: str, count: int) -> subprocess.Popen[bytes]:
+    """A process that keeps so many links once it is told to."""
+    return subprocess.Popen([sys.executable, "-c", WRITER, directory, name, str(count)], stdin=subprocess.PIPE)
+
+
+def test_the_file_and_its_directory_are_for_the_owner_alone(extcli, live, state):
+    before = os.umask(0)
+    try:
+        logged_in(extcli, live)
+    finally:
+        os.umask(before)
+
+    assert 0o700 == mode(state)
+    assert {0o600} == {mode(path) for path in state.iterdir()}
+
+
+def test_a_file_that_others_could_read_is_theirs_no_more_after_the_next_use(extcli, live, state):
+    logged_in(extcli, live)
+    (state / "links.json").chmod(0o644)
+    live.advance(1000)
+
+    extcli("token", "refresh")
+
+    assert 0o600 == mode(state / "links.json")
+
+
+def test_a_directory_that_is_there_keeps_its_mode(extcli, live, tmp_path):
+    (tmp_path / "mine").mkdir(mode=0o755)
+
+    logged_in(extcli, live, env={"EXTCLI_STATE_DIR": str(tmp_path / "mine")})
+
+    assert 0o755 == mode(tmp_path / "mine")
+
+
+def test_the_refresh_token_is_kept_and_the_access_token_is_not(extcli, live, state):
+    logged_in(extcli, live)
+    access = extcli("token", "refresh").stdout.strip()
+
+    text = (state / "links.json").read_text()
+
+    assert 1 == len(re.findall(r"eyJ[\w-]+\.eyJ[\w-]+\.", text))
+    assert access not in text
+    assert not [path for path in state.rglob("*") if access in path.read_text()]
+
+
+def test_links_are_kept_per_service_client_id_and_channel(extcli, live, state):
+    for channel, client_id in (("1", "my-extension"), ("2", "my-extension"), ("1", "other"), ("1", "my-extension")):
+        pin = pin_of(live, channel, client_id)
+        assert 0 == extcli("pin", "login", "--client-id", client_id, input=pin).exit_code
+
+    links = json.loads((state / "links.json").read_text())["links"]
+    assert [(live.url, "my-extension", "1"), (live.url, "my-extension", "2"), (live.url, "other", "1")] == [
+        (link["service"], link["client_id"], link["channel_id"]) for link in links
+    ]
+
+
+def test_without_a_directory_named_it_is_the_platform_s(shell, live, tmp_path):
+    process = shell("pin", "login", env={"EXTCLI_STATE_DIR": "", "XDG_STATE_HOME": str(tmp_path / "xdg")})
+    process.communicate(pin_of(live).encode(), timeout=20)
+
+    assert 0 == process.returncode
+    if sys.platform == "linux":
+        assert (tmp_path / "xdg" / "extcli" / "links.json").exists()
+
+
+def test_logins_to_several_channels_at_once_all_survive(shell, live, extcli):
+    channels = [str(number) for number in range(6)]
+    processes = [shell("pin", "login") for _ in channels]
+
+    for process, channel in zip(processes, channels, strict=True):
+        process.stdin.write(pin_of(live, channel).encode())
+        process.stdin.close()
+
+    assert {0} == {process.wait(timeout=30) for process in processes}
+    assert channels == [row[2] for row in extcli("token", "list").rows]
+
+
+def test_two_processes_that_write_all_the_time_lose_nothing_to_each_other(tmp_path):
+    writers = [writer(tmp_path, name, 40) for name in ("a", "b")]
+    for process in writers:
+        process.stdin.close()
+
+    assert {0} == {process.wait(timeout=60) for process in writers}
+    assert {f"{name}{number}" for name in "ab" for number in range(40)} == {
+        link.channel_id for link in Links(tmp_path).all()
+    }
+
+
+def test_who_reads_while_another_writes_finds_a_whole_file(tmp_path):
+    process = writer(tmp_path, "a", 60)
+    process.stdin.close()
+    seen = [0]
+
+    while process.poll() is None:
+        seen.append(len(Links(tmp_path).all()))
+
+    assert 0 == process.returncode
+    assert seen == sorted(seen)
+    assert 60 == len(Links(tmp_path).all())
+    assert {"links.json", "links.lock"} >= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"5",
+        b"\xff\xfe",
+        b'{"links": 5}',
+        b'{"links": [5]}',
+        b'{"links": [{}]}',
+        b'{"links": [{"service": "s", "socket": "w", "client_id": 5, "channel_id": "c", "refresh": "r", "since": 1}]}',
+        b"[" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("command", [("token", "list"), ("token", "refresh"), ("pin", "login"), ("socket", "repl")])
+def test_a_damaged_file_is_named_and_left_as_it_is(extcli, state, command, damage):
+    state.mkdir()
+    (state / "links.json").write_bytes(damage)
+
+    result = extcli(*command, "-v", input="ABC234")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith(f"extcli: {state / 'links.json'} is damaged\n")
+    assert "Traceback" not in result.stderr
+    assert damage == (state / "links.json").read_bytes()
+
+
+def test_a_place_where_nothing_can_be_kept_is_found_before_the_pin_is_sent(extcli, live, tmp_path):
+    (tmp_path / "file").write_text("")
+
+    result = extcli("pin", "login", "-v", input=pin_of(live), env={"EXTCLI_STATE_DIR": str(tmp_path / "file" / "x")})
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"no links can be kept in {tmp_path / 'file' / 'x'}" in result.stderr
+    assert "set EXTCLI_STATE_DIR to a directory of yours" in result.stderr
+    assert "CONNECT" not in result.stderr
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(extcli, shell, live, state):
+    logged_in(extcli, live)
+    before = (state / "links.json").read_bytes()
+    live.advance(1000)
+
+    full = shell("token", "refresh", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
+    stdout, stderr = full.communicate(timeout=20)
+
+    assert (2, b"") == (full.returncode, stdout)
+    assert f"extcli: no links can be kept in {state}\n  file too large\n" in stderr.decode().lower()
+    assert before == (state / "links.json").read_bytes()
+    assert {"links.json", "links.lock"} == {path.name for path in state.iterdir()}
+
+
+def test_a_token_does_not_show_where_a_link_does():
+    assert "hunter2" not in repr(Link("http://h", "ws://h", "app", "1", "hunter2", since=1))
+
+
+def test_a_token_is_sent_only_to_the_socket_that_handed_it_out(extcli, live):
+    logged_in(extcli, live)
+
+    elsewhere = f"{live.url.replace('http', 'ws', 1)}/0.2.0/my-extension"
+    result = extcli("token", "refresh", "-v", env={"EXTCLI_WS_URL": elsewhere})
+
+    assert 2 == result.exit_code
+    assert "CONNECT" not in result.stderr

@@ -1,0 +1,148 @@
+"""Where the socket is, what the program makes of an absent or strange one, and of the end of a connection."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conftest import answer
+from running import run_live
+
+CHANNEL_STATE = '{"state_id": "channel"}'
+GET = ("get", "state", "--data", CHANNEL_STATE)
+
+
+@pytest.fixture
+def send(extcli):
+    return lambda *args, **settings: extcli("socket", "send", *args, **settings)
+
+
+@pytest.fixture
+def repl(extcli):
+    return lambda *lines, **settings: extcli("socket", "repl", input="".join(f"{line}\n" for line in lines), **settings)
+
+
+def ws(url: str) -> dict[str, str]:
+    return {"EXTCLI_WS_URL": url.replace("http", "ws", 1)}
+
+
+# The address
+
+
+def test_the_socket_may_be_elsewhere(send, live):
+    elsewhere = ws(f"{live.url}/0.2.0/my-extension")
+
+    assert f"> CONNECT {elsewhere['EXTCLI_WS_URL']}" in send(*GET, "-v", env=elsewhere).stderr.splitlines()
+
+
+@pytest.mark.parametrize("address", ["http://h/ws", "nonsense", "ws://", "ws://h:x/", "ws://h/ws?a=1", "ws://h/ws#a"])
+def test_an_address_of_a_socket_that_is_none_is_wrong_configuration(send, address):
+    result = send(*GET, env={"EXTCLI_WS_URL": address})
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "EXTCLI_WS_URL" in result.stderr
+    assert "write it like ws://127.0.0.1:8282/ws" in result.stderr
+
+
+def test_an_address_with_a_password_is_refused_without_showing_it(send):
+    result = send(*GET, env={"EXTCLI_WS_URL": "wss://somebody:hunter2@host/ws"})
+
+    assert 2 == result.exit_code
+    assert "hunter2" not in result.stderr
+
+
+def test_nobody_at_the_address_is_exit_3(send):
+    result = send(*GET, "--no-auth", env={"EXTCLI_WS_URL": "ws://127.0.0.1:1/ws"})
+
+    assert (3, "") == (result.exit_code, result.stdout)
+    assert ["extcli: nobody answers at ws://127.0.0.1:1/ws", "  connection refused"] == result.stderr.splitlines()[:2]
+
+
+def test_a_path_without_a_socket_is_refused_in_the_service_s_words(send, live):
+    result = send(*GET, "--no-auth", env=ws(f"{live.url}/v1/e/vote"))
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "there is no socket at /v1/e/vote" in result.stderr
+
+
+def test_what_does_not_speak_websocket_is_exit_3(send, answering):
+    for url in (answering(b"220 mail.example ESMTP\r\n"), answering()):
+        result = send(*GET, "--no-auth", "--timeout", "2s", env=ws(url))
+
+        assert (3, "") == (result.exit_code, result.stdout)
+        assert "Traceback" not in result.stderr
+
+
+def test_a_web_server_without_a_socket_is_said_by_its_status(send, answering):
+    assert 4 == send(*GET, "--no-auth", env=ws(answering(answer("200 OK")))).exit_code
+    assert 5 == send(*GET, "--no-auth", env=ws(answering(answer("502 Bad Gateway")))).exit_code
+
+
+def test_a_silent_server_is_given_up_in_time(send, answering):
+    result = send(*GET, "--no-auth", "--timeout", "100ms", env=ws(answering(hold=True)))
+
+    assert 3 == result.exit_code
+    assert "no connection in time" in result.stderr
+
+
+def test_credentials_do_not_follow_a_redirect_to_another_host(send, live, answering):
+    there = f"{live.url.replace('http', 'ws', 1)}/ws"
+
+    result = send(*GET, "-v", env=ws(answering(answer("307 Temporary Redirect", location=there))))
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "leads elsewhere" in result.stderr
+    assert "authenticate" not in result.stderr
+
+
+def test_a_service_on_this_machine_is_not_looked_for_behind_a_proxy(send):
+    proxies = {name: "http://127.0.0.1:1" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+
+    assert 0 == send(*GET, env=proxies).exit_code
+
+
+def test_tls_where_there_is_none_is_exit_3(send, live):
+    result = send(*GET, "--no-auth", env={"EXTCLI_WS_URL": f"{live.url.replace('http', 'wss', 1)}/ws"})
+
+    assert (3, "") == (result.exit_code, result.stdout)
+    assert "Traceback" not in result.stderr
+
+
+# Ends of a connection
+
+
+def test_a_frame_that_is_too_large_is_refused(send, tmp_path):
+    (tmp_path / "big").write_text(json.dumps({"state_id": "channel", "state": {"a": "x" * 3_000_000}}))
+
+    result = send("set", "state", "--data", f"@{tmp_path / 'big'}")
+
+    assert 4 == result.exit_code
+    assert "closed the connection: a frame was too large" in result.stderr
+    assert "close code 1009" in result.stderr
+
+
+def test_too_many_wrong_pins_close_the_connection_and_that_is_said(repl):
+    """Ruling T4."""
+    frame = '{"action": "authenticate", "params": {"request_id": 1}, "data": {"client_id": "my-extension", "pin": "A"}}'
+
+    result = repl(*[frame] * 11, env={"EXTCLI_AS": "viewer"})
+
+    assert 4 == result.exit_code
+    assert 10 == len(result.stdout.splitlines())
+    assert "too many attempts to authenticate failed" in result.stderr
+    assert "close code 1008" in result.stderr
+
+
+def test_a_service_that_stops_is_said(shell):
+    with run_live() as live:
+        process = shell("socket", "repl", env={"EXTCLI_URL": live.url})
+        process.stdin.write(b"get state {}\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+
+    assert 3 == process.wait(timeout=20)
+    stderr = process.stderr.read().decode()
+    assert "closed the connection: the service stops" in stderr
+    assert "close code 1001" in stderr
+    assert "Fatal" not in stderr
