@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from extcli.output import Output
 
 CONNECT_SECONDS = 5.0
+ANSWERED_IN_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+"""What OpenSSL says, in its versions, of an answer that is no TLS."""
 
 Answer = httpx.Response
 
@@ -189,9 +191,7 @@ def hung_up(url: str) -> Unreachable:
 
 def _is_answered_in_plain(error: httpx.HTTPError) -> bool:
     """Whether TLS failed at the first bytes that came back: versions of OpenSSL differ in what they call that."""
-    return any(
-        name in str(error) for name in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-    )
+    return any(name in str(error) for name in ANSWERED_IN_PLAIN)
 
 
 def _cause(error: httpx.HTTPError) -> str:

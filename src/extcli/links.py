@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
@@ -144,7 +144,7 @@ class Links:
 
 
 def _link_of(entry: Any) -> Link:
-    link = Link(**entry)
+    link = Link(**{each.name: entry[each.name] for each in fields(Link) if each.name in entry})
     texts = (link.service, link.socket, link.client_id, link.channel_id, link.refresh)
     until = 0 if link.until is None else link.until
     if not all(isinstance(text, str) for text in texts) or not all(type(at) is int for at in (link.since, until)):

@@ -23,7 +23,7 @@ from websockets.uri import parse_uri
 
 from extcli import __version__, clock, messages
 from extcli.errors import CliError, Failed, Misused, Refused, Unreachable, shortened
-from extcli.http import CONNECT_SECONDS, certificates, is_loopback, too_slow
+from extcli.http import ANSWERED_IN_PLAIN, CONNECT_SECONDS, certificates, is_loopback, too_slow
 from extcli.messages import Message
 
 if TYPE_CHECKING:
@@ -173,6 +173,9 @@ def explained(url: str) -> Iterator[None]:
     except TimeoutError:
         raise _nobody_answers(url, "no connection in time") from None
     except ssl.SSLError as error:
+        if error.reason in ANSWERED_IN_PLAIN:
+            fix = f"try ws://{url.partition('://')[2]}, if what you send may be read on the way"
+            raise Unreachable(f"the other side does not speak TLS: {url}", fix=fix) from None
         raise _nobody_answers(url, (error.reason or "TLS failed").replace("_", " ").lower()) from None
     except OSError as error:
         raise _nobody_answers(url, (error.strerror or "the connection failed").lower()) from None

@@ -80,7 +80,7 @@ def remarks_on(pin: str) -> Iterator[str]:
         if doubt := _LOOK_ALIKES.get(character.upper()):
             yield f"is the {place} character {doubt}? PINs mostly have neither"
     if pin != pin.upper():
-        yield "it counts whether letters are large or small; PINs of this service have large ones"
+        yield "case matters, and it is sent as typed: the PINs of an emulator are upper case"
 
 
 def _typed(prompt: str) -> str:

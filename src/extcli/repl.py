@@ -120,7 +120,11 @@ class Conversation:
                 error.what = f"line {number}: {error.what}"
                 self._wrong, self._ended = error, True
             return False
-        self._live.send(frame)
+        try:
+            self._live.send(frame)
+        except CliError:
+            # What arrived before the end is printed first; the end itself is the last that `_receive` brings.
+            self._ended = True
         self._unanswered += 1
         return True
 

@@ -150,7 +150,7 @@ def test_a_negative_vote_without_its_option_is_told_the_option(extcli):
     assert "--value -15" in extcli("vote", "cast", "lunch", "-15").stderr
 
 
-@pytest.mark.parametrize("noun", ["state", "store-config", "token"])
+@pytest.mark.parametrize("noun", ["state", "store-config", "token", "pin", "socket"])
 def test_no_verb_s_summary_is_cut_at_80_columns(extcli, noun):
     assert "..." not in extcli(noun, "--help").stdout.partition("Commands:")[2]
 

@@ -44,7 +44,7 @@ def test_what_is_no_pin_is_not_sent_and_not_quoted(extcli, verb, text):
         ("ABO234", "is the third character the letter O, or a zero? PINs mostly have neither"),
         ("1BC234", "is the first character a one, or the letter I? PINs mostly have neither"),
         ("ABC23l", "is the sixth character the letter L, or a one? PINs mostly have neither"),
-        ("abc234", "it counts whether letters are large or small; PINs of this service have large ones"),
+        ("abc234", "case matters, and it is sent as typed: the PINs of an emulator are upper case"),
     ],
 )
 def test_a_likely_slip_is_remarked_upon_and_sent_all_the_same(extcli, pin, remark):

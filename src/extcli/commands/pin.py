@@ -15,7 +15,7 @@ from extcli.text import visible
 
 app = noun("PINs: six characters that link a game to a broadcaster's channel, valid for five minutes.")
 
-FromPipe = Annotated[str | None, typer.Argument(metavar="[-]", hidden=True)]
+FromPipe = Annotated[str | None, typer.Argument(metavar="-", hidden=True)]
 
 
 @command(app)
@@ -36,7 +36,7 @@ def request(
     Examples:
       extcli pin request
       extcli pin request -o plain | extcli pin login
-      extcli pin request --game -o plain | cut -f1 | extcli pin validate
+      extcli pin request --game -o plain > game.txt
     """
     if game and unbound:
         raise Misused("--game and --unbound exclude each other")
@@ -58,7 +58,10 @@ def validate(session: Session, source: FromPipe = None) -> None:
     The PIN is asked for, or read from a pipe. From then on the game's token acts for
     the broadcaster's channel.
 
-    Example: echo A7K9QF | extcli pin validate --channel 1001
+    \b
+    Examples:
+      extcli pin validate --channel 1001
+      extcli pin request --game -o plain | cut -f1 | extcli pin validate
     """
     service = session.service(BROADCASTER)
     answer = pins.ask_for_pin(session, source, "the game", service.validate_pin)

@@ -22,7 +22,7 @@ NoAuth = Annotated[bool, typer.Option("--no-auth", help="Do not authenticate fir
 def send(
     session: Session,
     action: Annotated[str, typer.Argument(metavar="ACTION", help="get, set, patch, subscribe, create, …")],
-    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="state, config, poll, …", show_default=False)] = "",
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="state, config, poll, …", show_default=False)] = "",
     data: Annotated[
         str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The request's data.", show_default=False)
     ] = None,
