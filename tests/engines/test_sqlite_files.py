@@ -16,6 +16,7 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, Engine
 from emulator.engines.sqlite.relay import KEPT
+from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines import another_process
 from engines.another_process import COUNTER, POLL
@@ -49,6 +50,22 @@ def go(*processes: subprocess.Popen[str]) -> None:
         assert each.stdin
         each.stdin.write("\n")
         each.stdin.flush()
+
+
+def make_older(path: Path, version: int) -> None:
+    """Take from a file what formats after this one brought."""
+    file = sqlite3.connect(path, isolation_level=None)
+    later = [table for each, tables in BROUGHT.items() if each > version for table in tables]
+    for table in later:
+        file.execute(f"DROP TABLE {table}")
+    file.execute(f"PRAGMA user_version = {version}")
+    file.close()
+
+
+BROUGHT = {
+    2: ("messages",),
+    3: ("pools", "dead_pools", "lists", "dead_lists", "chunks", "handed", "rosters", "members", "dead_rosters"),
+}
 
 
 async def test_what_was_written_is_there_when_the_file_is_opened_again(path: Path) -> None:
@@ -266,10 +283,7 @@ async def test_a_file_without_messages_is_given_them_and_keeps_its_data(path: Pa
         await cast(engine, "U1", "a")
         await write(engine, b"1")
         await append(engine, b"2")
-    older = sqlite3.connect(path, isolation_level=None)
-    older.execute("DROP TABLE messages")
-    older.execute("PRAGMA user_version = 1")
-    older.close()
+    make_older(path, 1)
 
     async with opened(path) as engine, opened(path) as other:
         assert await counts(engine) == [("a", 1)]
@@ -281,16 +295,13 @@ async def test_a_file_without_messages_is_given_them_and_keeps_its_data(path: Pa
         await listener.has(1)
 
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
 
 
 async def test_several_processes_may_bring_an_older_file_up_to_date_at_once(path: Path) -> None:
     async with opened(path):
         pass
-    older = sqlite3.connect(path, isolation_level=None)
-    older.execute("DROP TABLE messages")
-    older.execute("PRAGMA user_version = 1")
-    older.close()
+    make_older(path, 1)
 
     with ExitStack() as running:
         processes = [running.enter_context(process("tell", path, str(number), 5)) for number in range(4)]

@@ -1,4 +1,6 @@
-"""The interface of an engine: three shapes of data, and the engine that carries them.
+"""The interface of an engine: the shapes of data that it carries, and a relay of messages.
+
+Documents, ballots and logs are here; pools and rosters, which go together, in `engines/pools.py`.
 
 An engine knows no feature, no HTTP and no time. Every operation is one atomic step, also when another process works
 on the same data, and a write returns only when it would survive the death of this process (as far as the engine's
@@ -11,7 +13,10 @@ Whatever the medium does wrong reaches the caller as `EngineError`.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+
+if TYPE_CHECKING:
+    from emulator.engines.pools import Pools, Rosters
 
 NEVER = 1 << 62
 """An `expires_at` that does not come."""
@@ -249,6 +254,8 @@ class Engine(Protocol):
     documents: Documents
     ballots: Ballots
     logs: Logs
+    pools: Pools
+    rosters: Rosters
     relay: Relay
 
     async def __aenter__(self) -> Self: ...

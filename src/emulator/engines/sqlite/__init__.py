@@ -9,12 +9,17 @@ import uuid
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.pools import Pools, Rosters
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.documents import SqliteDocuments
+from emulator.engines.sqlite.generations import Generations
 from emulator.engines.sqlite.heads import Heads
+from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.logs import SqliteLogs
+from emulator.engines.sqlite.pools import SqlitePools
 from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.relay import SqliteRelay
+from emulator.engines.sqlite.rosters import SqliteRosters
 from emulator.engines.sqlite.space import Space
 from emulator.engines.sqlite.turns import Turns
 
@@ -28,13 +33,19 @@ class SqliteEngine:
         self._turns = Turns(path)
         self._space = Space(self._turns, namespace)
         self._heads = Heads(self._turns, self._space)
-        self._turns.held = [self._heads, self._space]
+        lists = Lists(self._turns, self._space)
+        self._generations = Generations(self._turns, self._space, lists)
         self.documents: Documents = SqliteDocuments(self._turns, self._space)
         self.ballots: Ballots = SqliteBallots(self._turns, self._space, self._heads)
         self.logs: Logs = SqliteLogs(self._turns, self._space)
+        pools = SqlitePools(self._turns, self._space, lists, self._generations)
+        self.pools: Pools = pools
+        rosters = SqliteRosters(self._turns, self._space)
+        self.rosters: Rosters = rosters
         self._relay = SqliteRelay(self._turns, self._space, uuid.uuid4().hex)
         self.relay: Relay = self._relay
-        self._purge = Purge(self._turns, self._space, self._heads)
+        self._purge = Purge(self._turns, self._space, self._heads, self._generations, lists, rosters)
+        self._turns.held = [self._heads, self._generations, pools, self._space]
 
     async def __aenter__(self) -> Self:
         await self._turns.open()
@@ -64,4 +75,5 @@ class SqliteEngine:
 
     def _reset(self) -> None:
         self._heads.forget()
+        self._generations.forget()
         self._space.renew()

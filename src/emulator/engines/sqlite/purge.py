@@ -1,14 +1,18 @@
-"""Housekeeping: reports what fell due, and deletes what is out of reach, in steps of bounded length."""
+"""Housekeeping: reports what fell due and puts it out of reach, in steps of bounded length."""
 
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
+from emulator.engines.sqlite.generations import Generations
 from emulator.engines.sqlite.heads import Heads
+from emulator.engines.sqlite.lists import Lists
+from emulator.engines.sqlite.remains import Remains
+from emulator.engines.sqlite.rosters import SqliteRosters
 from emulator.engines.sqlite.space import KEY_COLUMNS, Space
 from emulator.engines.sqlite.turns import Turns
 
 STEP = 250
-"""Rows deleted between two returns to the event loop."""
+"""Rows looked at between two returns to the event loop."""
 
 _FALLEN = f"SELECT rowid, {KEY_COLUMNS}, at FROM fallen WHERE space = ? AND at <= ? LIMIT {STEP}"
 _DOCUMENTS = f"SELECT id, {KEY_COLUMNS}, expires_at FROM documents WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
@@ -19,25 +23,24 @@ _ITEMS = f"""
 _LOG = f"SELECT {KEY_COLUMNS} FROM logs WHERE id = ?"
 _DROP_LOG = "DELETE FROM logs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM items WHERE log = id)"
 
-# Found first and deleted by their keys: as one statement, SQLite would walk the whole ballot in every step.
-_OF_DEAD_BALLOT = (
-    (f"SELECT number FROM marks WHERE ballot = ? LIMIT {STEP}", "DELETE FROM marks WHERE number = ?"),
-    (
-        f"SELECT ballot, choice FROM tallies WHERE ballot = ? LIMIT {STEP}",
-        "DELETE FROM tallies WHERE ballot = ? AND choice = ?",
-    ),
-)
-_OF_DEAD_SPACE = tuple(
-    (f"SELECT rowid FROM {table} WHERE space = ? LIMIT {STEP}", f"DELETE FROM {table} WHERE rowid = ?")
-    for table in ("fallen", "documents", "items", "logs")
-)
+_POOLS = f"""
+    SELECT id, {KEY_COLUMNS}, expires_at, list, closed FROM pools WHERE space = ? AND expires_at <= ? LIMIT {STEP}
+"""
+_LISTS = f"SELECT id FROM lists WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
+_ROSTERS = f"SELECT id, root FROM rosters WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
 
 
 class Purge:
-    def __init__(self, turns: Turns, space: Space, heads: Heads) -> None:
+    def __init__(
+        self, turns: Turns, space: Space, heads: Heads, generations: Generations, lists: Lists, rosters: SqliteRosters
+    ) -> None:
         self._turns = turns
         self._space = space
         self._heads = heads
+        self._generations = generations
+        self._of_pools = lists
+        self._members = rosters
+        self._remains = Remains(turns)
 
     async def __call__(self, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.
@@ -45,6 +48,11 @@ class Purge:
         for step in (self._fallen, self._documents, self._ballots):
             while some := await self._turns.write(step, now):
                 expired += some
+        while pools := await self._turns.write(self._pools, now):
+            expired += [one for one, is_closed in pools if not is_closed]
+        for silent in (self._lists, self._rosters):
+            while await self._turns.write(silent, now):
+                pass
         newest: dict[Key, int] = {}
         while ends := await self._turns.write(self._items, now):
             newest |= {key: max(at, newest.get(key, at)) for key, at in ends.items()}
@@ -52,8 +60,7 @@ class Purge:
         return sorted(expired, key=lambda one: (one.at, one.key))
 
     async def tidy(self) -> None:
-        while await self._turns.write(self._dead):
-            pass
+        await self._remains.clear()
 
     def _fallen(self, now: int) -> list[Expired]:
         return self._taken(_FALLEN, "DELETE FROM fallen WHERE rowid = ?", now)
@@ -73,6 +80,24 @@ class Purge:
             self._heads.bury(id, Key(*key))
         return [Expired(Key(*row[1:6]), row[6]) for row in rows]
 
+    def _pools(self, now: int) -> list[tuple[Expired, bool]]:
+        rows = self._turns.connection.execute(_POOLS, (self._space.id, now)).fetchall()
+        for id, *key, _, of, _ in rows:
+            self._generations.bury(Key(*key), id, of)
+        return [(Expired(Key(*row[1:6]), row[6]), bool(row[8])) for row in rows]
+
+    def _lists(self, now: int) -> bool:
+        rows = self._turns.connection.execute(_LISTS, (self._space.id, now)).fetchall()
+        for (id,) in rows:
+            self._of_pools.bury(id)
+        return bool(rows)
+
+    def _rosters(self, now: int) -> bool:
+        rows = self._turns.connection.execute(_ROSTERS, (self._space.id, now)).fetchall()
+        for id, root in rows:
+            self._members.bury(id, root)
+        return bool(rows)
+
     def _items(self, now: int) -> dict[Key, int]:
         connection = self._turns.connection
         rows = connection.execute(_ITEMS, (self._space.id, now)).fetchall()
@@ -81,29 +106,3 @@ class Purge:
         connection.executemany("DELETE FROM items WHERE number = ?", [row[:1] for row in rows])
         connection.executemany(_DROP_LOG, [(log,) for log in newest])
         return {keys[log]: end for log, end in newest.items()}
-
-    def _dead(self) -> bool:
-        """Delete some rows that are out of reach; False when there were none."""
-        connection = self._turns.connection
-        if ballot := connection.execute("SELECT ballot FROM dead LIMIT 1").fetchone():
-            if not any(self._deleted(*each, ballot) for each in _OF_DEAD_BALLOT):
-                connection.execute("DELETE FROM dead WHERE ballot = ?", ballot)
-            return True
-        if space := connection.execute("SELECT space FROM dead_spaces LIMIT 1").fetchone():
-            if not (self._bury_some(*space) or any(self._deleted(*each, space) for each in _OF_DEAD_SPACE)):
-                connection.execute("DELETE FROM dead_spaces WHERE space = ?", space)
-            return True
-        return False
-
-    def _deleted(self, question: str, deletion: str, of: tuple[int]) -> bool:
-        rows = self._turns.connection.execute(question, of).fetchall()
-        self._turns.connection.executemany(deletion, rows)
-        return bool(rows)
-
-    def _bury_some(self, space: int) -> bool:
-        """Make some ballots of a dead space dead ballots."""
-        connection = self._turns.connection
-        rows = connection.execute(f"SELECT id FROM ballots WHERE space = ? LIMIT {STEP}", (space,)).fetchall()
-        connection.executemany("DELETE FROM ballots WHERE id = ?", rows)
-        connection.executemany("INSERT INTO dead VALUES (?)", rows)
-        return bool(rows)

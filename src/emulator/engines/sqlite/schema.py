@@ -1,14 +1,14 @@
 """The tables of a database file, and making a file ours.
 
-`space` is the number of a namespace; a reset gives the namespace a new one. `dead` and `dead_spaces` name what is out
-of reach already and still has rows to delete.
+`space` is the number of a namespace; a reset gives the namespace a new one. `dead` and `dead_…` name what is out of
+reach already and still has rows to delete.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
-VERSION = 2
+VERSION = 3
 
 PRAGMAS = (
     # Voters of a large ballot vote in no order, and each cast writes the pages it touches whole: small ones made such
@@ -74,6 +74,53 @@ ADDED = {
         f"""CREATE TABLE messages (
             number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, sender TEXT NOT NULL, {_KEY},
             body BLOB NOT NULL
+        )""",
+    ),
+    3: (
+        # A pool from a supply where there was none to its end: one row. A dropped one stays, closed, until its end, as
+        # long as there is something to remember. `root` is shared by all rows that one key has had without a gap.
+        f"""CREATE TABLE pools (
+            id INTEGER PRIMARY KEY, root INTEGER NOT NULL, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL,
+            closed INTEGER NOT NULL DEFAULT 0, list INTEGER NOT NULL, position INTEGER NOT NULL DEFAULT 0,
+            handed INTEGER NOT NULL DEFAULT 0, note BLOB NOT NULL
+        )""",
+        f"CREATE INDEX pools_by_key ON pools ({_KEYED}, closed)",
+        "CREATE INDEX pools_by_end ON pools (space, expires_at)",
+        "CREATE TABLE dead_pools (pool INTEGER PRIMARY KEY)",
+        # `pool` is the one that hands out from the list, if any; then the list ends with it.
+        f"""CREATE TABLE lists (
+            id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL,
+            size INTEGER NOT NULL DEFAULT 0, pool INTEGER
+        )""",
+        f"CREATE UNIQUE INDEX lists_by_key ON lists ({_KEYED})",
+        "CREATE INDEX lists_by_end ON lists (space, expires_at)",
+        "CREATE TABLE dead_lists (list INTEGER PRIMARY KEY)",
+        # Items that stand side by side in a list; `first` is the place of the first of them.
+        """CREATE TABLE chunks (
+            id INTEGER PRIMARY KEY, list INTEGER NOT NULL, first INTEGER NOT NULL, items BLOB NOT NULL
+        )""",
+        "CREATE UNIQUE INDEX chunks_by_list ON chunks (list, first)",
+        # `ordinal` counts what the pool handed out, `nth` what this holder has of it. Kept in the order of handing out,
+        # so that rows are added at one end. That nothing is handed out twice is also the second index's business.
+        """CREATE TABLE handed (
+            pool INTEGER NOT NULL, ordinal INTEGER NOT NULL, root INTEGER NOT NULL, item TEXT NOT NULL,
+            holder TEXT NOT NULL, nth INTEGER NOT NULL, PRIMARY KEY (pool, ordinal)
+        ) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX handed_by_holder ON handed (root, holder, pool, nth)",
+        "CREATE UNIQUE INDEX handed_by_item ON handed (root, item, pool)",
+        # `root` is shared by all rosters whose keys differ in their names only.
+        f"""CREATE TABLE rosters (
+            id INTEGER PRIMARY KEY, root INTEGER NOT NULL, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL
+        )""",
+        "CREATE UNIQUE INDEX rosters_by_key ON rosters (space, shelf, owner, holder, place, name)",
+        "CREATE INDEX rosters_by_end ON rosters (space, expires_at)",
+        # One descent finds all rosters that a name is on.
+        """CREATE TABLE members (
+            root INTEGER NOT NULL, member TEXT NOT NULL, roster INTEGER NOT NULL, PRIMARY KEY (root, member, roster)
+        ) WITHOUT ROWID""",
+        # The members are walked through once for all rosters that are gone; this is how far the walk has come.
+        """CREATE TABLE dead_rosters (
+            root INTEGER PRIMARY KEY, member TEXT NOT NULL DEFAULT '', roster INTEGER NOT NULL DEFAULT 0
         )""",
     ),
 }

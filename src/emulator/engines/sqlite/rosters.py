@@ -1,0 +1,82 @@
+"""Rosters on SQLite: a row per name, kept so that one look finds all rosters that a name is on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emulator.engines.base import Key
+from emulator.engines.sqlite.space import KEY, Space
+from emulator.engines.sqlite.turns import Turns
+
+_FIND = f"SELECT id, root, expires_at FROM rosters WHERE {KEY}"
+_ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
+_CREATE = """
+    INSERT INTO rosters (id, root, space, shelf, owner, name, holder, place, expires_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_MOVE_END = "UPDATE rosters SET expires_at = ? WHERE id = ?"
+_ENLIST = "INSERT OR IGNORE INTO members (root, member, roster) VALUES (?, ?, ?)"
+_LISTING = """
+    SELECT rosters.name FROM members CROSS JOIN rosters ON rosters.id = members.roster
+    WHERE members.root = ? AND members.member = ? AND rosters.expires_at > ?
+"""
+# From the beginning, as it may have come past the names of this roster.
+_WALK = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
+
+
+class SqliteRosters:
+    def __init__(self, turns: Turns, space: Space) -> None:
+        self._turns = turns
+        self._space = space
+
+    async def enlist(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
+        await self._turns.write(self._enlist, key, members, now, expires_at)
+
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
+        return await self._turns.read(self._listing, key, members, now)
+
+    async def drop(self, keys: Sequence[Key], *, now: int) -> None:
+        await self._turns.write(self._drop, keys)
+
+    def bury(self, id: int, root: int) -> None:
+        """Put a roster out of reach, and leave its names to `purge`."""
+        self._turns.connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
+        self._turns.connection.execute(_WALK, (root,))
+
+    def _enlist(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> None:
+        "".join(members).encode()  # what cannot be stored has to fail before anything is written
+        connection = self._turns.connection
+        row = connection.execute(_FIND, self._space.of(key)).fetchone()
+        if row is not None and row[2] <= now:
+            self.bury(row[0], row[1])
+            row = None
+        if row is None:
+            row = self._fresh(key, expires_at)
+        elif row[2] != expires_at:
+            connection.execute(_MOVE_END, (expires_at, row[0]))
+        id, root, _ = row
+        connection.executemany(_ENLIST, [(root, member, id) for member in members])
+
+    def _fresh(self, key: Key, expires_at: int) -> tuple[int, int, int]:
+        id = self._space.number()
+        root = self._root(key) or id
+        self._turns.connection.execute(_CREATE, (id, root, *self._space.of(key), expires_at))
+        return id, root, expires_at
+
+    def _root(self, key: Key) -> int | None:
+        """What the rosters that share the key's other parts have in common, if there are any."""
+        space, shelf, owner, _, holder, place = self._space.of(key)
+        row = self._turns.connection.execute(_ROOT, (space, shelf, owner, holder, place)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _listing(self, key: Key, members: Sequence[str], now: int) -> set[str]:
+        root = self._root(key)
+        names: set[str] = set()
+        for member in members if root is not None else ():
+            names.update(name for (name,) in self._turns.connection.execute(_LISTING, (root, member, now)))
+        return names
+
+    def _drop(self, keys: Sequence[Key]) -> None:
+        found = [self._turns.connection.execute(_FIND, self._space.of(key)).fetchone() for key in keys]
+        for id, root, _ in {row for row in found if row is not None}:
+            self.bury(id, root)
