@@ -4,15 +4,19 @@ plain    a typed Litestar route that verifies the JWT at each request and keeps 
 bare     a bare ASGI callable with the same poll in memory and a cache of verified tokens
 memory   the service, data in memory
 file     the service, data in FILE
+sockets  the service as it is on one node, data in memory
+websockets  the `websockets` library's server, which says with `broadcast()` to all what it hears from one
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import math
 import os
+import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Annotated, Any
 
 import jwt
@@ -23,10 +27,14 @@ from litestar import Litestar, Request, post
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.params import FromQuery, JSONBody
+from websockets.asyncio.server import ServerConnection, broadcast
+from websockets.asyncio.server import serve as serve_websockets
+from websockets.exceptions import ConnectionClosed
 
 from emulator.app import open_app
 from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
+from emulator.realtime import sockets
 from emulator.server import Server, config_of, listen, url_of
 from emulator.settings import Settings
 
@@ -100,7 +108,30 @@ def bare() -> Any:
     return app
 
 
+async def websockets() -> None:
+    connections: set[ServerConnection] = set()
+
+    async def repeat(connection: ServerConnection) -> None:
+        connections.add(connection)
+        with suppress(ConnectionClosed):
+            async for message in connection:
+                broadcast(connections, message)
+        connections.discard(connection)
+
+    async with serve_websockets(repeat, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
+        host, port = server.sockets[0].getsockname()
+        print(f"http://{host}:{port}", flush=True)
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        await stopped.wait()
+
+
 async def serve(name: str, file: str | None) -> None:
+    if hasattr(signal, "SIGUSR1"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gc.collect)
+    if name == "websockets":
+        await websockets()
+        return
     async with AsyncExitStack() as stack:
         if name in ("plain", "bare"):
             app = {"plain": plain, "bare": bare}[name]()
@@ -108,6 +139,7 @@ async def serve(name: str, file: str | None) -> None:
                 app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
             )
         else:
+            sockets.PING_EVERY = 3_600.0  # a ping would come amid what is counted
             data = f"sqlite://{file}" if name == "file" else "sqlite://"
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions)

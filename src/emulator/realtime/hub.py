@@ -48,5 +48,5 @@ class Hub:
         if not followers and not of_all:
             return
         frame = text_frame(message)
-        for follower in list({**(followers or {}), **(of_all or {})}):
+        for follower in list({**(followers or {}), **of_all}) if of_all else list(followers or ()):
             follower.write(frame)
