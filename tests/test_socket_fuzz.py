@@ -105,6 +105,23 @@ SETTINGS = [
     "id",
     "status",
 ]
+PAIRS = [
+    *(
+        (action, target)
+        for action in ("get", "set", "patch", "subscribe", "unsubscribe")
+        for target in ("state", "config")
+    ),
+    *((action, "poll") for action in ("create", "get", "delete", "reconfigure", "subscribe", "unsubscribe")),
+    *(
+        ("broadcast", ""),
+        ("subscribe", "broadcast"),
+        ("subscribe", "news"),
+        ("update", "channel"),
+        ("get", "extension"),
+    ),
+    *(("authenticate", ""), ("subscribe", "authentication"), ("get", "transaction"), ("subscribe", "datastream")),
+]
+"""What the service knows."""
 OPERATIONS = ["add", "remove", "replace", "copy", "move", "test", "add_intermediates", "remove_value", "", "ADD"]
 POINTERS = [
     "",
@@ -224,36 +241,41 @@ class Maker:
         return operation
 
     def data(self) -> Any:
-        if self.odds(0.05):
+        if self.odds(0.02):
             return self.value()
         likely: dict[str, Callable[[], Any]] = {
             "state_id": lambda: self.one("channel", "extension"),
             "config_id": lambda: self.one("channel", "extension", "combined"),
             "topic_id": lambda: self.one("channel", "extension", "p", "*", "news"),
             "poll_id": lambda: self.one("p", "q", "global-p"),
-            "state": self.patch,
+            "state": lambda: self.patch() if self.odds(0.5) else {"a": self.value()},
             "config": lambda: self.one(self.patch, self.configuration)(),
             "topic": lambda: self.one("news", "x"),
+            "data": self.value,
             "options": lambda: ["a", "b"],
+            "ids": lambda: ["1", "U1"][: self._choose.randrange(3)],
+            "sku": lambda: "*",
             "prompt": lambda: "?",
             "client_id": lambda: CLIENT_ID,
         }
-        names = [name for name in MEMBERS if self.odds(0.5)]
-        return {name: self.value() if self.odds(0.25) else likely.get(name, self.value)() for name in names}
+        names = [name for name in MEMBERS if self.odds(0.8 if name in likely else 0.2)]
+        return {name: self.value() if self.odds(0.1) else likely.get(name, self.value)() for name in names}
 
     def configuration(self) -> Any:
-        return {name: self.value() for name in SETTINGS if self.odds(0.2)}
+        some = {name: self.one(0, 1, -1, 5, 64, 2_000_000_000) for name in SETTINGS[:9] if self.odds(0.2)}
+        return {**some, self.one(*SETTINGS): self.value()} if self.odds(0.3) else some
 
     def request(self) -> dict[str, Any]:
-        params: Any = {"request_id": self._choose.randrange(50_000), "target": self.one(*TARGETS[:7], *TARGETS)}
-        if self.odds(0.1):
+        action, target = self.one(*PAIRS) if self.odds(0.8) else (self.one(*ACTIONS), self.one(*TARGETS))
+        params: Any = {"request_id": self._choose.randrange(50_000), "target": target}
+        if self.odds(0.05):
             params["request_id"] = self.value()
-        if self.odds(0.05):
+        if self.odds(0.02):
             params = self.value()
-        request = {"action": self.one(*ACTIONS[:10], *ACTIONS), "params": params, "data": self.data()}
-        if self.odds(0.05):
+        request = {"action": action, "params": params, "data": self.data()}
+        if self.odds(0.02):
             request[self.one("action", "data", "x")] = self.value()
-        if self.odds(0.05):
+        if self.odds(0.02):
             del request[self.one("action", "params", "data")]
         return request
 
