@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from extcli import clock, tokens
@@ -55,7 +55,7 @@ def renew(session: Session, link: Link) -> Pair:
             error.what = f"the kept link to channel {link.channel_id} is dead, and forgotten now"
             error.fix = "link again with `extcli pin login`; a service without --data forgets all links when it stops"
         raise
-    session.links.keep(replace(link, refresh=pair.refresh, until=_end_of(pair.refresh)))
+    session.links.renew(link, pair.refresh, _end_of(pair.refresh))
     return pair
 
 

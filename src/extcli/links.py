@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
@@ -67,12 +67,24 @@ class Links:
         self._change(lambda links: None)
 
     def keep(self, link: Link) -> None:
-        """Keep a link in the place of an older one; what was entered once stays entered since then."""
+        """Keep a new link, in the place of an older one."""
 
-        def replace(links: dict[tuple[str, str, str], Link]) -> None:
+        def put(links: dict[tuple[str, str, str], Link]) -> None:
             links[link.place] = link
 
-        self._change(replace)
+        self._change(put)
+
+    def renew(self, link: Link, refresh: str, until: int | None) -> None:
+        """Put a new refresh token in the place of the one it was had for.
+
+        Nothing changes if that is not there any more: another process has linked anew, or forgotten the link.
+        """
+
+        def put(links: dict[tuple[str, str, str], Link]) -> None:
+            if links.get(link.place) == link:
+                links[link.place] = replace(link, refresh=refresh, until=until)
+
+        self._change(put)
 
     def forget(self, link: Link, *, whatever: bool = False) -> None:
         """Drop a link, unless another process has a newer token in its place; `whatever` is there, with it."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
+_LARGE_FRAME = 128 * 1024
+"""Longer than what requests usually are: a store holds 64 KiB."""
 _LAST_ID = messages.NO_REQUEST - 1
 
 
@@ -43,6 +45,7 @@ class Live:
         self._output = output
         self._updates: deque[Message] = deque()
         self._last_id = 0
+        self._sent = 0
         output.trace(f"> CONNECT {url}")
         started = clock.elapsed()
         with explained(url):
@@ -88,12 +91,13 @@ class Live:
     def send(self, text: str) -> None:
         """Send a frame as it is."""
         self._output.trace(f"> {messages.shown(text)}")
-        with explained(self.url):
+        self._sent = len(text)
+        with explained(self.url, sent=self._sent):
             self._socket.send(text)
 
     def receive(self, seconds: float | None = None) -> Message | None:
         """The next message; `None` if none came within so many seconds."""
-        with explained(self.url):
+        with explained(self.url, sent=self._sent):
             try:
                 text = self._socket.recv(None if seconds is None else max(seconds, 0))
             except TimeoutError:
@@ -149,12 +153,12 @@ _ENDINGS = {
 
 
 @contextmanager
-def explained(url: str) -> Iterator[None]:
-    """Turns failures of websockets into errors that say what to do."""
+def explained(url: str, *, sent: int = 0) -> Iterator[None]:
+    """Turns failures of websockets into errors that say what to do; `sent` is the length of the last frame."""
     try:
         yield
     except ConnectionClosed as error:
-        raise _closed(url, error.rcvd) from None
+        raise _closed(url, error.rcvd, sent) from None
     except InvalidStatus as error:
         raise _not_let_in(url, error.response.status_code, bytes(error.response.body or b"")) from None
     except (InvalidURI, UnicodeError):
@@ -193,7 +197,11 @@ def _not_let_in(url: str, status: int, body: bytes) -> CliError:
     return Refused(name, status, body, fix="set EXTCLI_WS_URL to where the service's socket is")
 
 
-def _closed(url: str, close: Close | None) -> CliError:
+def _closed(url: str, close: Close | None, sent: int) -> CliError:
+    if close is None and sent > _LARGE_FRAME:
+        # The reason was on its way, and was lost with what the service did not read any more.
+        why = f"in the middle of a frame of {sent:,} characters, which may be too large"
+        return Unreachable(f"{url} hung up", why=why, fix="send less at once")
     if close is None:
         return Unreachable(f"{url} hung up", why="the connection broke off without a word", fix=_STOPPED)
     meaning, fix, exit_code = _ENDINGS.get(close.code, ("it does not say why", "", Unreachable.exit_code))

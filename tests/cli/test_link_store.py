@@ -196,6 +196,25 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(extcli, shell, 
     assert {"links.json", "links.lock"} == {path.name for path in state.iterdir()}
 
 
+def test_a_new_token_takes_the_place_of_its_own_and_of_no_other(tmp_path):
+    """Between the two another shell may have linked anew, or forgotten the link."""
+    links = Links(tmp_path)
+    old, anew = (Link("http://h", "ws://h", "app", "1", refresh, since=1) for refresh in ("old", "anew"))
+
+    links.keep(old)
+    links.renew(old, "next", 5)
+    assert [("next", 1, 5)] == [(link.refresh, link.since, link.until) for link in links.all()]
+
+    links.keep(anew)
+    links.renew(old, "late", 6)
+    links.forget(old)
+    assert [anew] == links.all()
+
+    links.forget(anew)
+    links.renew(anew, "late", 6)
+    assert [] == links.all()
+
+
 def test_a_token_does_not_show_where_a_link_does():
     assert "hunter2" not in repr(Link("http://h", "ws://h", "app", "1", "hunter2", since=1))
 
