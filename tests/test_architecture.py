@@ -20,10 +20,17 @@ FEATURES = {
     "datastream",
     "control",
 }
-BASICS = {"emulator.errors", "emulator.wire", "emulator.clock", "emulator.callers", "emulator.engines.base"}
+BASICS = {
+    "emulator.errors",
+    "emulator.wire",
+    "emulator.clock",
+    "emulator.callers",
+    "emulator.engines.base",
+    "emulator.engines.pools",
+}
 TELLING = {"emulator.realtime.updates", "emulator.realtime.hub", "emulator.alarms", "emulator.pace"}
 SERVICE_MAY = BASICS | TELLING | {"emulator.environment", "emulator.settings", "emulator.tokens", "emulator.ids"}
-HTTP_MAY = BASICS | {"emulator.web.call", "emulator.web.endpoint"}
+HTTP_MAY = BASICS | {"emulator.web.call", "emulator.web.endpoint", "emulator.web.streaming", "emulator.ids"}
 ACTIONS_MAY = BASICS | {"emulator.realtime.action", "emulator.realtime.session", "emulator.realtime.sockets"}
 CLOCKS = {"time", "datetime"}
 READINGS = {"time", "time_ns", "monotonic", "monotonic_ns", "now", "utcnow", "today"}

@@ -40,6 +40,16 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/v1/e/validate_pin"): '{"pin": "PIN"}',
     ("GET", "/v1/e/pin_token_exists"): "",
     ("DELETE", "/v1/e/pin"): "",
+    ("PUT", "/v1/e/codes"): '{"codes": [["A1"]], "names": ["Hat"]}',
+    ("GET", "/v1/e/codes"): "",
+    ("POST", "/v1/e/codes/mark_from_poll"): (
+        '{"prizes": [0], "prize_limits": [1], "correct": 3, "cutoff_timestamp": 4000000000}'
+    ),
+    ("POST", "/v1/e/codes/mark_from_list"): '{"prizes": [0], "prize_limits": [1], "users": ["9001"]}',
+    ("GET", "/v1/e/codes/eligibility"): "",
+    ("GET", "/v1/e/codes/redeemed"): "",
+    ("POST", "/v1/e/codes/redeem"): '{"prize": 0}',
+    ("DELETE", "/v1/e/codes"): "",
     ("POST", "/v1/e/bits/transactions"): f'{{"transactionReceipt": "{RECEIPT}", "displayName": "Ann"}}',
     ("POST", "/v1/e/datastream"): '{"click": 1}',
     ("GET", "/_emulator/live"): "",
@@ -69,7 +79,7 @@ def filled(live: Live) -> Client:
     """An admin, in a service where everything has been written once."""
     admin = live.client("admin", user="9001", channel=CHANNEL)
     for (method, path), body in CALLS.items():
-        if method in ("POST", "PATCH") and path.startswith("/v1/e/") and path not in NOT_AN_ADMINS:
+        if method in ("POST", "PATCH", "PUT") and path.startswith("/v1/e/") and path not in NOT_AN_ADMINS:
             admin.request(method, f"{live.url}{path}", content=body).raise_for_status()
     return admin
 

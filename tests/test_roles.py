@@ -62,6 +62,15 @@ POST   validate_pin             -      broadcaster -     -         {"pin": "PIN"
 GET    pin_token_exists         -      broadcaster -     -
 DELETE pin                      -      broadcaster -     -
 
+PUT    codes                    -      -           admin backend   {"codes": [["A1"]], "names": ["Hat"]}
+GET    codes                    -      -           admin backend
+DELETE codes                    -      -           admin backend
+POST   codes/mark_from_poll     -      -           admin backend   {"prizes":[0],"prize_limits":[],"correct":1,"cutoff_timestamp":1}
+POST   codes/mark_from_list     -      -           admin backend   {"prizes": [0], "prize_limits": [1], "users": ["5"]}
+GET    codes/eligibility        viewer broadcaster admin backend
+GET    codes/redeemed           viewer broadcaster admin backend
+POST   codes/redeem             viewer broadcaster admin backend   {"prize": 0}
+
 POST   bits/transactions        viewer broadcaster admin backend   {"transactionReceipt": "RECEIPT"}
 POST   datastream               viewer broadcaster admin backend   {"click": 1}
 
@@ -129,6 +138,7 @@ def of_role(live: Live) -> dict[str, Client]:
     """A client of each role in one channel, where there is something to read under `default`."""
     clients = {role: live.client(role, user="777", channel="777") for role in ROLES}
     clients["admin"].post("json_store", json={"a": 1}).raise_for_status()
+    clients["admin"].put("codes", json={"codes": [["A1"]], "names": ["Hat"]}).raise_for_status()
     clients["admin"].post("vote_config", json={"config": {}}).raise_for_status()
     return clients
 
@@ -144,7 +154,7 @@ def test_every_endpoint_of_the_service_stands_in_the_table(stranger: Client):
 
 
 @_named(ROWS)
-@pytest.mark.ruling("A1", "P3", "S1", "S5")
+@pytest.mark.ruling("A1", "C1", "P3", "S1", "S5")
 def test_the_roles_of_the_table_are_allowed_and_the_others_are_answered_403(row: Row, of_role: dict[str, Client]):
     answers = {role: row.call(of_role[role]).status_code for role in ROLES}
 

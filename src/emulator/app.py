@@ -26,6 +26,8 @@ from emulator.broadcast.actions import feeds as broadcast_feeds
 from emulator.broadcast.service import Broadcasts
 from emulator.callers import Caller
 from emulator.clock import Clock
+from emulator.codes.http import endpoints as code_endpoints
+from emulator.codes.service import CodeSets
 from emulator.control.gate import ControlGate
 from emulator.control.http import controlling, metrics, watching
 from emulator.control.service import Control, Metrics
@@ -75,6 +77,7 @@ ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
     *store_endpoints,
     *json_store_endpoints,
     *pin_endpoints,
+    *code_endpoints,
     *transaction_endpoints,
     *datastream_endpoints,
     authtoken,
@@ -112,6 +115,7 @@ class Service:
         self.rankings = Rankings(engine.ballots, clock)
         self.buffers = Buffers(engine.logs, clock)
         self.broadcasts = Broadcasts(self.updates)
+        self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls)
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
         self.datastream = Datastream(clock, self.updates)
         self.json_stores = JsonStores(engine.documents, clock)
@@ -175,6 +179,7 @@ class Service:
                 (each.bind(self.stores) for each in store_endpoints),
                 (each.bind(self.json_stores) for each in json_store_endpoints),
                 (each.bind(self.pins) for each in pin_endpoints),
+                (each.bind(self.code_sets) for each in code_endpoints),
                 (each.bind(self.transactions) for each in transaction_endpoints),
                 (each.bind(self.datastream) for each in datastream_endpoints),
                 [authtoken.bind(self.identities)] if environment.issues_sandbox_tokens else [],

@@ -5,21 +5,30 @@ Rules and services raise these; nobody builds an error body.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ServiceError(Exception):
     """A refusal that a client is told about.
 
     `reason` is the short fixed text that clients compare with; `detail` says what happened and which limit
-    was passed, for a person. Both sides of ruling W4's body are made of these two.
+    was passed, for a person. Both sides of ruling W4's body are made of these two. `others` are further details, where
+    a body has several faults.
     """
 
     status = 500
     title = "Internal Service Error"
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: str, detail: str = "", *, others: Sequence[str] = ()) -> None:
         super().__init__(detail or reason)
         self.reason = reason
         self.detail = detail or reason
+        self.others = tuple(others)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """All that is wrong, in order."""
+        return (self.detail, *self.others)
 
 
 class BadRequest(ServiceError):

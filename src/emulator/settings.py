@@ -21,6 +21,10 @@ class Limits:
     """Bytes in the body of a call (ruling W8)."""
     user_map: int = 4 * MIB
     """Bytes in a PATCH with a map of users."""
+    codes: int = 1024 * MIB
+    """Bytes in a PUT of codes, which is read as it comes."""
+    user_list: int = 64 * MIB
+    """Bytes in a list of users to be granted prizes, which is read as it comes."""
     frame: int = 2 * MIB
     """Bytes in one message to the socket (ruling X3)."""
     outbox: int = 1 * MIB

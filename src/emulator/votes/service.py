@@ -130,6 +130,14 @@ class Polls:
         pages = self._ballots.entries(key, now=now, since=within_time(since), limit=limit)
         return ([_line(entry, counted) for entry in page] async for page in pages)
 
+    async def voters(
+        self, caller: Caller, channel: str | None, poll_id: str, value: int
+    ) -> AsyncIterator[list[tuple[str, int]]]:
+        """Those whose latest vote is `value`, and when each cast it (ms), in pages; earliest first."""
+        key, choice = _key(caller, channel, poll_id), str(value)
+        async for page in self._ballots.entries(key, now=self._clock.now()):
+            yield [(entry.voter, entry.cast_at) for entry in page if entry.choice == choice]
+
     async def define(self, caller: Caller, channel: str | None, poll_id: str, config: PollConfig) -> None:
         """Create the poll, or give an existing one another definition; its votes stay (ruling P4)."""
         key = _key(caller, channel or "", poll_id)

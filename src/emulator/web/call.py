@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
@@ -23,7 +23,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 class Call:
     """A call whose credential, role and body size have been checked."""
 
-    __slots__ = ("_caller", "_query", "check_registered", "client_id", "peer", "raw")
+    __slots__ = ("_caller", "_query", "check_registered", "chunks", "client_id", "peer", "raw")
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class Call:
         peer: str,
         client_id: str,
         check_registered: Callable[[str], None],
+        chunks: AsyncIterator[bytes],
     ) -> None:
         self._caller = caller
         self.client_id = client_id
@@ -41,7 +42,9 @@ class Call:
         """Raises `Unauthorized` for a client id that the service does not take."""
         self._query = query
         self.raw = raw
-        """The body as it came."""
+        """The body as it came; empty where it is left to be read from `chunks`."""
+        self.chunks = chunks
+        """The body as it comes, where the endpoint is declared so. Raises `TooLarge` or `BadRequest` on the way."""
         self.peer = peer
         """The address of the other side; empty when unknown."""
 

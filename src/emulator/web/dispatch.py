@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from litestar.types import HTTPScope, Receive
@@ -94,10 +94,11 @@ class Dispatcher:
                 client_id = caller.client_id
         elif endpoint.audience is Audience.OPERATORS:
             self._control_gate(scope)
-        body = await read_body(headers, receive, getattr(self._limits, endpoint.limit))
+        chunks = chunks_of(headers, receive, getattr(self._limits, endpoint.limit))
+        body = b"" if endpoint.streamed else await read_body(headers, receive, getattr(self._limits, endpoint.limit))
         client: Any = scope.get("client")
         peer = client[0] if client else ""
-        call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered)
+        call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered, chunks)
         return await bound.answer(call)
 
 
@@ -121,14 +122,28 @@ def _text(header: bytes | None) -> str | None:
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
     """The whole body, chunked or not; raises `TooLarge` as soon as it is known to pass `limit` bytes (ruling W8)."""
+    _check_announced(headers, limit)
+    message: Any = await receive()
+    if not message.get("more_body", True) and len(message["body"]) <= limit:  # as nearly all are
+        body: bytes = message["body"]
+        return body
+    return b"".join([piece async for piece in _pieces(message, receive, limit)])
+
+
+async def chunks_of(headers: dict[bytes, bytes], receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body piece by piece, as it comes, with the same limit."""
+    _check_announced(headers, limit)
+    async for piece in _pieces(await receive(), receive, limit):
+        yield piece
+
+
+def _check_announced(headers: dict[bytes, bytes], limit: int) -> None:
     announced = headers.get(b"content-length", b"0")
     if announced.isdigit() and int(announced) > limit:
         raise TooLarge("Body too large", f"the body has {int(announced)} bytes, and at most {limit} are taken")
-    message: Any = await receive()
-    if not message.get("more_body", True) and len(message["body"]) <= limit:
-        body: bytes = message["body"]
-        return body
-    pieces: list[bytes] = []
+
+
+async def _pieces(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:
     size = 0
     while True:
         if message["type"] == "http.disconnect":
@@ -137,7 +152,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -
         size += len(piece)
         if size > limit:
             raise TooLarge("Body too large", f"the body has over {limit} bytes, and at most {limit} are taken")
-        pieces.append(piece)
+        yield piece
         if not message.get("more_body", False):
-            return b"".join(pieces)
+            return
         message = await receive()

@@ -78,6 +78,8 @@ class Endpoint(Generic[S]):
     query: tuple[Parameter, ...]
     limit: str
     """The field of `Limits` that bounds its body."""
+    streamed: bool
+    """Whether the body is left to the handler, to be read as it comes."""
 
     @property
     def name(self) -> str:
@@ -111,6 +113,7 @@ def endpoint(
     answer: object = Nothing,
     query: tuple[Parameter, ...] = (),
     limit: str = "body",
+    streamed: bool = False,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function to answer `method path`.
 
@@ -119,6 +122,6 @@ def endpoint(
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
-        return Endpoint(method, path, handler, roles, audience, body, answer, query, limit)
+        return Endpoint(method, path, handler, roles, audience, body, answer, query, limit, streamed)
 
     return declare

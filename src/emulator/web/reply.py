@@ -58,9 +58,9 @@ def error_body(error: ServiceError) -> bytes:
     """Ruling W4: the socket's error shape and the `reason` and `info` that REST clients read, with the same facts."""
     return wire.encode(
         {
-            "errors": [{"status": error.status, "title": error.title, "detail": error.detail}],
+            "errors": [{"status": error.status, "title": error.title, "detail": detail} for detail in error.details],
             "reason": error.reason,
-            "info": error.detail,
+            "info": "; ".join(error.details),
         }
     )
 

@@ -1,0 +1,1 @@
+"""Reward codes: sets of them, who may have one, and handing each out exactly once."""
