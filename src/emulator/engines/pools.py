@@ -39,14 +39,16 @@ class Pools(Protocol):
 
     A pool hands out from a list, front to back. It may be given another list; what was handed out stays handed out, and
     an item that the pool has ever handed out is passed over, also when it stands twice in a list, in a later list, or
-    in the list of a pool of the same key that follows a dropped one. Pools and what is known of them end together, at
-    the pool's `expires_at`.
+    in the list of a pool of the same key that follows a dropped one. What a draw has passed over is not come back to in
+    that list. Pools and what is known of them end together, at the pool's `expires_at`.
     """
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         """Add items to the end of a list that no pool hands out from yet, and have it live until `expires_at`.
 
-        One atomic step for these items; a list of a million is filled by many calls. Items are any text without NUL.
+        One atomic step for these items; a list of a million is filled by many calls, of some thousand items each, as no
+        one else has a turn meanwhile. Items are any text without NUL. ValueError for others, and when a live pool hands
+        out from the list.
         """
         ...
 
@@ -55,7 +57,9 @@ class Pools(Protocol):
 
         One atomic step for all pools: a pool is made where there is none, else its list and note are replaced. The
         pools and their lists live until `expires_at`; a list that was replaced is gone. A source that was never filled
-        is an empty list. `change` may return any subset of `keys`; the others are left as they are.
+        is an empty list. From the list that it has, a pool goes on where it is. A list is one pool's: ValueError, and
+        nothing is written, when another live one hands out from it. `change` may return any subset of `keys`; the
+        others are left as they are.
         """
         ...
 
@@ -78,7 +82,7 @@ class Pools(Protocol):
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         """Have these pools hand out nothing more, in one atomic step; returns how many items each of the live ones had
-        handed out. What was handed out stays remembered until the pools' own end."""
+        handed out. Their lists are gone; what was handed out stays remembered until the pools' own end."""
         ...
 
 
@@ -86,7 +90,11 @@ class Rosters(Protocol):
     """Names on lists, and which lists a name is on. A roster is any number of names, each once."""
 
     async def enlist(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Add names to a roster and have it live until `expires_at`: one atomic step for these names."""
+        """Add names to a roster and have it live until `expires_at`: one atomic step for these names.
+
+        Names are any text. A roster of a million is made by many calls, of up to a thousand names each, as no one else
+        has a turn meanwhile.
+        """
         ...
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:

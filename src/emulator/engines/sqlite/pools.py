@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
@@ -24,14 +25,14 @@ _ROOT = f"SELECT root FROM pools WHERE {KEY} LIMIT 1"
 # First what was handed out, then whether it is still remembered; SQLite might want to do it the other way round.
 _HANDED = """
     SELECT 1 FROM handed CROSS JOIN pools ON pools.id = handed.pool
-    WHERE handed.root = ? AND handed.item = ? AND pools.expires_at > ? LIMIT 1
+    WHERE handed.root = ? AND handed.sum = ? AND handed.item = ? AND pools.expires_at > ? LIMIT 1
 """
 _HELD = """
     SELECT handed.item, pools.closed FROM handed CROSS JOIN pools ON pools.id = handed.pool
     WHERE handed.root = ? AND handed.holder = ? AND pools.expires_at > ? ORDER BY handed.pool, handed.nth
 """
 _HAS = "SELECT nth FROM handed WHERE root = ? AND holder = ? AND pool = ? ORDER BY nth DESC LIMIT 1"
-_HAND = "INSERT INTO handed (pool, ordinal, root, item, holder, nth) VALUES (?, ?, ?, ?, ?, ?)"
+_HAND = "INSERT INTO handed (pool, ordinal, root, item, sum, holder, nth) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class _Pending(Enum):
@@ -145,7 +146,7 @@ class SqlitePools:
             return None
         item = self._next(pool, now)
         if isinstance(item, str):
-            connection.execute(_HAND, (pool.id, pool.handed + 1, pool.root, item, holder, nth))
+            connection.execute(_HAND, (pool.id, pool.handed + 1, pool.root, item, _sum(item), holder, nth))
             self._generations.step(pool, handed=1)
         return item
 
@@ -153,7 +154,7 @@ class SqlitePools:
         """The first item from here on that was not handed out; those before it are left behind."""
         connection = self._turns.connection
         while (item := self._generations.item(pool)) is not None:
-            if connection.execute(_HANDED, (pool.root, item, now)).fetchone() is None:
+            if connection.execute(_HANDED, (pool.root, _sum(item), item, now)).fetchone() is None:
                 return item
             if self._passed >= PASSED:
                 return _Pending.MORE
@@ -198,3 +199,8 @@ class SqlitePools:
         for key in dict.fromkeys(keys):
             if (pool := self._generations.find(key)) is not None:
                 yield key, pool
+
+
+def _sum(item: str) -> int:
+    """A short number by which items are looked for; it may be the same for two. In four bytes, as SQLite counts."""
+    return zlib.crc32(item.encode()) - (1 << 31)

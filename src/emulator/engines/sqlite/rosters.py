@@ -55,7 +55,8 @@ class SqliteRosters:
         elif row[2] != expires_at:
             connection.execute(_MOVE_END, (expires_at, row[0]))
         id, root, _ = row
-        connection.executemany(_ENLIST, [(root, member, id) for member in members])
+        # In the order in which they are kept: names in any order took twice as long once there were a million.
+        connection.executemany(_ENLIST, [(root, member, id) for member in sorted(members)])
 
     def _fresh(self, key: Key, expires_at: int) -> tuple[int, int, int]:
         id = self._space.number()

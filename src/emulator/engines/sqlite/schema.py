@@ -101,13 +101,14 @@ ADDED = {
         )""",
         "CREATE UNIQUE INDEX chunks_by_list ON chunks (list, first)",
         # `ordinal` counts what the pool handed out, `nth` what this holder has of it. Kept in the order of handing out,
-        # so that rows are added at one end. That nothing is handed out twice is also the second index's business.
+        # so that rows are added at one end. Items come in no order, so they are looked for by a short sum of theirs:
+        # an index of the items themselves would be five times as large, and each draw touches a page of it.
         """CREATE TABLE handed (
             pool INTEGER NOT NULL, ordinal INTEGER NOT NULL, root INTEGER NOT NULL, item TEXT NOT NULL,
-            holder TEXT NOT NULL, nth INTEGER NOT NULL, PRIMARY KEY (pool, ordinal)
+            sum INTEGER NOT NULL, holder TEXT NOT NULL, nth INTEGER NOT NULL, PRIMARY KEY (pool, ordinal)
         ) WITHOUT ROWID""",
         "CREATE UNIQUE INDEX handed_by_holder ON handed (root, holder, pool, nth)",
-        "CREATE UNIQUE INDEX handed_by_item ON handed (root, item, pool)",
+        "CREATE INDEX handed_by_sum ON handed (root, sum)",
         # `root` is shared by all rosters whose keys differ in their names only.
         f"""CREATE TABLE rosters (
             id INTEGER PRIMARY KEY, root INTEGER NOT NULL, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL
