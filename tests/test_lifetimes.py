@@ -1,9 +1,10 @@
-"""Every lifetime, one millisecond before its end and at its end (Limits; rulings A1, P5, R2, S4, S5)."""
+"""Every lifetime, one millisecond before its end and at its end (Limits; rulings A1, P5, R2, S4, S5, T1, T3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from emulator.environment import PRODUCTION
 from emulator.extensions import Extension
 from emulator.settings import Settings
 from running import CLIENT_ID, SECRET, Live, run_live
+from speaking import Game
 
 NOON = 2_000_000_000
 """In Unix seconds: when everything here begins."""
@@ -24,6 +26,8 @@ class World:
 
     def __init__(self, live: Live) -> None:
         self.live = live
+        self.pin = self.pin_token = ""
+        self.pair: dict[str, Any] = {}
         self.viewer, self.other, self.broadcaster, self.backend = (
             live.client(role, user=user, channel="777", exp=FAR_AWAY)
             for role, user in (("viewer", "1"), ("viewer", "2"), ("broadcaster", "777"), ("backend", "9"))
@@ -39,6 +43,34 @@ class World:
 
     def define(self, **config: object) -> None:
         self.broadcaster.post("vote_config", json={"config": config}).raise_for_status()
+
+    def authenticate(self, **credential: str) -> dict[str, Any]:
+        with Game(self.live) as game:
+            return dict(game.ask("authenticate", data={"client_id": CLIENT_ID, **credential}).get("data", {}))
+
+    def request_pin(self) -> None:
+        self.pin = self.broadcaster.post("link/pin").raise_for_status().json()["pin"]
+
+    def has_pin(self) -> bool:
+        return bool(self.pin and self.authenticate(pin=self.pin))
+
+    def link_game(self) -> None:
+        self.request_pin()
+        self.pair = self.authenticate(pin=self.pin)
+
+    def has_access_token(self) -> bool:
+        return bool(self.pair) and self.live.bearer(self.pair["jwt"]).get("user_info").status_code == 200
+
+    def has_refresh_token(self) -> bool:
+        return bool(self.pair and self.authenticate(refresh=self.pair["refresh"]))
+
+    def request_pin_token(self) -> None:
+        issued = self.viewer.post("pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
+        self.broadcaster.post("validate_pin", json={"pin": issued["pin"]}).raise_for_status()
+        self.pin_token = issued["token"]
+
+    def has_pin_token(self) -> bool:
+        return bool(self.pin_token) and self.live.bearer(self.pin_token).get("user_info").status_code == 200
 
     def has_votes(self) -> bool:
         return self.other.get("vote").json()["count"] > 0
@@ -94,14 +126,19 @@ STATES = [
 ]
 CONFIGS = [_store(f"{scope}_config", 24 * HOUR, None) for scope in ("extension", "channel")]
 JSON_STORE = _store("json_store", 14 * DAY, 14 * DAY)
-THINGS = [POLL, LOG, DEFINITION, RANKING, BUFFER, *STATES, *CONFIGS, JSON_STORE]
+PIN = Thing("PIN", 5 * MINUTE, 5 * MINUTE, World.request_pin, World.has_pin)
+PIN_TOKEN = Thing("PIN token", WEEK, WEEK, World.request_pin_token, World.has_pin_token)
+ACCESS_TOKEN = Thing("access token", WEEK, WEEK, World.link_game, World.has_access_token)
+REFRESH_TOKEN = Thing("refresh token", 365 * DAY, 365 * DAY, World.link_game, World.has_refresh_token)
+TOKENS = [PIN, PIN_TOKEN, ACCESS_TOKEN, REFRESH_TOKEN]
+THINGS = [POLL, LOG, DEFINITION, RANKING, BUFFER, *STATES, *CONFIGS, JSON_STORE, *TOKENS]
 ENDING = [
     pytest.param(thing, environment, thing.lives(environment), id=f"{thing.name}-{environment}")
     for thing in THINGS
     for environment in SANDBOX_AND_PRODUCTION
     if thing.lives(environment) is not None
 ]
-RENEWED = [each for each in ENDING if each.values[0] is not BUFFER]
+RENEWED = [each for each in ENDING if each.values[0] not in (BUFFER, PIN_TOKEN, ACCESS_TOKEN, REFRESH_TOKEN)]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +162,7 @@ def world_of(running_live: Live, running_production: Live) -> Callable[[str], Wo
     return emptied
 
 
-@pytest.mark.ruling("P5", "R2", "S4", "S5")
+@pytest.mark.ruling("P5", "R2", "S4", "S5", "T1", "T3")
 @pytest.mark.parametrize(("thing", "environment", "lifetime"), ENDING)
 def test_it_is_there_one_millisecond_before_its_end_and_gone_at_its_end(world_of, thing, environment, lifetime):
     world = world_of(environment)
