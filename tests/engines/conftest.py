@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-TOPICS = ("ballots", "documents", "engine", "entries", "logs", "property", "purge", "relay", "tally", "terms")
+TOPICS = (
+    "ballots",
+    "documents",
+    "engine",
+    "entries",
+    "holdings",
+    "logs",
+    "pools",
+    "pools_property",
+    "property",
+    "purge",
+    "relay",
+    "rosters",
+    "tally",
+    "terms",
+)
 
 pytest.register_assert_rewrite(*(f"engines.contract_{topic}" for topic in TOPICS))

@@ -14,10 +14,14 @@ from engines.contract_ballots import BallotsContract
 from engines.contract_documents import DocumentsContract
 from engines.contract_engine import NamespacesContract
 from engines.contract_entries import EntriesContract
+from engines.contract_holdings import HoldingsContract
 from engines.contract_logs import LogsContract
+from engines.contract_pools import PoolsContract, SuppliesContract
+from engines.contract_pools_property import PoolsPropertyContract
 from engines.contract_property import PropertyContract
 from engines.contract_purge import PurgeContract
 from engines.contract_relay import RelayContract
+from engines.contract_rosters import RostersContract
 from engines.contract_tally import TallyContract
 from engines.contract_terms import TermsContract
 from engines.vocabulary import Open
@@ -30,10 +34,15 @@ class EngineContract(
     TallyContract,
     EntriesContract,
     LogsContract,
+    PoolsContract,
+    SuppliesContract,
+    HoldingsContract,
+    RostersContract,
     PurgeContract,
     NamespacesContract,
     RelayContract,
     PropertyContract,
+    PoolsPropertyContract,
 ):
     @pytest.fixture
     def open(self) -> Open:

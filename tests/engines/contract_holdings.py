@@ -1,0 +1,239 @@
+"""What every engine promises of what was handed out: who has it, how long it is remembered, and what a drop changes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from emulator.engines.base import NEVER, Engine, Expired
+from emulator.engines.pools import Holding
+from engines.pool_words import draw, draws, drop, fill, held, source, stocked, supply
+from engines.vocabulary import END, NOW, Open, key
+
+P, Q, R = key("p"), key("q"), key("r")
+X, Y, Z = source("x"), source("y"), source("z")
+
+
+class HoldingsContract:
+    async def test_a_holder_has_what_was_handed_to_it_in_order(self, engine: Engine) -> None:
+        await stocked(engine, "dacb", P)
+        await stocked(engine, "x", Q)
+        await stocked(engine, "y", R)
+        for holder in ("U1", "U2", "U1"):
+            await draw(engine, holder, P, most=2)
+        await draw(engine, "U1", Q)
+
+        assert await engine.pools.held([R, Q, P], "U1", now=NOW) == {P: Holding(("d", "c"), 2), Q: Holding(("x",), 1)}
+        assert await engine.pools.held([P], "U3", now=NOW) == {}
+        assert await engine.pools.held([], "U1", now=NOW) == {}
+
+    async def test_a_drop_counts_what_each_live_pool_had_handed_out(self, engine: Engine) -> None:
+        await stocked(engine, "abc", P)
+        await stocked(engine, "abc", Q)
+        await stocked(engine, "abc", R, expires_at=NOW + 1)
+        await draws(engine, 2, P)
+        await draws(engine, 2, R)
+
+        assert await engine.pools.drop([P, Q, R, key("absent"), P], now=NOW + 1) == {P: 2, Q: 0}
+        assert await engine.pools.drop([P, Q, R], now=NOW + 1) == {}
+        assert await engine.pools.drop([], now=NOW) == {}
+
+    async def test_a_dropped_pool_hands_out_nothing_and_what_it_handed_out_is_remembered(self, engine: Engine) -> None:
+        await stocked(engine, "abc", P)
+        await draw(engine, "U1", P)
+
+        assert await drop(engine, P) == 1
+        assert await draw(engine, "U2", P) is None
+        assert await engine.pools.stocks([P], now=NOW) == {}
+        assert await held(engine, "U1", P, now=END - 1) == Holding(("a",), 0)
+        assert await held(engine, "U1", P, now=END) is None
+
+    async def test_draws_beside_a_drop_are_counted_or_come_to_nothing(self, engine: Engine) -> None:
+        await stocked(engine, [str(number) for number in range(99)])
+
+        first, count, second = await asyncio.gather(draws(engine, 20), drop(engine), draws(engine, 20, name="V"))
+
+        assert len(first) + len(second) == count
+
+    async def test_a_pool_that_follows_passes_over_what_the_earlier_ones_handed_out(self, engine: Engine) -> None:
+        for items, of in (("abcd", X), ("bxacdy", Y), ("yxzb", Z)):
+            await fill(engine, items, of)
+        await supply(engine, {P: X})
+        assert await draws(engine, 3, P) == ["a", "b", "c"]
+        await drop(engine, P)
+        await supply(engine, {P: Y}, note=b"again")
+        assert [await draw(engine, "0", P), await draw(engine, "1", P)] == ["x", "d"]
+
+        assert await held(engine, "0", P) == Holding(("a", "x"), 1)
+        assert await held(engine, "2", P) == Holding(("c",), 0)
+        assert await drop(engine, P) == 2
+        await supply(engine, {P: Z})
+        assert [await draw(engine, "0", P, most=2) for _ in range(3)] == ["y", "z", None]
+        assert await held(engine, "0", P) == Holding(("a", "x", "y", "z"), 2)
+
+    async def test_each_pool_of_a_key_is_remembered_until_its_own_end(self, engine: Engine) -> None:
+        for life, items, of in ((20, "a", X), (10, "b", Y), (30, "c", Z)):
+            await fill(engine, items, of)
+            await supply(engine, {P: of}, expires_at=NOW + life)
+            await draw(engine, "U1", P)
+            await drop(engine, P)
+
+        for now, items in ((9, "abc"), (10, "ac"), (19, "ac"), (20, "c"), (29, "c")):
+            assert await held(engine, "U1", P, now=NOW + now) == Holding(tuple(items), 0)
+        assert await held(engine, "U1", P, now=NOW + 30) is None
+
+    async def test_what_is_no_longer_remembered_can_be_handed_out_again(self, engine: Engine) -> None:
+        await fill(engine, "ab", X)
+        await fill(engine, "ab", Y)
+        await supply(engine, {P: X}, expires_at=NOW + 10)
+        assert await draws(engine, 2, P) == ["a", "b"]
+        await drop(engine, P)
+        await supply(engine, {P: Y}, expires_at=END)
+
+        assert await draw(engine, "U1", P, now=NOW + 10) == "a"
+        assert await held(engine, "0", P, now=NOW + 10) is None
+
+    async def test_a_pool_lives_until_the_millisecond_before_its_end(self, engine: Engine) -> None:
+        await stocked(engine, "abc", P, expires_at=END)
+        await draw(engine, "U1", P)
+
+        assert await draw(engine, "U2", P, now=END - 1) == "b"
+        assert await held(engine, "U1", P, now=END - 1) == Holding(("a",), 1)
+        assert await draw(engine, "U3", P, now=END) is None
+        assert await held(engine, "U1", P, now=END) is None
+        assert await drop(engine, P, now=END) is None
+
+    async def test_a_supply_moves_the_end_of_all_that_the_pool_handed_out(self, engine: Engine) -> None:
+        await stocked(engine, "ab", P, expires_at=NOW + 10)
+        await draw(engine, "U1", P)
+        await fill(engine, "abc", X)
+        await supply(engine, {P: X}, now=NOW + 9, expires_at=END)
+
+        assert await held(engine, "U1", P, now=END - 1) == Holding(("a",), 1)
+        assert await draws(engine, 9, P, now=END - 1) == ["b", "c"]
+
+    async def test_a_pool_after_one_that_ended_knows_nothing_of_it(self, engine: Engine) -> None:
+        await fill(engine, "ab", X)
+        await fill(engine, "ab", Y)
+        await supply(engine, {P: X}, expires_at=NOW + 10)
+        await draw(engine, "U1", P)
+        await supply(engine, {P: Y}, now=NOW + 10)
+
+        assert await held(engine, "U1", P, now=NOW + 10) is None
+        assert await draws(engine, 9, P, now=NOW + 10) == ["a", "b"]
+        assert await drop(engine, P, now=NOW + 10) == 2
+
+    async def test_a_list_of_items_that_were_nearly_all_handed_out_is_gone_through_while_others_have_their_turn(
+        self, engine: Engine
+    ) -> None:
+        items = [str(number) for number in range(6000)]
+        await fill(engine, items[:5000], X)
+        await fill(engine, items, Y)
+        await supply(engine, {P: X})
+        for _ in range(5):
+            await asyncio.gather(*(draw(engine, P.name, P, most=5000) for _ in range(1000)))
+        await supply(engine, {P: Y})
+        turns = 0
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count_turns())
+        drawn = await draws(engine, 100, P)
+        counting.cancel()
+
+        assert sorted(drawn) == items[5000:5100]
+        assert turns >= 5
+        assert await drop(engine, P) == 5100
+
+    async def test_a_cancelled_draw_that_was_going_through_a_list_leaves_it_to_the_others(self, engine: Engine) -> None:
+        items = [str(number) for number in range(3000)]
+        await fill(engine, items, X)
+        await fill(engine, [*items, "new", "newer"], Y)
+        await supply(engine, {P: X})
+        await asyncio.gather(*(draw(engine, P.name, P, most=3000) for _ in items))
+        await supply(engine, {P: Y})
+        tasks = [asyncio.create_task(draw(engine, f"U{number}", P)) for number in range(3)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        tasks[0].cancel()
+
+        drawn = await asyncio.gather(*tasks, return_exceptions=True)
+
+        assert {"new", "newer"} == {item for item in drawn if isinstance(item, str)}
+
+    async def test_a_purge_reports_live_pools_that_ended_and_nothing_else_of_them(self, engine: Engine) -> None:
+        await stocked(engine, "ab", P, expires_at=NOW + 3)
+        await stocked(engine, "ab", Q, expires_at=NOW + 2)
+        await stocked(engine, "ab", R, expires_at=NOW + 1)
+        await fill(engine, "ab", X, expires_at=NOW + 1)
+        for pool in (P, Q, R):
+            await draw(engine, "U1", pool)
+        await drop(engine, R)
+
+        assert await engine.purge(now=NOW + 2) == [Expired(Q, NOW + 2)]
+        assert await engine.purge(now=NOW + 9) == [Expired(P, NOW + 3)]
+        assert await engine.purge(now=NOW + 9) == []
+
+    async def test_a_pool_that_ended_is_reported_also_when_it_was_dropped_or_followed_after_its_end(
+        self, engine: Engine
+    ) -> None:
+        for pool, of, end in ((P, X, 1), (Q, Y, 2), (R, Z, 3)):
+            await fill(engine, "ab", of)
+            await supply(engine, {pool: of}, expires_at=NOW + end)
+        await drop(engine, P, now=NOW + 3)
+        await supply(engine, {Q: source("other")}, now=NOW + 3)
+        await fill(engine, "ab", Z, now=NOW + 3)
+
+        assert [Expired(P, NOW + 1), Expired(Q, NOW + 2), Expired(R, NOW + 3)] == await engine.purge(now=NOW + 3)
+        assert await engine.purge(now=NOW + 3) == []
+
+    async def test_no_answer_about_pools_changes_by_a_purge(self, engine: Engine) -> None:
+        for purged in (NOW, NOW + 10, NOW + 20, NOW + 30):
+            for is_purged in (False, True):
+                await engine.reset()
+                for pool, of, end in ((P, X, 10), (Q, Y, 20), (R, Z, 30)):
+                    await fill(engine, [str(number) for number in range(700)], of)
+                    await supply(engine, {pool: of}, expires_at=NOW + end)
+                    await draws(engine, 300, pool)
+                await drop(engine, Q)
+                await fill(engine, [str(number) for number in range(700)], Y, expires_at=NOW + 20)
+                await supply(engine, {P: Y}, expires_at=NOW + 10)
+                if is_purged:
+                    await engine.purge(now=purged)
+                    await engine.tidy()
+                said = [
+                    (
+                        await engine.pools.held([P, Q, R], "7", now=now),
+                        await engine.pools.stocks([P, Q, R], now=now),
+                        [await draw(engine, f"{now}", pool, now=now) for pool in (P, Q, R)],
+                    )
+                    for now in (purged, purged + 9, purged + 10)
+                ]
+                if not is_purged:
+                    expected = said
+
+            assert expected == said
+
+    async def test_pools_are_of_their_namespace_and_forgotten_by_its_reset(self, engine: Engine, open: Open) -> None:
+        async with open(namespace="other") as other:
+            for each in (engine, other):
+                await stocked(each, "ab", P, expires_at=NEVER)
+                assert await draw(each, "U1", P) == "a"
+            await fill(engine, "x", X)
+
+            await engine.reset()
+
+            assert await draw(engine, "U2", P) is None
+            assert await held(engine, "U1", P) is None
+            assert await held(other, "U1", P) == Holding(("a",), 1)
+            await supply(engine, {P: X})
+            assert await draw(engine, "U1", P) is None
+            await engine.tidy()
+            await drop(engine, P)
+            await stocked(engine, "ab", P)
+            assert await draws(engine, 3, P) == ["a", "b"]
+            assert await draw(other, "U2", P) == "b"
+            assert await drop(other, P) == 2

@@ -1,0 +1,166 @@
+"""Random series of operations on pools, held against a plain Python model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emulator.engines.base import Engine, Expired, Key
+from emulator.engines.pools import Holding, Stock
+from engines.contract_property import SHARED
+from engines.pool_words import draw, fill, source, supply
+from engines.vocabulary import NOW, key
+
+POOLS, LISTS, HOLDERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
+
+
+@dataclass
+class List:
+    items: list[str] = field(default_factory=list)
+    end: int = 0
+    pool: Pool | None = None
+
+
+@dataclass(eq=False)
+class Pool:
+    key: Key
+    end: int
+    source: Key
+    position: int = 0
+    handed: list[tuple[str, str]] = field(default_factory=list)
+    is_open: bool = True
+
+
+@dataclass
+class Model:
+    pools: list[Pool] = field(default_factory=list)
+    lists: dict[Key, List] = field(default_factory=dict)
+    fallen: list[Expired] = field(default_factory=list)
+
+    def forget(self, now: int) -> None:
+        """Take away what is past its end."""
+        self.fallen += [Expired(pool.key, pool.end) for pool in self.pools if pool.is_open and pool.end <= now]
+        self.pools = [pool for pool in self.pools if now < pool.end]
+        self.lists = {of: each for of, each in self.lists.items() if now < each.end}
+
+    def live(self, where: Key) -> Pool | None:
+        return next((pool for pool in self.pools if pool.key == where and pool.is_open), None)
+
+    def fill(self, of: Key, items: str, end: int) -> bool:
+        if of in self.lists and self.lists[of].pool:
+            return False
+        filled = self.lists.setdefault(of, List())
+        filled.items += items
+        filled.end = end
+        return True
+
+    def supply(self, wanted: dict[Key, Key], end: int) -> bool:
+        taken = [self.lists[of].pool not in (None, self.live(pool)) for pool, of in wanted.items() if of in self.lists]
+        if any(taken) or len(set(wanted.values())) < len(wanted):
+            return False
+        for where, of in wanted.items():
+            pool = self.live(where)
+            if pool is None:
+                pool = Pool(where, end, of)
+                self.pools.append(pool)
+            elif pool.source != of:
+                del self.lists[pool.source]
+                pool.source, pool.position = of, 0
+            given = self.lists.setdefault(of, List())
+            given.pool, given.end, pool.end = pool, end, end
+        return True
+
+    def draw(self, where: Key, holder: str, most: int) -> str | None:
+        pool = self.live(where)
+        if pool is None or sum(each == holder for each, _ in pool.handed) >= most:
+            return None
+        known = {item for each in self.pools if each.key == where for _, item in each.handed}
+        for item in self.lists[pool.source].items[pool.position :]:
+            pool.position += 1
+            if item not in known:
+                pool.handed.append((holder, item))
+                return item
+        return None
+
+    def drop(self, keys: list[Key]) -> dict[Key, int]:
+        counts = {}
+        for where in keys:
+            if (pool := self.live(where)) is not None:
+                pool.is_open = False
+                del self.lists[pool.source]
+                counts[where] = len(pool.handed)
+        return counts
+
+    def held(self, holder: str) -> dict[Key, Holding]:
+        holdings = {}
+        for where in POOLS:
+            mine = [
+                (item, pool.is_open)
+                for pool in self.pools
+                if pool.key == where
+                for h, item in pool.handed
+                if h == holder
+            ]
+            if mine:
+                holdings[where] = Holding(tuple(item for item, _ in mine), sum(is_open for _, is_open in mine))
+        return holdings
+
+
+FILL = st.tuples(st.just("fill"), st.sampled_from(LISTS), st.text("abcdef", max_size=6))
+SUPPLY = st.tuples(st.just("supply"), st.dictionaries(st.sampled_from(POOLS), st.sampled_from(LISTS), min_size=1))
+DRAW = st.tuples(st.just("draw"), st.sampled_from(POOLS), st.sampled_from(HOLDERS), st.integers(0, 9))
+DROP = st.tuples(st.just("drop"), st.lists(st.sampled_from(POOLS), max_size=2, unique=True))
+PURGE = st.just(("purge",))
+STEP = st.tuples(
+    st.sampled_from([0, 0, 1, 5, 25]),  # how the clock moves
+    st.integers(5, 120),  # how long what is written is to live
+    st.one_of(FILL, FILL, SUPPLY, SUPPLY, DRAW, DRAW, DRAW, DRAW, DRAW, DROP, PURGE),
+)
+
+
+async def is_accepted(engine: Engine, operation: str, what: tuple, now: int, end: int) -> bool:  # type: ignore[type-arg]
+    try:
+        if operation == "fill":
+            await fill(engine, list(what[1]), what[0], now=now, expires_at=end)
+        else:
+            await supply(engine, what[0], now=now, expires_at=end, note=b"%d" % end)
+    except ValueError:
+        return False
+    return True
+
+
+class PoolsPropertyContract:
+    @settings(max_examples=100, deadline=None, suppress_health_check=SHARED)
+    @given(st.lists(STEP, max_size=50))
+    async def test_pools_equal_a_plain_model_after_any_series_of_operations(
+        self,
+        engine: Engine,
+        steps: list[tuple[int, int, tuple]],  # type: ignore[type-arg]
+    ) -> None:
+        await engine.reset()
+        model, now = Model(), NOW
+        for move, life, (operation, *what) in steps:
+            now += move
+            model.forget(now)
+            if operation == "fill":
+                assert model.fill(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
+            elif operation == "supply":
+                assert model.supply(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
+            elif operation == "draw":
+                where, holder, most = what
+                assert model.draw(where, holder, most) == await draw(engine, holder, where, most=most, now=now)
+            elif operation == "drop":
+                assert model.drop(*what) == await engine.pools.drop(*what, now=now)
+            else:
+                reported = sorted(model.fallen, key=lambda one: (one.at, one.key))
+                assert reported == await engine.purge(now=now)
+                await engine.tidy()
+                model.fallen = []
+
+            live = {where: model.live(where) for where in POOLS}
+            stocks = await engine.pools.stocks(POOLS, now=now)
+            assert stocks == {where: Stock(pool.source, b"%d" % pool.end) for where, pool in live.items() if pool}
+            for holder in HOLDERS:
+                assert model.held(holder) == await engine.pools.held(POOLS, holder, now=now)
