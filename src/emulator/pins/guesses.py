@@ -9,31 +9,33 @@ _MOST_CLIENTS = 10_000
 
 
 class Guesses:
-    """Counts attempts per client id and minute. An attempt is taken for a failure until it has succeeded."""
+    """Counts failures per client id, for a minute each."""
 
     def __init__(self, clock: Clock, most: int | None) -> None:
         self._clock = clock
         self._most = most
         """`None` for no limit."""
-        self._attempts: dict[str, list[int]] = {}
+        self._failures: dict[str, list[int]] = {}
 
-    def attempt(self, client_id: str) -> None:
-        """Count one; raises `TooManyRequests` when there were too many failures in the last minute."""
+    def check(self, client_id: str) -> None:
+        """Raise `TooManyRequests` when there were too many failures in the last minute."""
+        recent = self._recent(client_id)
+        if self._most is not None and len(recent) >= self._most:
+            wait = (recent[0] + MINUTE - self._clock.now() + 999) // 1000
+            raise TooManyRequests(
+                "Too many attempts", f"{self._most} wrong PINs for this client id in a minute; wait {wait} s"
+            )
+
+    def failed(self, client_id: str) -> None:
+        """One more failure."""
         if self._most is None:
             return
-        now = self._clock.now()
-        recent = [at for at in self._attempts.pop(client_id, ()) if now - MINUTE < at <= now]
-        self._attempts[client_id] = recent  # at the end: the first is the one that was quiet for longest
-        if len(recent) >= self._most:
-            wait = (recent[0] + MINUTE - now + 999) // 1000
-            raise TooManyRequests(
-                "Too many attempts", f"over {self._most} wrong PINs for this client id in a minute; wait {wait} s"
-            )
-        recent.append(now)
-        if len(self._attempts) > _MOST_CLIENTS:
-            del self._attempts[next(iter(self._attempts))]
+        recent = self._recent(client_id)
+        self._failures.pop(client_id, None)
+        self._failures[client_id] = [*recent, self._clock.now()]
+        if len(self._failures) > _MOST_CLIENTS:
+            del self._failures[next(iter(self._failures))]  # that which was quiet for longest
 
-    def succeeded(self, client_id: str) -> None:
-        """The last attempt was right."""
-        if recent := self._attempts.get(client_id):
-            recent.pop()
+    def _recent(self, client_id: str) -> list[int]:
+        now = self._clock.now()
+        return [at for at in self._failures.get(client_id, ()) if now - MINUTE < at <= now]

@@ -96,10 +96,11 @@ class Pins:
         channel_id = caller.channel_id
         if not channel_id:
             raise BadRequest("Invalid channel", "the token names no channel to link: channel_id is missing")
-        self.guesses.attempt(caller.client_id)
+        self.guesses.check(caller.client_id)
         key = pin_key(caller.client_id, pin, self._secret)
         record = await self._read(key, PinRecord)
         if record is None or record.channel_id not in ("", channel_id):
+            self.guesses.failed(caller.client_id)
             raise wrong_pin()
         link = await self._link(caller.client_id, channel_id, use=bool(record.token_id))
 
@@ -119,7 +120,6 @@ class Pins:
                 now=self._clock.now(),
                 expires_at=record.token_until,
             )
-        self.guesses.succeeded(caller.client_id)
         await self._tell(caller.client_id, channel_id, "authenticated", waiting=True)
 
     async def linked(self, caller: Caller, token_id: str) -> Caller:
@@ -144,9 +144,10 @@ class Pins:
 
     async def authenticate_by_pin(self, client_id: str, pin: str) -> Admission:
         """Exchange a PIN for a pair of tokens; it stays usable until it expires. Raises `BadRequest`."""
-        self.guesses.attempt(client_id)
+        self.guesses.check(client_id)
         record = await self._read(pin_key(client_id, pin, self._secret), PinRecord)
         if record is None:
+            self.guesses.failed(client_id)
             raise wrong_pin()
         channel_id = record.channel_id
         if channel_id:
@@ -158,7 +159,6 @@ class Pins:
             extension = self._settings.extensions.get(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
             link = await self._link(client_id, channel_id, use=True)
-        self.guesses.succeeded(client_id)
         return self._admitted(client_id, channel_id, link, "authenticated")
 
     async def authenticate_by_refresh_token(self, client_id: str, token: str) -> Admission:
@@ -175,7 +175,7 @@ class Pins:
         caller = await self._caller(f"{client_id} {token}")
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
-            link = await self._link(client_id, channel_id, use=True)
+            link = await self._link(client_id, channel_id)
             return self._admitted(client_id, channel_id, link, "authenticated")
         answer = Authenticated(token)
         if channel_id:

@@ -186,11 +186,13 @@ class WebSocket(asyncio.Protocol):
 
     def _take(self, frame: Frame) -> None:
         """One frame of a message, or all of it."""
+        if self._peer is None:
+            return  # it came before the handshake was answered
         if frame.opcode is not Opcode.CONT:
             self._binary = frame.opcode is Opcode.BINARY
         if frame.data:  # any number of empty ones is within the limit of a message
             self._pieces.append(bytes(frame.data))
-        if not frame.fin or self._peer is None:
+        if not frame.fin:
             return
         message, self._pieces = b"".join(self._pieces), []
         if self._binary:
@@ -209,12 +211,16 @@ class WebSocket(asyncio.Protocol):
 
     def _hand_on(self) -> None:
         """Write what the protocol has to say, and see to it that a closed connection ends."""
+        ends = self._protocol.close_expected()
         for data in self._protocol.data_to_send():
             if data:
                 self._transport.write(data)
             else:
-                self._transport.close()
-        if self._cut is None and (self._protocol.close_expected() or self._transport.is_closing()):
+                # What still comes is read and dropped: closed at once, the connection would be reset, and the other
+                # side might never see why.
+                self._transport.write_eof()
+                ends = True
+        if ends and self._cut is None:
             self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
 
 
