@@ -212,10 +212,8 @@ def test_no_bytes_whatever_fail_inside_or_leave_anything_behind(caplog):
         with linked_game(live) as game:
             game.data("get", "state", {"state_id": "channel"})
         turns = 0
-        while live.service.sockets.size and turns < 5_000:
-            live.now()  # gives the service a turn to see that a connection has ended
+        while (after := live.run(_held(live))) != before and turns < 2_000:  # an end may still have to be seen
             turns += 1
-        after = live.run(_held(live))
 
     assert codes <= {1000, 1002, 1003, 1007, 1009, None}
     assert [] == [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
