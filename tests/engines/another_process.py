@@ -68,7 +68,19 @@ async def hear(engine: Engine, name: str, times: int) -> None:
         print((await heard.get()).decode(), flush=True)
 
 
-TASKS = {"share": share, "acknowledge": acknowledge, "tell": tell, "hear": hear}
+async def draw(engine: Engine, name: str, times: int) -> None:
+    """Draw by holders of our own, and print who was handed what as soon as it is acknowledged."""
+    for first in range(0, times, AT_ONCE):
+        holders = [f"{name}{number}" for number in range(first, first + AT_ONCE)]
+        await asyncio.gather(*(_draw(engine, holder) for holder in holders))
+
+
+async def _draw(engine: Engine, holder: str) -> None:
+    item = await engine.pools.draw(POLL, holder, most=1, now=0)
+    print(holder, item, flush=True)
+
+
+TASKS = {"share": share, "acknowledge": acknowledge, "tell": tell, "hear": hear, "draw": draw}
 
 
 async def main(task: str, path: str, name: str, times: str) -> None:
