@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from running import CLIENT_ID, Reachable
@@ -88,8 +90,9 @@ class Game:
 
     def close_code(self) -> int:
         """Read on until the connection is closed; returns the code."""
-        for _ in self.socket:
-            pass
+        with suppress(ConnectionClosed):
+            while True:
+                self.message()
         assert self.socket.close_code is not None
         return self.socket.close_code
 

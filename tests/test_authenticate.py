@@ -532,3 +532,12 @@ def test_a_refresh_token_is_good_while_pins_are_refused(moved):
         guess(moved, 60)
 
         assert CHANNEL == authenticate(game, refresh=refresh)["twitch_id"]
+
+
+@pytest.mark.parametrize("client_id", ["{} {}", '"{}', " {}", "{}\n{}"])
+@pytest.mark.ruling("X4")
+def test_a_client_id_is_one_word_and_holds_no_token(production, client_id):
+    token = production.client("viewer", user="5", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()[1]
+
+    with Game(production) as game:
+        assert 400 == refused(game, client_id.format(CLIENT_ID, token), jwt=token)[0]

@@ -39,7 +39,7 @@ def raw(live: Live, *, receive_buffer: int | None = None) -> Iterator[socket.soc
 
 def outlet(live: Live) -> Outlet:
     """The service's side of the connection that was opened last."""
-    return list(live.service.sockets._sessions)[-1].outlet
+    return list(live.service.sockets._peers)[-1].outlet
 
 
 def check(live: Live, checked: Outlet) -> None:
@@ -82,7 +82,7 @@ def test_who_answers_pings_stays(live: Live):
 
 def test_who_is_silent_is_cut_at_the_second_check(live: Live):
     with raw(live) as connection, Game(live) as other:
-        (checked, _) = [session.outlet for session in live.service.sockets._sessions]
+        (checked, _) = [session.outlet for session in live.service.sockets._peers]
         check(live, checked)
         assert PING == connection.recv(2)
         assert 2 == live.service.sockets.size

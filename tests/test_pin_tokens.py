@@ -277,3 +277,13 @@ def test_a_refresh_token_is_refused_over_rest_in_production_too(production):
     token = production.service.tokens.issue(YEAR, use="refresh", extension_id=CLIENT_ID, channel_id=CHANNEL, link="x")
 
     assert 401 == production.bearer(token).get("user_info").status_code
+
+
+@pytest.mark.ruling("T2")
+def test_a_revoked_pin_token_stays_dead(issued, broadcaster):
+    validate(broadcaster, issued.pin)
+    broadcaster.delete("pin")
+
+    validate(broadcaster, issued.pin)
+
+    assert 401 == issued.status()

@@ -357,3 +357,13 @@ def test_a_pin_and_its_tokens_outlive_a_restart(tmp_path):
         status = live.bearer(pair["jwt"]).get("user_info").status_code
 
     assert (CHANNEL, CHANNEL, 200) == (by_pin["twitch_id"], by_refresh_token["twitch_id"], status)
+
+
+@pytest.mark.ruling("T2", "T3")
+def test_delete_revokes_pins_for_validate_pin_too(broadcaster, named):
+    bound, validated = pin(broadcaster), pin(named)
+    validate(broadcaster, validated)
+
+    broadcaster.delete("pin")
+
+    assert [400, 400] == [validate(broadcaster, bound), validate(broadcaster, validated)]

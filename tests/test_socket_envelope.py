@@ -332,3 +332,20 @@ def test_a_connection_that_ends_is_forgotten(live: Live):
         second.data("get", "state", {"state_id": "channel"})
 
         assert 0 == len(topics)
+
+
+@pytest.mark.parametrize("data", [1, [], "x"])
+@pytest.mark.ruling("X2")
+def test_data_that_is_no_object_is_400_under_its_own_id(game, data):
+    reply = say(game, {**READ, "params": {"request_id": 9, "target": "state"}, "data": data})
+
+    assert (9, "get", "state") == tuple(reply["meta"][name] for name in ("request_id", "action", "target"))
+    assert 400 == fault(reply)[0]
+
+
+@pytest.mark.ruling("X2")
+def test_a_request_id_beyond_all_measure_is_400(game):
+    endless = "1" + "0" * 400
+    reply = say(game, f'{{"action":"get","params":{{"request_id":{endless},"target":"state"}}}}')
+
+    assert (400, 65_535) == (fault(reply)[0], reply["meta"]["request_id"])

@@ -20,6 +20,7 @@ PATHS = [
     f"/0.2.0/gateway-unity/1.0.3/{CLIENT_ID}",
     f"/0.2.0/csharp/0.0.1/{CLIENT_ID}",
     f"//0.2.0//{CLIENT_ID}",
+    f"//0.2.0/gateway-unity//1.0.3/{CLIENT_ID}",
     "//ws",
     f"/0.2.0/{CLIENT_ID}?game=1",
     "/0.2.0/my%2Dextension",

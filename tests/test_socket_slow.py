@@ -56,6 +56,9 @@ class NeverReads:
         text = json.dumps(request).encode()
         self._socket.sendall(bytes([0x81, 0xFE]) + len(text).to_bytes(2, "big") + MASK + text)
 
+    def ping(self, times: int) -> None:
+        self._socket.sendall((bytes([0x89, 0x80 | 125]) + MASK + b"x" * 125) * times)
+
     def close_code(self) -> int | None:
         """Read what is there, to the close; its code, or `None` for an end without one."""
         with suppress(ConnectionError):
@@ -100,7 +103,7 @@ def write(live: Reachable, number: int) -> None:
 
 def is_closing(live: Live) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
-    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.sockets._sessions))
+    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.sockets._peers))
 
 
 @pytest.mark.ruling("B4")
@@ -163,3 +166,15 @@ def test_a_service_that_stops_closes_its_sockets_with_1001(number):
 
             assert [1001, 1001] == [closed(game), closed(unlinked)]
         assert 0 == served.process.wait(WITHIN)
+
+
+@pytest.mark.ruling("B4")
+def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: Live):
+    slow = NeverReads(small)
+    (session,) = small.service.sockets._peers
+
+    with suppress(ConnectionError, TimeoutError):
+        for _ in range(200):
+            slow.ping(1_000)
+
+    assert session.outlet._transport.get_write_buffer_size() <= 512 * KIB

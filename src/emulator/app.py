@@ -23,6 +23,7 @@ from emulator.alarms import Alarms
 from emulator.broadcast.actions import actions as broadcast_actions
 from emulator.broadcast.actions import event_topics
 from emulator.broadcast.actions import feeds as broadcast_feeds
+from emulator.broadcast.http import endpoints as broadcast_endpoints
 from emulator.broadcast.service import Broadcasts
 from emulator.callers import Caller
 from emulator.clock import Clock
@@ -77,6 +78,7 @@ ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
     *store_endpoints,
     *json_store_endpoints,
     *pin_endpoints,
+    *broadcast_endpoints,
     *code_endpoints,
     *transaction_endpoints,
     *datastream_endpoints,
@@ -114,7 +116,7 @@ class Service:
         self.polls = Polls(engine.ballots, clock, self.updates, self.alarms, self.stores)
         self.rankings = Rankings(engine.ballots, clock)
         self.buffers = Buffers(engine.logs, clock)
-        self.broadcasts = Broadcasts(self.updates)
+        self.broadcasts = Broadcasts(self.updates, settings.environment)
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls)
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
         self.datastream = Datastream(clock, self.updates)
@@ -179,6 +181,7 @@ class Service:
                 (each.bind(self.stores) for each in store_endpoints),
                 (each.bind(self.json_stores) for each in json_store_endpoints),
                 (each.bind(self.pins) for each in pin_endpoints),
+                (each.bind(self.broadcasts) for each in broadcast_endpoints),
                 (each.bind(self.code_sets) for each in code_endpoints),
                 (each.bind(self.transactions) for each in transaction_endpoints),
                 (each.bind(self.datastream) for each in datastream_endpoints),

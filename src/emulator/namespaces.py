@@ -76,13 +76,13 @@ class Namespaces:
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         await front(inner, receive, send)
 
-    async def open_peer(self, path: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
         found = _ADDRESS.fullmatch(path)
         if found is None:
-            return await self._default.open_peer(path, connection)
+            return await self._default.open_peer(path, query, connection)
         front = await self.named(_checked(found["name"]))
-        return await front.open_peer(found["path"], connection)
+        return await front.open_peer(found["path"], query, connection)
 
     async def named(self, name: str) -> Front:
         """The service of a namespace, opened at its first use. Raises `TooManyRequests` when there are too many."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
+from emulator.broadcast.rules import WHISPER_TO
 from emulator.broadcast.service import Broadcasts
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
@@ -38,7 +39,8 @@ async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
     if body.ids is None:
         await broadcasts.send(message.caller, message.channel, body.topic, data)
     for user_id in dict.fromkeys(body.ids or ()):
-        await broadcasts.whisper(message.caller, message.channel, body.topic, data, user_id)
+        target = f"{WHISPER_TO}{user_id}"
+        await broadcasts.send(message.caller, message.channel, body.topic, data, target=target)
     return Done()
 
 

@@ -6,7 +6,7 @@ import base64
 import zlib
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from emulator import wire
 from emulator.callers import Caller
@@ -17,6 +17,7 @@ LARGEST: Final = 4_096
 """Bytes of a message, as compact JSON or else compressed and in base64 (Limits, ruling B2)."""
 LONGEST_EVENT: Final = 256
 CHANNEL, EXTENSION, WHISPER = "channel", "extension", "whisper"
+WHISPER_TO: Final = "whisper-"
 
 
 class Event(Struct):
@@ -37,16 +38,55 @@ def checked_event(event: str) -> str:
     return event
 
 
-def check_size(data: object) -> None:
-    """Raise `BadRequest` for data that is over 4,096 bytes of compact JSON, and still after zlib and base64."""
+def checked_target(target: str) -> str:
+    """The user whom a target names, empty for everybody; raises `BadRequest` for another target."""
+    if target == "broadcast":
+        return ""
+    user_id = target.removeprefix(WHISPER_TO)
+    if user_id == target or not user_id or len(user_id) > LONGEST_EVENT or not user_id.isprintable():
+        raise BadRequest(
+            "Invalid target", f"target: {target[:40]!r} is neither 'broadcast' nor '{WHISPER_TO}<user id>'"
+        )
+    return user_id
+
+
+def packed(data: object) -> bytes | None:
+    """Data that is over 4,096 bytes of compact JSON, as base64 of zlib; `None` for smaller data (ruling B2).
+
+    Raises `BadRequest` for what is over 4,096 bytes in that form too.
+    """
     text = wire.encode(data)
     if len(text) <= LARGEST:
-        return
-    packed = len(base64.b64encode(zlib.compress(text)))
-    if packed > LARGEST:
+        return None
+    small = base64.b64encode(zlib.compress(text, 9))
+    if len(small) > LARGEST:
         raise BadRequest(
-            "Message too large", f"data: {len(text)} bytes, {packed} when compressed; at most {LARGEST} are sent"
+            "Message too large", f"data: {len(text)} bytes, {len(small)} when compressed; at most {LARGEST} are sent"
         )
+    return small
+
+
+class Envelope(Struct, omit_defaults=True):
+    """What the published SDK makes of a message: the event's full name, and its data."""
+
+    event: str
+    data: Any = UNSET
+
+
+def page_message(event: str, data: object) -> str:
+    """A message as the published SDK decodes it: JSON, or base64 of zlib of it where the data is too large.
+
+    `event` is the full name: environment, client id and the developer's name.
+    """
+    text = wire.encode(Envelope(event, data))
+    if data is UNSET or packed(data) is None:
+        return text.decode()
+    return base64.b64encode(zlib.compress(text, 9)).decode()
+
+
+def bare_event(event: str, environment: str, client_id: str) -> str:
+    """The developer's name of an event that may come with environment and client id before it."""
+    return event.removeprefix(f"{environment}:{client_id}:")
 
 
 def topics_heard(caller: Caller, channel: str, event: str) -> tuple[Key, ...]:
@@ -55,7 +95,7 @@ def topics_heard(caller: Caller, channel: str, event: str) -> tuple[Key, ...]:
     return (
         Key("event", caller.client_id, event, channel),
         Key("event", caller.client_id, event),
-        *(Key("event", caller.client_id, event, channel, whisper) for whisper in sorted(whispers)),
+        *(Key("event", caller.client_id, event, place, user) for user in sorted(whispers) for place in (channel, "")),
     )
 
 

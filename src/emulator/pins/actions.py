@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.pins.rules import Authenticated, authentication_topic
+from emulator.pins.rules import Authenticated, authentication_topic, checked_client_id
 from emulator.pins.service import Pins
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.session import Session
@@ -27,9 +27,7 @@ class Credentials(Struct):
 async def authenticate(pins: Pins, message: Message) -> Authenticated:
     """Take the rights that a PIN, a refresh token or an access token gives; a failure leaves rights as they were."""
     session, given = message.session, message.body(Credentials)
-    client_id = given.client_id or session.client_id
-    if not client_id:
-        raise BadRequest("Invalid body", "data.client_id: is missing")
+    client_id = checked_client_id(given.client_id or session.client_id, "data.client_id")
     if [given.pin, given.refresh, given.jwt].count(None) != 2:
         raise BadRequest("Invalid body", "data: exactly one of pin, refresh and jwt is needed")
     topic = _topic(session)

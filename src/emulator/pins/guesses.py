@@ -5,8 +5,6 @@ from __future__ import annotations
 from emulator.clock import MINUTE, Clock
 from emulator.errors import TooManyRequests
 
-_MOST_CLIENTS = 10_000
-
 
 class Guesses:
     """Counts failures per client id, for a minute each."""
@@ -31,10 +29,7 @@ class Guesses:
         if self._most is None:
             return
         recent = self._recent(client_id)
-        self._failures.pop(client_id, None)
         self._failures[client_id] = [*recent, self._clock.now()]
-        if len(self._failures) > _MOST_CLIENTS:
-            del self._failures[next(iter(self._failures))]  # that which was quiet for longest
 
     def _recent(self, client_id: str) -> list[int]:
         now = self._clock.now()

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import Role
-from emulator.errors import BadRequest
+from emulator.pins.rules import checked_client_id
 from emulator.pins.service import Pins
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Nothing, endpoint
@@ -93,11 +93,7 @@ def _client_id(call: Call) -> str:
     """The client id of the header, else that of the body."""
     if call.client_id:
         return call.client_id
-    client_id = call.body(ClientBody).identifier if call.raw.strip() else ""
-    if not client_id:
-        raise BadRequest("Invalid body", "identifier: the client id is missing")
-    if len(client_id) > 100 or not client_id.isprintable() or " " in client_id:
-        raise BadRequest("Invalid body", "identifier: a client id has at most 100 printable characters and no spaces")
+    client_id = checked_client_id(call.body(ClientBody).identifier if call.raw.strip() else "", "identifier")
     call.check_registered(client_id)
     return client_id
 

@@ -71,6 +71,17 @@ class Authenticated(Struct):
     """The channel's name where it is known; this service knows ids only."""
 
 
+def checked_client_id(client_id: str, where: str) -> str:
+    """A client id as one word, or `BadRequest` naming `where` it stands."""
+    if not client_id:
+        raise BadRequest("Invalid body", f"{where}: the client id is missing")
+    if len(client_id) > 100 or not client_id.isprintable() or " " in client_id or '"' in client_id:
+        raise BadRequest(
+            "Invalid body", f"{where}: a client id has at most 100 printable characters, no spaces and no quotes"
+        )
+    return client_id
+
+
 def pin_key(client_id: str, pin: str, secret: str) -> Key:
     """Where a PIN is kept: under a keyed digest, so that looking it up takes the same time whatever is guessed."""
     digest = hmac.new(secret.encode(), f"{client_id}\n{pin}".encode(), hashlib.sha256)

@@ -99,8 +99,8 @@ class Pins:
         self.guesses.check(caller.client_id)
         key = pin_key(caller.client_id, pin, self._secret)
         record = await self._read(key, PinRecord)
-        if record is None or record.channel_id not in ("", channel_id):
-            self.guesses.failed(caller.client_id)
+        if record is None or record.channel_id not in ("", channel_id) or not await self._is_good(caller, record):
+            self._failed(caller.client_id)
             raise wrong_pin()
         link = await self._link(caller.client_id, channel_id, use=bool(record.token_id))
 
@@ -147,13 +147,14 @@ class Pins:
         self.guesses.check(client_id)
         record = await self._read(pin_key(client_id, pin, self._secret), PinRecord)
         if record is None:
-            self.guesses.failed(client_id)
+            self._failed(client_id)
             raise wrong_pin()
         channel_id = record.channel_id
         if channel_id:
             await self._extend(client_id, channel_id, record.link, wrong_pin())
             link = record.link
         elif self._settings.environment.verifies_tokens:
+            self._failed(client_id)
             raise wrong_pin()
         else:
             extension = self._settings.extensions.get(client_id)
@@ -227,6 +228,15 @@ class Pins:
 
         now = self._clock.now()
         await self._documents.update([key], extend, now=now, expires_at=now + LINK_LIFETIME)
+
+    async def _is_good(self, caller: Caller, record: PinRecord) -> bool:
+        """Whether a PIN was not revoked since it was bound."""
+        return not record.link or await self._is_alive(caller.client_id, record.channel_id, record.link)
+
+    def _failed(self, client_id: str) -> None:
+        """Count a wrong PIN. Of a client id that is not registered there is no PIN to guess."""
+        if self._settings.admits_any_client or client_id in self._settings.extensions:
+            self.guesses.failed(client_id)
 
     async def _is_alive(self, client_id: str, channel_id: str, link: str) -> bool:
         alive = await self._read(link_key(client_id, channel_id), LinkRecord)

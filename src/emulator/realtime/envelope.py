@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
@@ -13,6 +12,9 @@ from emulator.errors import BadRequest, ServiceError
 
 NO_REQUEST = 65_535
 """The request id of an update, and of the reply to a request that had none."""
+
+
+_LARGEST_ID = 1 << 63
 
 
 class Request(Struct):
@@ -68,12 +70,14 @@ def read_request(text: bytes) -> Request:
     if not isinstance(envelope, dict):
         raise Unreadable('a request is an object: {"action": …, "params": {…}, "data": {…}}')
     request = Request("")
-    params, data = _object(envelope, "params", request), _object(envelope, "data", request)
+    # What the reply repeats comes first, so that a client knows which request is at fault.
+    params = _object(envelope, "params", request)
     request.request_id = _request_id(params, request)
-    request.data = data
     request.action = _text(envelope, "action", "action", request)
+    request.target = _text(params, "target", "params.target", request)
+    request.data = _object(envelope, "data", request)
     # Where `params` names no target, `data` may: an older form of `subscribe`.
-    request.target = _text(params, "target", "params.target", request) or _older_target(request)
+    request.target = request.target or _older_target(request)
     if not request.action:
         raise Unreadable("action: the request names none", request)
     return request
@@ -110,10 +114,10 @@ def _object(envelope: dict[str, Any], name: str, request: Request) -> dict[str, 
 
 def _request_id(params: dict[str, Any], request: Request) -> int | float:
     """The id as it came: it is echoed, and nothing else is made of it."""
-    value = params.get("request_id", NO_REQUEST)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Unreadable("params.request_id: must be a number", request)
-    return value
+    value: Any = params.get("request_id", NO_REQUEST)
+    if isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_ID < value < _LARGEST_ID:
+        return value
+    raise Unreadable("params.request_id: must be a number of no more than 64 bits", request)
 
 
 def _text(source: dict[str, Any], member: str, name: str, request: Request) -> str:

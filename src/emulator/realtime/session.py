@@ -94,6 +94,9 @@ class Session:
 
     # A peer of the connection
 
+    def opened(self) -> None:
+        """Wait for the first request: nobody is greeted."""
+
     def received(self, text: bytes | None) -> None:
         """Queue a request; they are answered in order, one at a time (ruling X2)."""
         if self._leaving:

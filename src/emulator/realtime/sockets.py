@@ -18,8 +18,10 @@ from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.hub import Hub
+from emulator.realtime.pages import Page
 from emulator.realtime.session import Outlet, Session
 from emulator.settings import Limits
+from emulator.web.call import query_of
 
 AUTHENTICATE: Final = "authenticate"
 SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
@@ -31,6 +33,8 @@ PING_EVERY: Final = 20.0
 """Seconds between two pings of a connection; one that is silent from one to the next is dead."""
 
 _PLAIN: Final = ("", "ws")
+_SLASHES: Final = re.compile("//+")
+_APP: Final = re.compile(r"/+app/+[^/]+/?")
 _FORM: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
 _LONGEST_CLIENT_ID: Final = 100
 _PINGED_AT_ONCE: Final = 250
@@ -44,7 +48,7 @@ class Done(Struct):
 
 
 class Sockets:
-    """Actions and feeds by their names, and the sessions that are open."""
+    """Actions and feeds by their names, and everybody who is connected."""
 
     def __init__(
         self,
@@ -64,37 +68,46 @@ class Sockets:
         self._clock = clock
         self.limits = limits
         self._count = count
-        self._sessions: dict[Session, None] = {}
+        self._peers: dict[Session | Page, None] = {}
         self.hub = hub
 
-    def open(self, path: str, outlet: Outlet) -> Session:
-        """A session at `/ws`, or at a path whose last segment is the client id (ruling X1); raises `NotFound`."""
-        session = Session(outlet, client_id_of(path), self, most_topics=self.limits.topics)
-        self._sessions[session] = None
-        return session
+    def open(self, path: str, query: str, outlet: Outlet) -> Session | Page:
+        """Who speaks at a path; raises `NotFound` where nobody does.
 
-    def left(self, session: Session) -> None:
-        """This session has ended."""
-        self._sessions.pop(session, None)
+        That is a page at `/app/<key>`, and a session at `/ws` and every path whose last segment is a client id (X1).
+        """
+        peer: Session | Page
+        if _APP.fullmatch(path):
+            asked = query_of(query.encode()).get("protocol", "")
+            protocol = int(asked) if asked.isdecimal() and len(asked) < 4 else None
+            peer = Page(outlet, self.hub, protocol, most=self.limits.topics, left=self.left)
+        else:
+            peer = Session(outlet, client_id_of(path), self, most_topics=self.limits.topics)
+        self._peers[peer] = None
+        return peer
+
+    def left(self, peer: Session | Page) -> None:
+        """This one's connection is no more."""
+        self._peers.pop(peer, None)
 
     def dismiss(self) -> None:
         """Close all sessions (1001)."""
-        for session in list(self._sessions):
-            session.going_away()
+        for peer in list(self._peers):
+            peer.going_away()
 
     @property
     def size(self) -> int:
-        """How many sessions are open."""
-        return len(self._sessions)
+        """How many connections are open."""
+        return len(self._peers)
 
     async def keep_alive(self) -> None:
         """Ping everybody now and then, for ever; a few at a time, so that nobody waits for it."""
         while True:
             await asyncio.sleep(PING_EVERY)
-            everybody = iter(list(self._sessions))
+            everybody = iter(list(self._peers))
             while some := list(islice(everybody, _PINGED_AT_ONCE)):
-                for session in some:
-                    session.outlet.check()
+                for peer in some:
+                    peer.outlet.check()
                 await asyncio.sleep(0)
 
     async def answer(self, session: Session, text: bytes) -> bytes:
@@ -177,6 +190,7 @@ class Sockets:
 
 def client_id_of(path: str) -> str:
     """The client id that an address names, empty for none. Versions and projections are not looked at (ruling X1)."""
+    path = _SLASHES.sub("/", path)
     form = _FORM.fullmatch(path)
     first = path.strip("/").partition("/")[0]
     if form is None or first in ("v1", "schema", "_emulator", "app", "_ns"):

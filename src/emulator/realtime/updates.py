@@ -33,9 +33,16 @@ class Updates:
 
         Written once, not once per subscriber, and not at all if nobody can be listening.
         """
-        if self._relay.is_alone and not self._hub.is_followed(topic):
-            return
-        await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
+        if self.reaches(topic):
+            await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
+
+    async def pass_on(self, topic: Key, text: bytes) -> None:
+        """Send a text that is no update to the topic's subscribers on all nodes, as it stands."""
+        await self._relay.publish(topic, text)
+
+    def reaches(self, topic: Key) -> bool:
+        """Whether anybody, on any node, may be following a topic."""
+        return not self._relay.is_alone or self._hub.is_followed(topic)
 
     def is_followed(self, topic: Key) -> bool:
         """Whether anybody on this node follows a topic."""

@@ -36,6 +36,10 @@ _library_log.setLevel(logging.CRITICAL)  # what a client sends wrong is the clie
 class Peer(Protocol):
     """What speaks on a connection. Nothing here waits: each method returns at once."""
 
+    def opened(self) -> None:
+        """The handshake is done."""
+        ...
+
     def received(self, text: bytes | None) -> None:
         """A whole message came: UTF-8 text, or `None` for a binary one."""
         ...
@@ -55,7 +59,7 @@ class Home(Protocol):
     @property
     def limits(self) -> Limits: ...
 
-    async def open_peer(self, path: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks at a path; raises a `ServiceError` where there is no socket."""
         ...
 
@@ -78,6 +82,7 @@ class WebSocket(asyncio.Protocol):
         self._binary = False
         self._heard = True
         self._paused = False
+        self._overflowed = False
         self._cut: asyncio.TimerHandle | None = None
 
     # What uvicorn and its transport call
@@ -162,15 +167,15 @@ class WebSocket(asyncio.Protocol):
     def _shake_hands(self, request: Request) -> None:
         response = self._protocol.accept(request)
         if response.status_code == 101:
-            path = unquote(request.path.partition("?")[0])
-            self._opening = asyncio.get_running_loop().create_task(self._open(path, response))
+            path, _, query = request.path.partition("?")
+            self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
             self._protocol.send_response(response)
 
-    async def _open(self, path: str, response: Response) -> None:
+    async def _open(self, path: str, query: str, response: Response) -> None:
         """Answer the handshake once it is known who speaks here."""
         try:
-            self._peer = await self._home.open_peer(path, self)
+            self._peer = await self._home.open_peer(path, query, self)
         except ServiceError as error:
             response = _refusal(error)
         except EngineError as error:
@@ -183,6 +188,8 @@ class WebSocket(asyncio.Protocol):
             return
         self._protocol.send_response(response)
         self._hand_on()
+        if self._peer:
+            self._peer.opened()
 
     def _take(self, frame: Frame) -> None:
         """One frame of a message, or all of it."""
@@ -208,14 +215,15 @@ class WebSocket(asyncio.Protocol):
             self._transport.flush()
             if self._transport.get_write_buffer_size() > self._outbox:
                 self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
+                self._overflowed = True
 
     def _hand_on(self) -> None:
         """Write what the protocol has to say, and see to it that a closed connection ends."""
         ends = self._protocol.close_expected()
         for data in self._protocol.data_to_send():
-            if data:
+            if data and not self._overflowed:  # else there are only answers to pings, of one who reads nothing
                 self._transport.write(data)
-            else:
+            elif not data:
                 # What still comes is read and dropped: closed at once, the connection would be reset, and the other
                 # side might never see why.
                 self._transport.write_eof()

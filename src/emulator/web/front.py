@@ -56,9 +56,9 @@ class Front:
         """How much a WebSocket may take."""
         return self._service.sockets.limits
 
-    async def open_peer(self, path: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
-        return self._service.sockets.open(path, connection)
+        return self._service.sockets.open(path, query, connection)
 
     async def empty(self) -> None:
         """Leave the service as if it had just begun, without connections."""
