@@ -28,7 +28,13 @@ BASICS = {
     "emulator.engines.base",
     "emulator.engines.pools",
 }
-TELLING = {"emulator.realtime.updates", "emulator.realtime.hub", "emulator.alarms", "emulator.pace"}
+TELLING = {
+    "emulator.realtime.updates",
+    "emulator.realtime.hub",
+    "emulator.realtime.pages",
+    "emulator.alarms",
+    "emulator.pace",
+}
 SERVICE_MAY = BASICS | TELLING | {"emulator.environment", "emulator.settings", "emulator.tokens", "emulator.ids"}
 HTTP_MAY = BASICS | {"emulator.web.call", "emulator.web.endpoint", "emulator.web.streaming", "emulator.ids"}
 ACTIONS_MAY = BASICS | {"emulator.realtime.action", "emulator.realtime.session", "emulator.realtime.sockets"}

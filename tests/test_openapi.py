@@ -40,6 +40,12 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/v1/e/validate_pin"): '{"pin": "PIN"}',
     ("GET", "/v1/e/pin_token_exists"): "",
     ("DELETE", "/v1/e/pin"): "",
+    **{
+        (method, f"/v1/e/{name}"): '{"event": "e", "data": {"a": 1}, "target": "broadcast"}'
+        for name in ("broadcast", "extension_broadcast", "whisper_self")
+        for method in ("GET", "POST")
+    },
+    ("POST", "/v1/e/pusher_broadcast"): '{"event": "sandbox:my-extension:e", "target": "broadcast"}',
     ("PUT", "/v1/e/codes"): '{"codes": [["A1"]], "names": ["Hat"]}',
     ("GET", "/v1/e/codes"): "",
     ("POST", "/v1/e/codes/mark_from_poll"): (

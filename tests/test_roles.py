@@ -71,6 +71,14 @@ GET    codes/eligibility        viewer broadcaster admin backend
 GET    codes/redeemed           viewer broadcaster admin backend
 POST   codes/redeem             viewer broadcaster admin backend   {"prize": 0}
 
+GET    broadcast                -      broadcaster admin backend   {"event": "e", "data": {}}
+POST   broadcast                -      broadcaster admin backend   {"event": "e", "data": {}}
+GET    extension_broadcast      -      -           admin backend   {"event": "e", "data": {}}
+POST   extension_broadcast      -      -           admin backend   {"event": "e", "data": {}}
+GET    whisper_self             viewer broadcaster admin backend   {"event": "e", "data": {}}
+POST   whisper_self             viewer broadcaster admin backend   {"event": "e", "data": {}}
+POST   pusher_broadcast         viewer broadcaster admin backend   {"event": "sandbox:my-extension:e"}
+
 POST   bits/transactions        viewer broadcaster admin backend   {"transactionReceipt": "RECEIPT"}
 POST   datastream               viewer broadcaster admin backend   {"click": 1}
 
@@ -158,7 +166,7 @@ def test_every_endpoint_of_the_service_stands_in_the_table(stranger: Client):
 
 
 @_named(ROWS)
-@pytest.mark.ruling("A1", "C1", "P3", "S1", "S5")
+@pytest.mark.ruling("A1", "B1", "C1", "P3", "S1", "S5", "W6")
 def test_the_roles_of_the_table_are_allowed_and_the_others_are_answered_403(row: Row, of_role: dict[str, Client]):
     answers = {role: row.call(of_role[role]).status_code for role in ROLES}
 
