@@ -202,3 +202,18 @@ async def test_tidying_after_a_reset_leaves_no_rows_of_pools_and_rosters(path: P
         await engine.tidy()
 
     assert dict.fromkeys(BROUGHT[3], 0) == rows_left(path)
+
+
+async def test_a_roster_that_is_dropped_while_others_are_being_taken_away_leaves_no_rows(path: Path) -> None:
+    async with opened(path) as engine:
+        for name in ("first", "second"):
+            for start in range(0, 5000, 1000):
+                await enlist(engine, [f"name {n}" for n in range(start, start + 1000)], key(name))
+        await engine.rosters.drop([key("first")], now=NOW)
+        tidying = asyncio.create_task(engine.tidy())
+        while rows_left(path)["members"] > 8000:
+            await engine.check()  # which gives the others their turn
+        await engine.rosters.drop([key("second")], now=NOW)
+        await tidying
+
+    assert dict.fromkeys(BROUGHT[3], 0) == rows_left(path)
