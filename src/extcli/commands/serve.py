@@ -90,6 +90,21 @@ def serve(
             envvar="EXTCLI_SERVE_MAX_USER_MAP", min=1, metavar="MIB", help="Largest PATCH of many users, in MiB."
         ),
     ] = 4,
+    max_codes: Annotated[
+        int, typer.Option(envvar="EXTCLI_SERVE_MAX_CODES", min=1, metavar="MIB", help="Largest PUT of codes, in MiB.")
+    ] = 1024,
+    max_user_list: Annotated[
+        int,
+        typer.Option(
+            envvar="EXTCLI_SERVE_MAX_USER_LIST", min=1, metavar="MIB", help="Largest list of users to mark, in MiB."
+        ),
+    ] = 64,
+    max_frame: Annotated[
+        int,
+        typer.Option(
+            envvar="EXTCLI_SERVE_MAX_FRAME", min=1, metavar="KIB", help="Largest message to the socket, in KiB."
+        ),
+    ] = 2048,
     log_level: Annotated[
         str, typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning or error.")
     ] = "info",
@@ -110,7 +125,13 @@ def serve(
             registered_only=registered_only,
             channel_stores=channel_stores,
             control_hosts=tuple(control_host or ()),
-            limits=Limits(body=max_body * KIB, user_map=max_user_map * MIB),
+            limits=Limits(
+                body=max_body * KIB,
+                user_map=max_user_map * MIB,
+                codes=max_codes * MIB,
+                user_list=max_user_list * MIB,
+                frame=max_frame * KIB,
+            ),
         )
         server.run(settings, host, port, workers)
     except (ConfigurationError, EngineError) as error:
