@@ -16,6 +16,7 @@ NOUNS = {
     "vote": "Polls: vote, count, log, clear and define.",
     "rank": "Rankings: submit answers, see the most frequent.",
     "accumulate": "Buffers: collect small JSON blobs and read them.",
+    "codes": "Reward codes: upload, mark winners, redeem.",
     "state": "State stores: read, replace and patch.",
     "store-config": "Config stores: read, replace and patch.",
     "token": "Tokens: sign, explain, ask a sandbox, refresh.",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from extcli.errors import Misused
-from extcli.http import Answer
+from extcli.http import Answer, Body
 from extcli.settings import DEFAULT_PIN_PATH
 
 SERVICE = "/v1/e/"
@@ -23,7 +23,7 @@ class Call:
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
-    body: bytes | None = None
+    body: Body | None = None
     signed: bool = True
 
     def __str__(self) -> str:
@@ -128,6 +128,33 @@ class Service:
 
     def patch_store(self, store: str, patch: object) -> Answer:
         return self.perform(Call("PATCH", f"{SERVICE}{store}", body=encoded(patch)))
+
+    # Codes
+
+    def define_codes(self, body: Body) -> Answer:
+        return self.perform(Call("PUT", f"{SERVICE}codes", body=body))
+
+    def list_codes(self) -> Answer:
+        return self._get("codes")
+
+    def clear_codes(self) -> Answer:
+        return self.perform(Call("DELETE", f"{SERVICE}codes"))
+
+    def mark_from_poll(self, poll: str, grant: Mapping[str, Any]) -> Answer:
+        call = Call("POST", f"{SERVICE}codes/mark_from_poll", {"id": poll}, encoded(grant))
+        return self.perform(call)
+
+    def mark_from_list(self, body: Body) -> Answer:
+        return self.perform(Call("POST", f"{SERVICE}codes/mark_from_list", body=body))
+
+    def read_eligibility(self) -> Answer:
+        return self._get("codes/eligibility")
+
+    def read_redeemed(self) -> Answer:
+        return self._get("codes/redeemed")
+
+    def redeem_code(self, prize: int) -> Answer:
+        return self._post("codes/redeem", {"prize": prize})
 
     # Tokens and users
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from extcli import __version__, clock
@@ -33,7 +33,18 @@ ANSWERED_IN_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LEN
 
 Answer = httpx.Response
 
-__all__ = ["Answer", "Http", "httpx"]
+
+class Streamed(Protocol):
+    """A body that is made while it is sent. Each iteration begins anew, so that a request can be repeated."""
+
+    @property
+    def length(self) -> int: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+Body = bytes | Streamed
+
+__all__ = ["Answer", "Body", "Http", "httpx"]
 
 
 class Http:
@@ -50,7 +61,7 @@ class Http:
         path: str,
         *,
         query: Mapping[str, Any] | None = None,
-        body: bytes | None = None,
+        body: Body | None = None,
         authorization: str | None = None,
     ) -> Answer:
         """One request and its whole answer, whatever the status. Raises `Unreachable`."""
@@ -65,7 +76,7 @@ class Http:
         path: str,
         *,
         query: Mapping[str, Any] | None = None,
-        body: bytes | None = None,
+        body: Body | None = None,
         authorization: str | None = None,
     ) -> Iterator[Answer]:
         """One request, and its answer with the body still to be read. Raises `Unreachable`."""
@@ -78,7 +89,7 @@ class Http:
                 client_id, _, token = authorization.partition(" ")
                 self._output.trace(f"> authorization: {client_id}{' ***' if token else ''}")
             if body is not None:
-                self._output.trace(f"> {len(body)} bytes")
+                self._output.trace(f"> {len(body) if isinstance(body, bytes) else body.length} bytes")
             started = clock.elapsed()
             answer = self._client.send(request, stream=True)
             self._output.trace(
@@ -98,11 +109,13 @@ class Http:
         self._client.close()
 
 
-def headers(body: bytes | None, authorization: str | None) -> dict[str, str]:
+def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
     """What every request carries."""
     fields = {"user-agent": f"extcli/{__version__}", "accept": "application/json"}
     if body is not None:
         fields["content-type"] = "application/json"
+    if body is not None and not isinstance(body, bytes):
+        fields["content-length"] = str(body.length)
     if authorization:
         fields["authorization"] = authorization
     return fields

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from extcli.http import Answer
 
-_SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _expected(answer: Answer, *others: type[Exception]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, (*_SHAPE_ERRORS, *others)):
+        if isinstance(error, (*SHAPE_ERRORS, *others)):
             raise Unexpected(answer) from error
         raise
 

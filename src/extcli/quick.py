@@ -42,8 +42,7 @@ class _Reader:
         if self._info.parser is not None:
             return _UNSURE
         if self._many:
-            texts = self._type == list[str] and all(isinstance(each, str) for each in value)
-            return list(value) if texts else _UNSURE
+            return self._read_all(list(value))
         if self._type in (str, bool, int) and type(value) is self._type and self._within(value):
             return value
         if self._type is int and isinstance(value, str) and _INTEGER.fullmatch(value) and self._within(int(value)):
@@ -51,6 +50,14 @@ class _Reader:
         if isinstance(self._type, type) and issubclass(self._type, StrEnum) and value in list(self._type):
             return self._type(value)
         return _UNSURE
+
+    def _read_all(self, values: list[Any]) -> Any:
+        if not all(isinstance(each, str) for each in values) or self._type not in (list[str], list[int]):
+            return _UNSURE
+        if self._type == list[str]:
+            return values
+        numbers = [int(each) for each in values if _INTEGER.fullmatch(each)]
+        return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNSURE
 
     def _within(self, value: Any) -> bool:
         least, most = self._info.min, self._info.max

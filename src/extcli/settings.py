@@ -90,8 +90,8 @@ class Sources:
         return checked_url(text, origin, like=DEFAULT_URL) if text else DEFAULT_URL
 
     def ws_url(self) -> str:
-        """Where the socket is: beside the service unless told."""
-        text = self.variable("EXTCLI_WS_URL")
+        """Where the socket is: beside the service, unless told for the service that the environment names."""
+        text = None if self.flags.url else self.variable("EXTCLI_WS_URL")
         like = socket_of(DEFAULT_URL)
         return checked_url(text, "EXTCLI_WS_URL", schemes=SOCKET, like=like) if text else socket_of(self.url())
 

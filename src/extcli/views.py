@@ -24,7 +24,8 @@ def bar(share: float, width: int = _BAR) -> str:
     return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def _table(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = ()) -> Table:
+def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = ()) -> Table:
+    """A table without lines; columns fold where asked, or are cut short."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -71,7 +72,7 @@ def _poll_table(poll: dict[str, Any]) -> RenderableType:
     summary = ", ".join(facts) if total else "no votes yet"
     if not votes:
         return summary
-    table = _table("value", "votes", "", "share", right=(0, 1, 3))
+    table = table_of("value", "votes", "", "share", right=(0, 1, 3))
     most = max(count for _, count in votes)
     for value, count in votes:
         table.add_row(str(value), f"{count:,}", bar(count / most), f"{count / total:.1%}")
@@ -90,7 +91,7 @@ def _log_row(vote: dict[str, Any]) -> list[str]:
 
 
 def _log_table(votes: Iterable[dict[str, Any]]) -> RenderableType:
-    table = _table("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
+    table = table_of("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
     for vote in votes:
         identifier, opaque, value, _ = _log_row(vote)
         table.add_row(identifier, opaque, value, times.shown(int(vote["timestamp"])))
@@ -104,7 +105,7 @@ VOTE_LOG = View(table=_log_table, rows=lambda votes: map(_log_row, votes), items
 
 
 def _ranking_table(answers: list[dict[str, Any]]) -> RenderableType:
-    table = _table("", "answer", "score", "", right=(0, 2), folded=(1,))
+    table = table_of("", "answer", "score", "", right=(0, 2), folded=(1,))
     most = max((answer["score"] for answer in answers), default=0) or 1
     for place, answer in enumerate(answers, 1):
         table.add_row(str(place), visible(answer["key"]), f"{answer['score']:,}", bar(answer["score"] / most, 20))
@@ -128,7 +129,7 @@ def _poster(entry: dict[str, Any]) -> str:
 
 
 def _buffer_table(entries: Iterable[dict[str, Any]]) -> RenderableType:
-    table = _table("observed (UTC)", "channel", "user", "data", folded=(1, 2, 3))
+    table = table_of("observed (UTC)", "channel", "user", "data", folded=(1, 2, 3))
     for entry in entries:
         table.add_row(
             times.shown(entry["observed"]),
@@ -182,7 +183,7 @@ def _fact(name: str, value: object) -> str:
 
 
 def _record_table(document: Any) -> Table:
-    table = _table("", "", folded=(1,))
+    table = table_of("", "", folded=(1,))
     table.show_header = False
     for name, value in _members(document):
         table.add_row(visible(name), _fact(name, value))
@@ -214,7 +215,7 @@ CLOCK = View(
 
 
 def _moved_table(clock: dict[str, Any]) -> RenderableType:
-    table = _table("expired", "id", "at (UTC)", folded=(1,))
+    table = table_of("expired", "id", "at (UTC)", folded=(1,))
     for entry in clock.get("expired", []):
         table.add_row(visible(entry["kind"]), visible(entry["id"]), times.shown(entry["at"]))
     facts = ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())

@@ -1,0 +1,56 @@
+"""What is wrong with the entries of files: all of it counted, twenty named by place and rule, and none quoted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extcli.errors import Misused
+
+_NAMED = 20
+
+
+class Faulty(Misused):
+    """Files that are not as they should be; nothing was sent."""
+
+    def __init__(self, count: int, named: list[str]) -> None:
+        what = f"{count:,} fault{'s' * (count != 1)} found, and nothing was sent"
+        super().__init__(what, fix="correct the lines named; `extcli codes check` looks at codes without sending any")
+        self._more = count - len(named)
+        self._named = named
+
+    def lines(self) -> list[str]:
+        more = [f"  and {self._more:,} more"] if self._more else []
+        first, *fix = super().lines()
+        return [first, *(f"  {fault}" for fault in self._named), *more, *fix]
+
+    def as_json(self) -> dict[str, Any]:
+        document = super().as_json()
+        document["error"]["faults"] = self._named
+        return document
+
+
+class Faults:
+    """Collects them. A fault quotes nothing: what is at fault may be worth money."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._named: list[str] = []
+
+    @property
+    def room(self) -> int:
+        """How many more would be named."""
+        return _NAMED - len(self._named)
+
+    def add(self, place: str, rule: str) -> None:
+        self.count += 1
+        if self.room:
+            self._named.append(f"{place}: {rule}")
+
+    def add_unnamed(self, count: int) -> None:
+        """So many more, whose places nobody will look for."""
+        self.count += count
+
+    def check(self) -> None:
+        """Raise `Faulty` if there are any."""
+        if self.count:
+            raise Faulty(self.count, self._named)
