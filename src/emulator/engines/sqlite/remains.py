@@ -8,7 +8,7 @@ STEP = 250
 """Rows deleted between two returns to the event loop."""
 _CHUNKS = 40
 """Those of lists are long."""
-_WALKED = 1000
+_WALKED = 500
 """Names that are looked at between two returns; most of them may have to stay."""
 
 # Found first and deleted by their keys: as one statement, SQLite would walk all of a ballot in every step.
