@@ -64,6 +64,8 @@ CALLS: dict[tuple[str, str], str] = {
     ("GET", "/_emulator/clock"): "",
     ("POST", "/_emulator/clock"): '{"advance": 90000000}',
     ("POST", "/_emulator/reset"): "",
+    ("GET", "/_emulator/sdk.js"): "",
+    ("GET", "/_emulator/platform-helper.js"): "",
     **{
         (method, f"/v1/e/{store}"): body
         for store in ("extension_state", "channel_state", "viewer_state", "extension_viewer_state",

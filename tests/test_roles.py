@@ -101,6 +101,8 @@ GET    /_emulator/metrics
 GET    /_emulator/clock
 POST   /_emulator/clock         {}
 POST   /_emulator/reset
+GET    /_emulator/sdk.js
+GET    /_emulator/platform-helper.js
 """
 
 

@@ -42,6 +42,8 @@ from emulator.identity.http import authtoken
 from emulator.identity.http import endpoints as identity_endpoints
 from emulator.identity.service import Identities, service_key
 from emulator.namespaces import Namespaces
+from emulator.pages.http import endpoints as page_endpoints
+from emulator.pages.service import Scripts
 from emulator.pins.actions import actions as pin_actions
 from emulator.pins.actions import feeds as pin_feeds
 from emulator.pins.http import endpoints as pin_endpoints
@@ -87,6 +89,7 @@ ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
     *watching,
     metrics,
     *controlling,
+    *page_endpoints,
 )
 """Every endpoint there is; an environment may leave some out."""
 
@@ -121,6 +124,7 @@ class Service:
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
         self.datastream = Datastream(clock, self.updates)
         self.json_stores = JsonStores(engine.documents, clock)
+        self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
         self.control = Control(engine, clock, settings, version("extcli"))
         for forget in (self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
@@ -190,6 +194,7 @@ class Service:
                 (each.bind(self.control) for each in watching),
                 [metrics.bind(self.metrics)],
                 (each.bind(self.control) for each in controlling) if environment.has_control else [],
+                (each.bind(self.scripts) for each in page_endpoints) if environment.issues_sandbox_tokens else [],
             )
         )
 

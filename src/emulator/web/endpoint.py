@@ -64,6 +64,12 @@ class Text:
     content_type: str
 
 
+class JavaScript(str):
+    """What the document shows of a `Text` that is a script; of any other it shows `str`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Endpoint(Generic[S]):
     """A method and path with the function that answers it; `S` is the feature's service."""

@@ -21,7 +21,7 @@ from litestar.response import Response
 from emulator.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
-from emulator.web.endpoint import Audience, Endpoint
+from emulator.web.endpoint import Audience, Endpoint, JavaScript
 
 _REFERENCE = "#/components/schemas/{name}"
 _VIEWER_FILES = {
@@ -29,6 +29,8 @@ _VIEWER_FILES = {
     "swagger_preset.js": "text/javascript",
     "swagger_style.css": "text/css",
 }
+_TEXTS: Final[dict[object, str]] = {str: "text/plain", JavaScript: "text/javascript"}
+"""Answers that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.NAMED: [{"credential": []}, {}],
@@ -107,7 +109,8 @@ def _alias_note(endpoint: Endpoint[Any]) -> str:
 
 
 def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
-    content = {"text/plain": {"schema": {"type": "string"}}} if endpoint.answer is str else _content(endpoint.answer)
+    text = _TEXTS.get(endpoint.answer)
+    content = {text: {"schema": {"type": "string"}}} if text else _content(endpoint.answer)
     responses: dict[str, Any] = {"200": {"description": "Done.", "content": content}}
     for status, meaning in _ERRORS.items():
         if status == 401 and endpoint.audience not in _SECURITY:
@@ -184,7 +187,7 @@ class DocumentConfig(OpenAPIConfig):
             path="/schema",
             render_plugins=[viewer, _Json(media_type=MediaType.JSON)],
         )
-        kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, str)]
+        kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, *_TEXTS)]
         _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
 
     def to_openapi_schema(self) -> OpenAPI:

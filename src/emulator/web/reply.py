@@ -17,6 +17,7 @@ CORS = (
     (b"access-control-allow-headers", b"Authorization, Content-Type"),
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
 )
+_AS_TYPED = (b"x-content-type-options", b"nosniff")
 _JSON_HEADERS = ((b"content-type", JSON),)
 _OPEN_JSON_HEADERS = (*_JSON_HEADERS, *CORS)
 
@@ -35,7 +36,7 @@ class Reply:
         """Without the content length, which `send` adds where it is known."""
         if self.content_type is JSON:
             return _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
-        return ((b"content-type", self.content_type), *(CORS if self.cors else ()))
+        return ((b"content-type", self.content_type), _AS_TYPED, *(CORS if self.cors else ()))
 
     async def __call__(self, send: Send) -> None:
         """Send it."""

@@ -1,0 +1,1 @@
+"""Scripts for pages on a developer's machine: they lead the published SDK here, and stand in for the platform."""
