@@ -89,7 +89,7 @@ def _inspection_table(sets: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 INSPECTION = View(
     table=_inspection_table,
-    rows=lambda sets: [[field(value) for value in each.values()] for each in sets],
+    rows=lambda sets: [[field("" if value is None else value) for value in each.values()] for each in sets],
     items=lambda sets: sets,
 )
 """What was found in the files of sets, and what the sets would replace."""

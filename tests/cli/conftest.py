@@ -82,6 +82,24 @@ def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.fixture
+def file(tmp_path: Path) -> Callable[..., str]:
+    """Write a file; returns its path."""
+
+    def write(content: str | bytes, name: str = "file.txt") -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def lines(file: Callable[..., str]) -> Callable[..., str]:
+    """Write a file of these lines; returns its path."""
+    return lambda *texts, name="lines.txt": file("".join(f"{text}\n" for text in texts), name)
+
+
+@pytest.fixture
 def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
     """Start the installed program; the caller waits for its end."""
 

@@ -36,6 +36,14 @@ def test_the_socket_may_be_elsewhere(send, live):
     assert f"> CONNECT {elsewhere['EXTCLI_WS_URL']}" in send(*GET, "-v", env=elsewhere).stderr.splitlines()
 
 
+def test_the_url_of_the_command_line_has_its_own_socket(send, live):
+    """A variable for another service must not lead this one's credentials there."""
+    result = send(*GET, "-v", "--url", live.url, env={"EXTCLI_WS_URL": "ws://127.0.0.1:1/ws"})
+
+    assert 0 == result.exit_code
+    assert f"> CONNECT {live.url.replace('http', 'ws', 1)}/ws" in result.stderr.splitlines()
+
+
 @pytest.mark.parametrize("address", ["http://h/ws", "nonsense", "ws://", "ws://h:x/", "ws://h/ws?a=1", "ws://h/ws#a"])
 def test_an_address_of_a_socket_that_is_none_is_wrong_configuration(send, address):
     result = send(*GET, env={"EXTCLI_WS_URL": address})

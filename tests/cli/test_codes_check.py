@@ -1,0 +1,276 @@
+"""Files of codes are looked at whole before anything is sent, and their faults are named by place."""
+
+from __future__ import annotations
+
+import gzip
+from array import array
+from itertools import chain
+
+import pytest
+
+from extcli.entries import Batch, Entries
+from extcli.errors import CliError, Misused
+from extcli.repeats import Repeats, confirmed
+from extcli.streamed import StreamedBody, joined
+
+
+@pytest.fixture
+def check(extcli):
+    return lambda *args, **settings: extcli("codes", "check", *args, **settings)
+
+
+def named(result) -> list[str]:
+    """The faults, without the directories of files."""
+    faults = [line.strip() for line in result.stderr.splitlines() if line.startswith("  /")]
+    return [" ".join(word.rpartition("/")[2] for word in fault.split(" ")) for fault in faults]
+
+
+def test_good_files_are_counted(check, lines):
+    sets = ("--set", f"Hat={lines('A1', 'B22', name='a')}", "--set", f"Häte={lines('C1', name='c')}")
+
+    result = check(*sets)
+
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert [["0", "Hat", "2", "3", "0", "0"], ["1", "Häte", "1", "2", "0", "0"]] == result.rows
+    assert [2, 1] == [each["codes"] for each in check(*sets, "-o", "json").json]
+    assert [3, 2] == [each["longest"] for each in check(*sets, "-o", "jsonl").jsonl]
+    assert ["index", "name", "codes", "longest", "duplicates", "in", "earlier", "sets"] == (
+        check(*sets, "-o", "table").stdout.splitlines()[0].split()
+    )
+
+
+def test_nobody_is_asked(check, lines):
+    assert 0 == check("--set", f"A={lines('A1')}", "--url", "http://127.0.0.1:1").exit_code
+
+
+@pytest.mark.parametrize(
+    ("content", "faults"),
+    [
+        ("A\n" + "x" * 64 + "\n", ["codes.txt:2: has 64 characters; a code has 1 to 63"]),
+        ("A\n" + "x" * 63 + "\n", []),
+        ("A\n\n  \nB\x07\n", ["codes.txt:4: has characters that cannot be printed"]),
+        ("A\r\n\r\nB\u2028C\r\n", ["codes.txt:3: has characters that cannot be printed"]),
+        (b"A\nB\n\xff\xfe\n", ["codes.txt:3: is not UTF-8 text"]),
+        ("A\nB\n\nA\n", ["codes.txt:4: is the same code as codes.txt:1"]),
+        ("\n\n", ["codes.txt: has no codes"]),
+        ("", ["codes.txt: has no codes"]),
+    ],
+)
+def test_each_fault_is_named_by_its_line_and_the_rule(check, file, content, faults):
+    result = check("--set", f"A={file(content, 'codes.txt')}")
+
+    assert (2 if faults else 0) == result.exit_code
+    assert faults == named(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "faults"),
+    [
+        ("c.json", '["A", 5, null, {"a": ["b"]}, ["x"], "B", ""]', [2, 3, 4, 5, 7]),
+        ("c.jsonl", '"A"\n5\n{"code": "B"}\nnonsense\n["x"]\n', [2, 3, 4, 5]),
+    ],
+)
+def test_what_is_no_string_is_a_fault_of_its_own(check, file, name, content, faults):
+    result = check("--set", f"A={file(content, name)}")
+
+    assert 2 == result.exit_code
+    assert [f"{name}, item {n}" if name == "c.json" else f"{name}:{n}" for n in faults] == [
+        fault.partition(": ")[0] for fault in named(result)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("c.json", '["A", "SECRET"', "is not JSON"),
+        ("c.json", '["A", "SECRET" "B"]', "is not JSON"),
+        ("c.json", '["SECRET"] []', "is not JSON"),
+        ("c.json", '{"SECRET": 1}', "is no JSON array of strings"),
+        ("c.json", '"SECRET"', "is no JSON array of strings"),
+        ("c.json", "", "is not JSON"),
+        ("c.csv", 'code\nA\n"SECRET\n', "is not CSV"),
+        ("c.csv", "SECRET\n", "does not name one column 'code'"),
+        ("c.csv", "code,code\nA,SECRET\n", "does not name one column 'code'"),
+        ("c.txt", gzip.compress(b"SECRET\n" * 9)[:-4], "is damaged"),
+        ("c.txt", gzip.compress(b"SECRET\n" * 9)[:12] + b"SECRET", "is damaged"),
+        ("c.txt", "SECRET" * 200_000, "has a line of over 1 MiB"),
+    ],
+)
+def test_a_file_that_is_not_what_it_is_taken_for_is_said_to_be_so_and_not_quoted(check, file, name, content, why):
+    result = check("--set", f"A={file(content, name)}", "--column", "code", "-v")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert why in result.stderr
+    assert "SECRET" not in result.stderr
+
+
+def test_cells_that_are_missing_or_go_over_lines_are_faults_of_their_line(check, file):
+    source = file('n,code\n1,A\n2\n\n3,"B\nC"\n4,\n5,D\n', "c.csv")
+
+    result = check("--set", f"A={source}", "--column", "code")
+
+    assert [
+        "c.csv:3: has no column 2",
+        "c.csv:5: has a quote that goes over several lines",
+        "c.csv:7: is empty",
+    ] == named(result)
+
+
+def test_csv_without_a_column_is_not_guessed_at(check, file):
+    source = file("code\nA\n", "c.csv")
+
+    result = check("--set", f"A={source}")
+
+    assert 2 == result.exit_code
+    assert "--column" in result.stderr
+
+
+# Duplicates
+
+
+def test_duplicates_are_counted_by_set_and_named_with_the_place_of_the_first(check, lines):
+    first, second = lines("A", "B", "A", name="a"), lines("C", "B", "B", name="b")
+
+    result = check("--set", f"One={first}", "--set", f"Two={second}")
+
+    assert 2 == result.exit_code
+    assert [["0", "One", "3", "1", "1", "0"], ["1", "Two", "3", "1", "1", "1"]] == result.rows
+    assert [
+        "a:3: is the same code as a:1",
+        "b:2: is the same code as a:2 of set 'One'",
+        "b:3: is the same code as a:2 of set 'One'",
+    ] == named(result)
+
+
+def test_duplicates_may_be_allowed(check, lines):
+    result = check("--set", f"A={lines('A', 'B', 'A')}", "--allow-duplicates")
+
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert "1" == result.rows[0][4]
+
+
+def test_twenty_faults_are_named_and_all_are_counted(check, lines):
+    codes = [f"CODE-{number}" for number in range(30_000)]
+
+    result = check("--set", f"A={lines(*codes, name='a')}", "--set", f"B={lines(*codes, name='b')}")
+
+    assert "extcli: 30,000 faults found, and nothing was sent" == result.stderr.splitlines()[0]
+    assert 20 == len(named(result))
+    assert "  and 29,980 more" in result.stderr.splitlines()
+    assert "30000" == result.rows[1][5]
+
+
+def test_faults_are_json_where_that_is_asked_for(check, lines):
+    result = check("--set", f"A={lines('A', 'A')}", "-o", "json")
+
+    assert 1 == result.json[0]["duplicates"]
+    assert '"faults": ["' in result.stderr
+
+
+def test_entries_that_only_look_alike_by_their_hash_are_no_duplicates():
+    class Alike(str):
+        def __hash__(self) -> int:
+            return 7
+
+    source = [Batch(range(1, 5), [Alike("a"), Alike("b"), "c", Alike("b")])]
+    repeats = Repeats()
+    repeats.add(source[0].items)
+    repeats.end_source()
+
+    counts, suspects = repeats.close()
+
+    assert ([(2, 0)], array("q", [7])) == (counts, suspects)
+    found, false = confirmed([source], suspects, 20)
+    assert [((0, 4), (0, 2))] == found
+    assert [(0, 2)] == false
+
+
+def test_every_duplicate_among_many_is_found():
+    codes = [f"{number * 7919:09d}" for number in range(100_000)]
+    again = codes[::1000]
+    sources = [[Batch(range(len(codes)), codes)], [Batch(range(len(again)), again)]]
+    repeats = Repeats()
+    for source in sources:
+        repeats.add(chain.from_iterable(batch.items for batch in source))
+        repeats.end_source()
+
+    counts, suspects = repeats.close()
+
+    assert [(0, 0), (0, 100)] == counts
+    assert sorted(map(hash, again)) == list(suspects)
+
+
+# How much
+
+
+def test_a_set_has_fewer_than_a_million_codes(check, lines):
+    codes = [f"{number:07d}" for number in range(1_000_001)]
+
+    result = check("--set", f"A={lines(*codes, name='many')}")
+
+    assert 2 == result.exit_code
+    assert ["many:1000000: is one code too many: a set has fewer than 1,000,000"] == named(result)
+    assert "999999" == result.rows[0][2]
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (("--set", "A"), "'A' is no NAME=FILE"),
+        (("--set", "=codes"), "a set's name has 1 to 256 printable characters"),
+        (("--set", "A=codes", "--set", "A=codes"), "two sets have the name 'A'"),
+        (("--set", "A=-", "--set", "B=-"), "standard input can be one set only"),
+        (("--set", "A=nowhere.txt"), "nowhere.txt cannot be read"),
+        (("--set", "A=/"), "/ cannot be read"),
+        (tuple(chain.from_iterable(("--set", f"S{n}=codes") for n in range(11))), "11 sets are given"),
+    ],
+)
+def test_what_is_no_set_is_wrong_usage(check, args, complaint):
+    result = check(*args)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("indices", [("10",), ("-1",), ("0", "0"), ("1", "2", "3")])
+def test_indices_are_as_many_as_sets_and_differ(extcli, lines, indices):
+    sets = ("--set", f"A={lines('A', name='a')}", "--set", f"B={lines('B', name='b')}")[: 4 if len(indices) > 1 else 2]
+
+    result = extcli("codes", "upload", *sets, *[f"--index={index}" for index in indices])
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "ind" in result.stderr
+
+
+def test_without_a_set_there_is_nothing_to_do(check):
+    assert 2 == check().exit_code
+
+
+# While it is sent
+
+
+def test_a_file_that_changes_while_it_is_sent_is_never_sent_to_its_end(lines):
+    path = lines(*[f"CODE-{number}" for number in range(50_000)])
+    entries = Entries(path)
+    size = sum(len(joined(batch.items)) for batch in entries)
+    pieces = iter(StreamedBody("codes", [entries], [size], levels=2, others={"names": ["A"]}))
+    sent = [next(pieces)]
+    with open(path, "a") as codes:
+        codes.write("LATER\n")
+
+    with pytest.raises(CliError, match="was changed while it was sent"):
+        sent.extend(pieces)
+
+    assert not sent[-1].endswith(b"}")
+    entries.close()
+
+
+def test_a_file_that_becomes_unreadable_is_wrong_usage(file):
+    path = file(gzip.compress(b"A\n" * 100))
+    entries = Entries(path)
+    with open(path, "r+b") as codes:
+        codes.truncate(15)
+
+    with pytest.raises(Misused, match="is damaged"):
+        list(entries)
+    entries.close()

@@ -1,0 +1,243 @@
+"""`extcli codes mark-from-poll` and `mark-from-list`: who is granted what (rulings C3, C4)."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from terminal import Terminal
+
+SECOND = 1_000
+
+
+@pytest.fixture(autouse=True)
+def sets(backend):
+    """Ten codes at each of the indices 0, 1 and 3."""
+    codes = [[f"{name}{number}" for number in range(10)] for name in "ABD"]
+    backend.put("codes", json={"codes": codes, "names": ["A", "B", "D"], "indices": [0, 1, 3]}).raise_for_status()
+
+
+@pytest.fixture
+def mark(extcli):
+    return lambda *args, **settings: extcli("codes", *args, **settings)
+
+
+@pytest.fixture
+def eligible(extcli):
+    """How much each of the sets 0 to 3 owes a user."""
+
+    def read(user: str) -> list[int]:
+        return [int(count) for _, count in extcli("codes", "eligible", "--as", f"viewer:{user}").rows]
+
+    return read
+
+
+def test_named_users_are_marked(mark, eligible):
+    result = mark("mark-from-list", "U1", "U2", "--prize", "0", "--prize", "3", "--prize", "3")
+
+    assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
+    assert [[1, 0, 0, 2], [1, 0, 0, 2], [0, 0, 0, 0]] == [eligible(user) for user in ("U1", "U2", "U3")]
+
+
+@pytest.mark.parametrize(
+    ("limits", "granted"),
+    [
+        ((), [2, 1, 0, 0]),
+        (("1",), [1, 1, 0, 0]),
+        (("9",), [2, 1, 0, 0]),
+        (("0=1",), [1, 1, 0, 0]),
+        (("0", "0=2"), [2, 0, 0, 0]),
+        (("0=2", "1=0"), [2, 0, 0, 0]),
+    ],
+)
+def test_a_limit_is_for_each_prize_or_for_one(mark, eligible, limits, granted):
+    args = ("--prize", "0", "--prize", "1", "--prize", "0")
+
+    assert 0 == mark("mark-from-list", "U1", *args, *[f"--limit={limit}" for limit in limits]).exit_code
+
+    assert granted == eligible("U1")
+
+
+def test_without_a_limit_marking_again_grants_nothing_more(mark, eligible):
+    for _ in range(2):
+        mark("mark-from-list", "U1", "--prize", "3")
+
+    assert 1 == eligible("U1")[3]
+
+
+def test_with_a_limit_marking_again_grants_up_to_it(mark, eligible):
+    for _ in range(3):
+        mark("mark-from-list", "U1", "--prize", "3", "--limit", "2")
+
+    assert 2 == eligible("U1")[3]
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ((), "--prize"),
+        (("--prize", "10"), "10 is no index of a set"),
+        (("--prize", "0", "--limit", "x"), "'x' is no limit"),
+        (("--prize", "0", "--limit", "-1"), "'-1' is no limit"),
+        (("--prize", "0", "--limit", "10=1"), "10 is no index of a set"),
+        (("--prize", "0", "--limit", "1=1"), "set 1 has a --limit, and is no --prize"),
+    ],
+)
+@pytest.mark.parametrize("verb", [("mark-from-list", "U1"), ("mark-from-poll", "--correct", "1")], ids=["list", "poll"])
+def test_what_is_no_grant_is_wrong_usage(mark, verb, args, complaint):
+    result = mark(*verb, *args, "-v")
+
+    assert 2 == result.exit_code
+    assert complaint in result.stderr
+    assert ">" not in result.stderr
+
+
+def test_a_prize_that_is_no_set_is_the_service_s_to_refuse(mark):
+    result = mark("mark-from-list", "U1", "--prize", "2")
+
+    assert 4 == result.exit_code
+    assert "there is no set 2; there are 0, 1, 3" in result.stderr
+
+
+# From a poll
+
+
+def test_those_who_voted_right_are_marked(extcli, mark, eligible):
+    for user, value in (("U1", 2), ("U2", 1), ("U3", 2)):
+        extcli("vote", "cast", "quiz", "--value", str(value), "--as", f"viewer:{user}")
+
+    result = mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "1", "-o", "table")
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith("those who voted 2 in poll quiz by 20")
+    assert [1, 0, 1] == [eligible(user)[1] for user in ("U1", "U2", "U3")]
+
+
+def test_the_cutoff_is_now_by_the_service_s_clock(extcli, mark, eligible, live):
+    """A machine's own time would be a year too early here."""
+    live.advance(365 * 24 * 3600 * SECOND)
+    extcli("codes", "upload", "--set", "Z=-", "--index", "1", input="Z1\n")
+    extcli("vote", "cast", "quiz", "--value", "2")
+
+    assert 0 == mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "1").exit_code
+
+    assert 1 == eligible("U1")[1]
+
+
+def test_a_service_without_a_clock_to_show_is_given_this_machine_s_time(extcli, production):
+    from conftest import SECRET_TEXT
+
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
+    extcli("codes", "upload", "--set", "Z=-", input="Z1\n", env=variables)
+    extcli("vote", "cast", "quiz", "--value", "2", env=variables)
+
+    result = extcli("codes", "mark-from-poll", "quiz", "--correct", "2", "--prize", "0", env=variables)
+
+    assert 0 == result.exit_code, result.stderr
+    assert [["0", "1"]] == extcli("codes", "eligible", env=variables).rows
+
+
+@pytest.mark.parametrize("shown", ["{ms}", "{s}", "2030-01-01T00:01:00Z"])
+def test_a_cutoff_is_an_instant_as_anywhere_else(extcli, mark, eligible, live, shown):
+    cutoff = 1_893_456_060_000  # 2030-01-01T00:01:00Z
+    for user, at in (("U1", cutoff - SECOND), ("U2", cutoff), ("U3", cutoff + SECOND)):
+        live.set(at)
+        extcli("vote", "cast", "quiz", "--value", "2", "--as", f"viewer:{user}")
+    extcli("codes", "upload", "--set", "Z=-", input="Z1\n")
+
+    instant = shown.format(ms=cutoff, s=cutoff // SECOND)
+    assert 0 == mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "0", "--cutoff", instant).exit_code
+
+    assert [1, 1, 0] == [eligible(user)[0] for user in ("U1", "U2", "U3")]
+
+
+@pytest.mark.parametrize("cutoff", ["yesterday", "1971-01-01T00:00:00Z", "-5"])
+def test_a_cutoff_that_is_none_or_would_be_misread_is_wrong_usage(mark, cutoff):
+    result = mark("mark-from-poll", "--correct", "2", "--prize", "0", f"--cutoff={cutoff}")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert cutoff in result.stderr
+
+
+def test_the_channel_narrows_a_poll(extcli, mark, eligible):
+    for channel, user in (("5", "U1"), ("6", "U2")):
+        extcli("vote", "cast", "quiz", "--value", "2", "--channel", channel, "--as", f"viewer:{user}")
+
+    mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "0", "--channel", "5")
+
+    assert [1, 0] == [eligible(user)[0] for user in ("U1", "U2")]
+
+
+# From a file
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "args"),
+    [
+        ("users.txt", "U1\r\n\r\n U2 \r\n", ()),
+        ("users.csv", "user,value\nU1,4\nU2,5\n", ("--column", "user")),
+        ("users.json", '["U1", "U2"]', ()),
+        ("users.txt", gzip.compress(b"U1\nU2\n"), ()),
+        ("votes.jsonl", '{"identifier":"U1"}\n{"identifier":"U2"}\n', ("--column", "identifier")),
+    ],
+)
+def test_users_come_from_files_as_codes_do(mark, eligible, file, name, content, args):
+    result = mark("mark-from-list", "--from", file(content, name), *args, "--prize", "0")
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith("2 users sent (")
+    assert [1, 1, 0] == [eligible(user)[0] for user in ("U1", "U2", "U3")]
+
+
+def test_the_log_of_a_poll_can_be_piped_in(extcli, mark, eligible):
+    extcli("vote", "cast", "quiz", "--value", "2")
+    log = extcli("vote", "logs", "quiz", "-o", "jsonl").stdout
+
+    args = ("mark-from-list", "--from", "-", "--format", "jsonl", "--column", "identifier", "--prize", "0")
+
+    assert 0 == mark(*args, input=log).exit_code
+    assert 1 == eligible("U1")[0]
+
+
+def test_ids_of_json_may_be_numbers(mark, eligible, file):
+    assert 0 == mark("mark-from-list", "--from", file("[17, 18]", "u.json"), "--prize", "0").exit_code
+
+    assert 1 == eligible("17")[0]
+
+
+def test_a_million_users_are_marked(mark, eligible, lines):
+    users = lines(*[f"{number:07d}" for number in range(1_000_000)])
+
+    result = mark("mark-from-list", "--from", users, "--prize", "0")
+
+    assert (0, True) == (result.exit_code, result.stderr.startswith("1,000,000 users sent")), result.stderr
+    assert [1, 1, 0] == [eligible(user)[0] for user in ("0000000", "0999999", "1000000")]
+
+
+def test_faults_are_named_by_line_and_nobody_is_marked(mark, eligible, file):
+    result = mark("mark-from-list", "--from", file(b"U1\n" + b"x" * 257 + b"\n\xff\n"), "--prize", "0", "-v")
+
+    assert 2 == result.exit_code
+    assert ["2: has 257 characters; an id has 1 to 256", "3: is not UTF-8 text"] == [
+        line.partition("file.txt:")[2] for line in result.stderr.splitlines()[1:3]
+    ]
+    assert ">" not in result.stderr
+    assert 0 == eligible("U1")[0]
+
+
+@pytest.mark.parametrize("args", [(), ("U1", "--from", "-"), ("",), ("U\x07",), ("--from", "-")])
+def test_nobody_and_too_much_and_what_is_no_id_are_wrong_usage(mark, args):
+    result = mark("mark-from-list", *args, "--prize", "0")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+
+
+def test_a_terminal_shows_how_far_it_came(environment, lines):
+    users = lines(*[f"{number:07d}" for number in range(200_000)])
+    args = ("codes", "mark-from-list", "--from", users, "--prize", "0")
+    with Terminal(*args, TERM="xterm-256color") as terminal:
+        terminal.until("checking")
+        terminal.until("sending")
+        terminal.until("200,000 users sent")
+
+        assert 0 == terminal.end()

@@ -1,0 +1,180 @@
+"""`extcli codes list`, `rm`, `eligible`, `redeem` and `redeemed`: what is there, who has it, and who sees it."""
+
+from __future__ import annotations
+
+import pytest
+from terminal import Terminal
+
+from extcli.code_views import masked
+
+CODE = "SECRET-0001-OF-HAT"
+
+
+@pytest.fixture
+def codes(extcli):
+    return lambda *args, **settings: extcli("codes", *args, **settings)
+
+
+@pytest.fixture
+def sets(backend):
+    """`Hat` at 1 and `Cap` at 4; U1 and U2 may have a hat each."""
+    body = {"codes": [[CODE, "SECRET-0002-OF-HAT"], ["C1"]], "names": ["Hat", "Cap"], "indices": [1, 4]}
+    backend.put("codes", json=body).raise_for_status()
+    grant = {"users": ["U1", "U2"], "prizes": [1], "prize_limits": [0, 1]}
+    backend.post("codes/mark_from_list", json=grant).raise_for_status()
+
+
+# Sets
+
+
+@pytest.mark.usefixtures("sets")
+def test_sets_are_listed_by_index(codes, backend):
+    assert [["1", "Hat"], ["4", "Cap"]] == codes("list").rows
+    assert backend.get("codes").text + "\n" == codes("list", "-o", "json").stdout
+    assert {"index": 4, "name": "Cap"} == codes("list", "-o", "jsonl").jsonl[1]
+    assert ["4", "Cap"] == codes("list", "-o", "table").stdout.splitlines()[2].split()
+
+
+def test_no_sets_are_said_to_people_only(codes):
+    assert "no sets\n" == codes("list", "-o", "table").stdout
+    assert "" == codes("list").stdout
+
+
+@pytest.mark.usefixtures("sets")
+def test_removing_without_a_terminal_needs_a_yes(codes, backend):
+    result = codes("rm")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "set 1, 'Hat', ends; set 4, 'Cap', ends" in result.stderr
+    assert "--yes" in result.stderr
+    assert ["Hat", "Cap"] == backend.get("codes").json()["names"]
+
+
+@pytest.mark.usefixtures("sets")
+def test_removing_tells_how_many_were_handed_out_of_each(codes, backend):
+    codes("redeem", "1")
+
+    result = codes("rm", "--yes")
+
+    assert (0, [["1", "Hat", "1"], ["4", "Cap", "0"]]) == (result.exit_code, result.rows)
+    assert [] == backend.get("codes").json()["names"]
+    assert {"distributed": []} == codes("rm", "-o", "json").json
+    assert "no sets\n" == codes("rm", "-o", "table").stdout
+
+
+@pytest.mark.usefixtures("sets")
+def test_removing_is_the_body_of_the_service_as_json_and_items_as_jsonl(codes):
+    assert [{"index": 1, "name": "Hat", "distributed": 0}, {"index": 4, "name": "Cap", "distributed": 0}] == codes(
+        "rm", "--yes", "-o", "jsonl"
+    ).jsonl
+
+
+@pytest.mark.usefixtures("sets", "environment")
+@pytest.mark.parametrize(("typed", "code", "left"), [("yes\n", 0, []), ("what\n", 130, ["Hat", "Cap"])])
+def test_somebody_at_a_terminal_is_asked_before_sets_end(backend, typed, code, left):
+    with Terminal("codes", "rm") as terminal:
+        terminal.until("set 1, 'Hat', ends")
+        terminal.until("set 4, 'Cap', ends")
+        terminal.until("End all sets? [y/N] ")
+        terminal.type(typed)
+
+        assert code == terminal.end()
+    assert left == backend.get("codes").json()["names"]
+
+
+# Viewers
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_viewer_sees_what_they_may_redeem(codes, viewer):
+    assert [["0", "0"], ["1", "1"], ["2", "0"], ["3", "0"], ["4", "0"]] == codes("eligible").rows
+    assert viewer("U1").get("codes/eligibility").text + "\n" == codes("eligible", "-o", "json").stdout
+    assert ["1", "1"] == codes("eligible", "-o", "table").stdout.splitlines()[1].split()
+    assert "eligible for nothing\n" == codes("eligible", "-o", "table", "--as", "viewer:U9").stdout
+    assert {"index": 1, "eligible": 1} == codes("eligible", "-o", "jsonl").jsonl[1]
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_script_gets_the_code_and_each_viewer_another(codes):
+    first, second = codes("redeem", "1"), codes("redeem", "1", "--as", "viewer:U2", "-o", "json")
+
+    assert (0, f"{CODE}\n", "") == (first.exit_code, first.stdout, first.stderr)
+    assert {"code": "SECRET-0002-OF-HAT", "all_prizes": ["SECRET-0002-OF-HAT"]} == second.json
+    assert [["1", CODE]] == codes("redeemed").rows
+    assert {"redeemed": [[], [CODE], [], [], []]} == codes("redeemed", "-o", "json").json
+    assert [{"index": 1, "code": CODE}] == codes("redeemed", "-o", "jsonl").jsonl
+
+
+@pytest.mark.usefixtures("sets")
+def test_jsonl_has_the_code(codes):
+    assert [CODE] == [each["code"] for each in codes("redeem", "1", "-o", "jsonl").jsonl]
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_table_masks_codes_unless_they_are_to_be_revealed(codes):
+    assert "SE" + "•" * 14 + "AT\n" == codes("redeem", "1", "-o", "table").stdout
+    assert "SE" + "•" * 14 + "AT" in codes("redeemed", "-o", "table").stdout
+    assert CODE in codes("redeemed", "-o", "table", "--reveal").stdout
+    assert "SECRET-0002-OF-HAT\n" == codes("redeem", "1", "-o", "table", "--reveal", "--as", "viewer:U2").stdout
+
+
+@pytest.mark.usefixtures("sets", "environment")
+def test_a_terminal_shows_a_code_masked():
+    with Terminal("codes", "redeem", "1") as terminal:
+        assert 0 == terminal.end()
+
+    assert "SE•" in terminal.screen
+    assert CODE not in terminal.screen
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("A", "•"),
+        ("AB", "••"),
+        ("ABC", "A••"),
+        ("ABCDEF", "A••••F"),
+        ("ABCDEFGHI", "AB••••••I"),
+        ("ABCDEFGHIJKL", "AB••••••••KL"),
+        ("A" * 63, "AA" + "•" * 59 + "AA"),
+        ("\x1bBC", "\\x1b••"),
+    ],
+)
+def test_a_mask_leaves_at_most_a_third(code, shown):
+    assert shown == masked(code)
+
+
+@pytest.mark.usefixtures("sets")
+@pytest.mark.parametrize("form", ["plain", "table", "json", "jsonl"])
+def test_no_code_is_an_expectation_that_was_not_met(codes, form):
+    result = codes("redeem", "4", "-o", form)
+
+    assert 7 == result.exit_code
+    assert "there is no code of set 4" in result.stderr
+    assert {"json": '{"all_prizes":[]}\n', "jsonl": '{"all_prizes":[]}\n'}.get(form, "") == result.stdout
+
+
+def test_nothing_redeemed_is_said_to_people_only(codes):
+    assert "nothing redeemed yet\n" == codes("redeemed", "-o", "table").stdout
+    assert "" == codes("redeemed").stdout
+
+
+def test_an_index_that_no_set_can_have_is_the_service_s_to_refuse(codes):
+    result = codes("redeem", "10")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "10 is not within 0 to 9" in result.stderr
+
+
+@pytest.mark.usefixtures("sets")
+def test_codes_are_never_in_what_is_traced(codes):
+    for args in (("redeem", "1"), ("redeem", "1", "-o", "json"), ("redeemed",), ("redeemed", "-o", "json")):
+        assert "SECRET" not in codes(*args, "-v").stderr
+
+
+@pytest.mark.parametrize("verb", [("list",), ("rm", "--yes"), ("mark-from-list", "U1", "--prize", "0")])
+def test_viewers_may_not_run_it(codes, verb):
+    result = codes(*verb, "--as", "viewer:U1")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "403 Forbidden" in result.stderr

@@ -1,0 +1,261 @@
+"""`extcli codes upload`: what is sent, what it replaces, and who is asked first."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from terminal import Terminal
+
+from conftest import answer
+
+
+@pytest.fixture
+def upload(extcli):
+    return lambda *args, **settings: extcli("codes", "upload", *args, **settings)
+
+
+def redeemed_by(backend, viewer, index: int, count: int) -> list[str]:
+    """The first codes of a set."""
+    backend.post("codes/mark_from_list", json={"users": ["5551"], "prizes": [index] * count, "prize_limits": [99] * 10})
+    for _ in range(count):
+        viewer().post("codes/redeem", json={"prize": index})
+    return list(viewer().get("codes/redeemed").json()["redeemed"][index])
+
+
+def test_sets_are_defined_in_their_order_with_the_codes_in_theirs(upload, lines, backend, viewer):
+    result = upload("--set", f"Hat={lines('H1', 'H2', name='h')}", "--set", f"Pistol skin={lines('P1', 'P2')}")
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith("2 sets of 4 codes sent (")
+    assert {"names": ["Hat", "Pistol skin"], "indices": [0, 1]} == backend.get("codes").json()
+    assert ["P1", "P2"] == redeemed_by(backend, viewer, 1, 3)
+
+
+def test_sets_go_where_the_indices_say(upload, file, backend):
+    upload("--set", f"A={file('A', 'a')}", "--set", f"B={file('B', 'b')}", "--index", "7", "--index", "2")
+
+    assert {"names": ["B", "A"], "indices": [2, 7]} == backend.get("codes").json()
+
+
+def test_a_body_has_exactly_the_length_that_was_announced_whatever_is_in_it(upload, lines, backend, viewer):
+    codes = ['quo"te', "back\\slash", "Ü", "🎁", "in side", "a,b", "[x]"]
+
+    result = upload("--set", f'Häte "q" \\={lines(*codes)}')
+
+    assert 0 == result.exit_code, result.stderr
+    assert ['Häte "q" \\'] == backend.get("codes").json()["names"]
+    assert codes == redeemed_by(backend, viewer, 0, 7)
+
+
+def test_json_is_the_answer_as_it_came(upload, file):
+    assert "{}\n" == upload("--set", f"A={file('A')}", "-o", "json").stdout
+
+
+def test_a_full_set_is_checked_and_sent_whole(upload, lines, backend, viewer):
+    source = lines(*[f"{number:06d}-{number * 7919 % 999_983:06d}" for number in range(999_999)])
+
+    result = upload("--set", f"Full={source}")
+
+    assert 0 == result.exit_code, result.stderr
+    assert "1 set of 999,999 codes sent" in result.stderr
+    assert ["000000-000000"] == redeemed_by(backend, viewer, 0, 1)
+
+
+def test_a_refused_token_is_renewed_and_the_body_begun_anew(upload, lines, answering):
+    token = answer("200 OK", json.dumps({"token": "t.o.k"}))
+    expired = answer("401 Unauthorized", '{"errors":[{"detail":"the token has expired"}]}')
+    url = answering(token, answer("200 OK", '{"names":[]}'), expired, token, answer("200 OK"))
+
+    result = upload("--set", f"A={lines('A1', 'A2')}", "-v", "--url", url)
+
+    assert 0 == result.exit_code, result.stderr
+    assert 2 == result.stderr.splitlines().count(f"> PUT {url}/v1/e/codes")
+
+
+def test_a_deployment_that_names_no_indices_means_positions(upload, file, answering):
+    token = answer("200 OK", json.dumps({"token": "t.o.k"}))
+    url = answering(token, answer("200 OK", '{"names":["Old","Older"]}'))
+
+    result = upload("--set", f"New={file('A')}", "--index", "1", "--url", url)
+
+    assert 2 == result.exit_code
+    assert "set 1, 'Older', becomes 'New' with other codes" in result.stderr
+
+
+def test_a_service_that_answers_something_else_is_no_service(upload, file, answering):
+    token = answer("200 OK", json.dumps({"token": "t.o.k"}))
+
+    result = upload("--set", f"New={file('A')}", "--url", answering(token, answer("200 OK", '{"names":3}')))
+
+    assert 5 == result.exit_code
+    assert "something else than expected" in result.stderr
+
+
+# Files
+
+
+def test_gzip_is_known_by_its_first_bytes_whatever_the_name(upload, file, backend, viewer):
+    source = file(gzip.compress(b"A1\nA2\n"), "codes.txt")
+
+    assert 0 == upload("--set", f"A={source}").exit_code
+
+    assert ["A1", "A2"] == redeemed_by(backend, viewer, 0, 2)
+
+
+def test_compressed_csv_is_csv(upload, file, backend, viewer):
+    source = file(gzip.compress(b'who,Code\nx,C1\ny,"C,2"\n'), "codes.csv.gz")
+
+    assert 0 == upload("--set", f"A={source}", "--column", "code").exit_code
+    assert ["C1", "C,2"] == redeemed_by(backend, viewer, 0, 2)
+
+
+def test_a_column_is_named_by_its_number_where_there_is_no_heading(upload, file, backend, viewer):
+    source = file("x;C1\ny;C2\n", "codes.csv")
+
+    assert 0 == upload("--set", f"A={source}", "--column", "2").exit_code
+
+    assert ["C1", "C2"] == redeemed_by(backend, viewer, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "args"),
+    [
+        ("codes.json", '["C1", "C2"]', ()),
+        ("codes.jsonl", '"C1"\n\n"C2"\n', ()),
+        ("codes.ndjson", '{"code": "C1"}\n{"code": "C2"}\n', ("--column", "code")),
+        ("codes.lst", '["C1", "C2"]', ("--format", "json")),
+        ("codes.csv", "C1\r\n  \r\n C2 \r\n", ("--format", "text")),
+        ("codes", "\ufeffC1\nC2", ()),
+    ],
+)
+def test_files_are_what_their_name_or_the_option_says(upload, file, backend, viewer, name, content, args):
+    result = upload("--set", f"A={file(content, name)}", *args)
+
+    assert 0 == result.exit_code, result.stderr
+    assert ["C1", "C2"] == redeemed_by(backend, viewer, 0, 2)
+
+
+def test_standard_input_is_one_of_the_sets(upload, file, backend, viewer):
+    result = upload("--set", "A=-", "--set", f"B={file('B1')}", input="A1\nA2\n")
+
+    assert 0 == result.exit_code, result.stderr
+    assert ["A1", "A2"] == redeemed_by(backend, viewer, 0, 2)
+
+
+def test_a_pipe_by_name_is_read_once_and_sent(shell, file, backend, viewer):
+    process = shell("codes", "upload", "--set", "A=/dev/stdin")
+
+    _, stderr = process.communicate(b"A1\nA2\n", timeout=20)
+
+    assert 0 == process.returncode, stderr
+    assert ["A1", "A2"] == redeemed_by(backend, viewer, 0, 2)
+
+
+# Replacing
+
+
+@pytest.fixture
+def old(backend):
+    """Sets that are there already: `Old` at 0 and `Other` at 4."""
+    body = {"codes": [["O1", "O2"], ["X1"]], "names": ["Old", "Other"], "indices": [0, 4]}
+    backend.put("codes", json=body).raise_for_status()
+
+
+@pytest.mark.usefixtures("old")
+def test_a_free_index_needs_no_yes(upload, file, backend):
+    assert 0 == upload("--set", f"New={file('N1')}", "--index", "1").exit_code
+
+    assert ["Old", "New", "Other"] == backend.get("codes").json()["names"]
+
+
+@pytest.mark.usefixtures("old")
+def test_replacing_without_a_terminal_is_refused_and_names_what_would_go(upload, file, backend):
+    result = upload("--set", f"New={file('N1')}")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "set 0, 'Old', becomes 'New' with other codes" in result.stderr
+    assert "--yes" in result.stderr
+    assert ["Old", "Other"] == backend.get("codes").json()["names"]
+
+
+@pytest.mark.usefixtures("old")
+def test_yes_replaces_without_asking(upload, file, backend, viewer):
+    assert 0 == upload("--set", f"New={file('N1')}", "--yes").exit_code
+
+    assert ["New", "Other"] == backend.get("codes").json()["names"]
+    assert ["N1"] == redeemed_by(backend, viewer, 0, 1)
+
+
+@pytest.mark.usefixtures("old", "environment")
+@pytest.mark.parametrize(
+    ("typed", "code", "name"), [("y\n", 0, "New"), ("n\n", 130, "Old"), ("\n", 130, "Old"), ("\x04", 130, "Old")]
+)
+def test_somebody_at_a_terminal_is_asked(file, backend, typed, code, name):
+    with Terminal("codes", "upload", "--set", f"New={file('N1')}") as terminal:
+        terminal.until("set 0, 'Old', becomes 'New' with other codes")
+        terminal.until("[y/N] ")
+        terminal.type(typed)
+
+        assert code == terminal.end()
+    assert name == backend.get("codes").json()["names"][0]
+    assert ("nothing was changed" in terminal.screen) == (code != 0)
+
+
+@pytest.mark.usefixtures("old")
+def test_a_name_that_another_set_keeps_is_refused_before_anything_is_sent(upload, file):
+    result = upload("--set", f"Other={file('N1')}", "--index", "2", "--yes", "-v")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "the service has a set 'Other' already, at index 4" in result.stderr
+    assert "> PUT" not in result.stderr
+
+
+@pytest.mark.usefixtures("old")
+def test_a_dry_run_says_what_would_be_and_sends_nothing(upload, lines, backend):
+    args = ("--set", f"New={lines('N1', 'N23')}", "--set", f"More={lines('M1', name='m')}", "--dry-run")
+
+    result = upload(*args, "-v")
+
+    assert [["0", "New", "2", "3", "0", "0", "Old"], ["1", "More", "1", "2", "0", "0", ""]] == result.rows
+    assert ["Old", None] == [each["replaces"] for each in upload(*args, "-o", "json").json]
+    assert "replaces" in upload(*args, "-o", "table").stdout
+    assert "PUT" not in result.stderr
+    assert ["Old", "Other"] == backend.get("codes").json()["names"]
+
+
+# What must not be seen
+
+
+def test_codes_are_never_in_a_trace_a_refusal_or_a_complaint(upload, file):
+    source = file("SECRET-ONE\nSECRET-TWO\n")
+
+    for args in (
+        (),
+        ("--as", "viewer:U1"),
+        ("--index", "77"),
+        ("--format", "json"),
+        ("--format", "csv", "--column", "x"),
+    ):
+        result = upload("--set", f"A={source}", *args, "-v", "-o", "json")
+
+        assert (0 if not args else 4 if "--as" in args else 2) == result.exit_code
+        assert "SECRET" not in result.stdout + result.stderr
+
+
+def test_a_viewer_may_not_and_nothing_is_sent(upload, file):
+    result = upload("--set", f"A={file('A1')}", "--as", "viewer:U1", "-v")
+
+    assert 4 == result.exit_code
+    assert "> PUT" not in result.stderr
+
+
+def test_a_terminal_shows_how_far_it_came(environment, lines):
+    source = lines(*[f"CODE-{number}" for number in range(400_000)])
+    with Terminal("codes", "upload", "--set", f"A={source}", TERM="xterm-256color") as terminal:
+        terminal.until("checking")
+        terminal.until("sending")
+        terminal.until("1 set of 400,000 codes sent")
+
+        assert 0 == terminal.end()
