@@ -18,6 +18,7 @@ FEATURES = {
     "broadcast",
     "transactions",
     "datastream",
+    "trivia",
     "control",
 }
 BASICS = {

@@ -82,6 +82,17 @@ POST   pusher_broadcast         viewer broadcaster admin backend   {"event": "sa
 POST   bits/transactions        viewer broadcaster admin backend   {"transactionReceipt": "RECEIPT"}
 POST   datastream               viewer broadcaster admin backend   {"click": 1}
 
+GET    curated_poll             viewer broadcaster admin backend
+POST   curated_poll             viewer broadcaster admin backend   {"question_id": "default", "vote": "o1"}
+POST   curated_poll_edit        -      -           admin backend   {"id": "q2"}
+DELETE curated_poll_edit        -      -           admin backend   {"id": "QUESTION"}
+POST   curated_poll_edit_option -      -           admin backend   {"id": "default", "option": {"id": "o2"}}
+DELETE curated_poll_edit_option -      -           admin backend   {"question": "QUESTION", "option": "o1"}
+POST   curated_poll_state       -      -           admin backend   {"transition": "state-locked"}
+GET    curated_poll_leaderboard -      -           admin backend
+GET    team_membership          viewer broadcaster admin backend
+POST   team_membership          viewer broadcaster admin backend
+
 GET    user_info                viewer broadcaster admin backend
 GET    user_ids                 -      -           admin backend
 """
@@ -124,12 +135,20 @@ class Row(NamedTuple):
 
     def call(self, client: Client) -> Any:
         body = self.body.replace('"PIN"', f'"{_fresh_pin(client)}"') if '"PIN"' in self.body else self.body
+        body = body.replace("QUESTION", _fresh_question(client)) if '"QUESTION"' in body else body
         return client.request(self.method, self.name, content=BODIES.get(body, body).replace("RECEIPT", RECEIPT))
 
 
 def _fresh_pin(client: Client) -> str:
     """A PIN that is bound to nobody's channel."""
     return str(client.post("link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"])
+
+
+def _fresh_question(client: Client) -> str:
+    """A question with an option `o1`, if the client may make one."""
+    client.post("curated_poll_edit", json={"id": "fresh"})
+    client.post("curated_poll_edit_option", json={"id": "fresh", "option": {"id": "o1"}})
+    return "fresh"
 
 
 def _row(line: str) -> Row:
@@ -154,6 +173,9 @@ def of_role(live: Live) -> dict[str, Client]:
     clients["admin"].post("json_store", json={"a": 1}).raise_for_status()
     clients["admin"].put("codes", json={"codes": [["A1"]], "names": ["Hat"]}).raise_for_status()
     clients["admin"].post("vote_config", json={"config": {}}).raise_for_status()
+    clients["admin"].post("curated_poll_edit", json={"id": "default"}).raise_for_status()
+    clients["admin"].post("curated_poll_edit_option", json={"id": "default", "option": {"id": "o1"}}).raise_for_status()
+    clients["admin"].post("curated_poll_state", json={"transition": "state-unlocked"}).raise_for_status()
     return clients
 
 

@@ -64,6 +64,8 @@ from emulator.transactions.actions import actions as transaction_actions
 from emulator.transactions.actions import feeds as transaction_feeds
 from emulator.transactions.http import endpoints as transaction_endpoints
 from emulator.transactions.service import Transactions
+from emulator.trivia.http import endpoints as trivia_endpoints
+from emulator.trivia.service import Trivia
 from emulator.votes.actions import actions as poll_actions
 from emulator.votes.actions import feeds as poll_feeds
 from emulator.votes.http import endpoints as poll_endpoints
@@ -84,6 +86,7 @@ ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
     *code_endpoints,
     *transaction_endpoints,
     *datastream_endpoints,
+    *trivia_endpoints,
     authtoken,
     *identity_endpoints,
     *watching,
@@ -123,6 +126,7 @@ class Service:
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls)
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
         self.datastream = Datastream(clock, self.updates)
+        self.trivia = Trivia(engine.documents, clock, settings.environment)
         self.json_stores = JsonStores(engine.documents, clock)
         self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
@@ -189,6 +193,7 @@ class Service:
                 (each.bind(self.code_sets) for each in code_endpoints),
                 (each.bind(self.transactions) for each in transaction_endpoints),
                 (each.bind(self.datastream) for each in datastream_endpoints),
+                (each.bind(self.trivia) for each in trivia_endpoints),
                 [authtoken.bind(self.identities)] if environment.issues_sandbox_tokens else [],
                 (each.bind(self.identities) for each in identity_endpoints),
                 (each.bind(self.control) for each in watching),

@@ -18,6 +18,7 @@ ALIASES: Final = {
     "gamelink/token": "link/pin",
     "vote/vote_logs": "vote_logs",
     "user-info": "user_info",
+    "trivia": "curated_poll",
 }
 _SLASHES = re.compile("//+")
 
