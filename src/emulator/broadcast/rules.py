@@ -15,6 +15,11 @@ from emulator.errors import BadRequest
 
 LARGEST: Final = 4_096
 """Bytes of a message, as compact JSON or else compressed and in base64 (Limits, ruling B2)."""
+_LARGEST_SQUEEZED: Final = LARGEST // 4 * 3
+"""Bytes of zlib that base64 makes no more than that of."""
+_LARGEST_PLAIN: Final = 512 * 1024
+"""Bytes of a message, however well it can be compressed: games are sent it whole, and many take 1 MiB at most."""
+_PIECE: Final = 16 * 1024
 LONGEST_EVENT: Final = 256
 CHANNEL, EXTENSION, WHISPER = "channel", "extension", "whisper"
 WHISPER_TO: Final = "whisper-"
@@ -50,20 +55,29 @@ def checked_target(target: str) -> str:
     return user_id
 
 
-def packed(data: object) -> bytes | None:
-    """Data that is over 4,096 bytes of compact JSON, as base64 of zlib; `None` for smaller data (ruling B2).
+def is_packed(data: object) -> bool:
+    """Whether pages are sent this data compressed, as it is over 4,096 bytes of compact JSON (ruling B2).
 
-    Raises `BadRequest` for what is over 4,096 bytes in that form too.
+    Raises `BadRequest` for what is over 4,096 bytes as base64 of zlib too.
     """
     text = wire.encode(data)
     if len(text) <= LARGEST:
-        return None
-    small = base64.b64encode(zlib.compress(text, 9))
-    if len(small) > LARGEST:
+        return False
+    if len(text) > _LARGEST_PLAIN or not _can_be_packed(text):
         raise BadRequest(
-            "Message too large", f"data: {len(text)} bytes, {len(small)} when compressed; at most {LARGEST} are sent"
+            "Message too large", f"data: {len(text)} bytes, too many when compressed too; at most {LARGEST} are sent"
         )
-    return small
+    return True
+
+
+def _can_be_packed(text: bytes) -> bool:
+    """Whether zlib makes it small enough; looks no further than needed, as a large text would keep all waiting."""
+    squeezer, size = zlib.compressobj(9), 0
+    for at in range(0, len(text), _PIECE):
+        size += len(squeezer.compress(text[at : at + _PIECE]))
+        if size > _LARGEST_SQUEEZED:
+            return False
+    return size + len(squeezer.flush()) <= _LARGEST_SQUEEZED
 
 
 class Envelope(Struct, omit_defaults=True):
@@ -73,15 +87,13 @@ class Envelope(Struct, omit_defaults=True):
     data: Any = UNSET
 
 
-def page_message(event: str, data: object) -> str:
-    """A message as the published SDK decodes it: JSON, or base64 of zlib of it where the data is too large.
+def page_message(event: str, data: object, *, is_packed: bool) -> str:
+    """A message as the published SDK decodes it: JSON, or base64 of zlib of it.
 
     `event` is the full name: environment, client id and the developer's name.
     """
     text = wire.encode(Envelope(event, data))
-    if data is UNSET or packed(data) is None:
-        return text.decode()
-    return base64.b64encode(zlib.compress(text, 9)).decode()
+    return (base64.b64encode(zlib.compress(text, 9)) if is_packed else text).decode()
 
 
 def bare_event(event: str, environment: str, client_id: str) -> str:

@@ -15,7 +15,7 @@ from emulator.broadcast.rules import (
     bare_event,
     checked_event,
     checked_target,
-    packed,
+    is_packed,
     page_message,
     spellings,
     topics_heard,
@@ -67,7 +67,8 @@ class Broadcasts:
             raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast")
         if not channel:
             raise BadRequest("Invalid channel", "a broadcast needs a channel: a token that names one, or user_id")
-        await self._publish(caller, channel, checked_event(event), data, target)
+        checked_event(bare_event(event, self._environment.name, caller.client_id))
+        await self._publish(caller, channel, event, data, target)
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
         """What a subscriber of an event follows."""
@@ -79,8 +80,7 @@ class Broadcasts:
 
     async def _publish(self, caller: Caller, place: str, event: str, data: Any, target: str) -> None:
         user_id = checked_target(target)
-        if data is not UNSET:
-            packed(data)
+        squeezed = data is not UNSET and is_packed(data)
         users = spellings(user_id) if user_id else ("",)
         name = bare_event(event, self._environment.name, caller.client_id)
         scope = WHISPER if user_id else CHANNEL if place else EXTENSION
@@ -89,7 +89,7 @@ class Broadcasts:
         await self._updates.publish(Key("event", caller.client_id, name, place, users[0]), name, told)
         topic = page_topic(caller.client_id, place)
         if self._updates.reaches(topic):
-            message = page_message(event, data)
+            message = page_message(event, data, is_packed=squeezed)
             for user in users:
                 heard_as = f"{WHISPER_TO}{user}" if user else EVERYBODY
                 await self._updates.pass_on(topic, page_frame(topic, heard_as, message))
