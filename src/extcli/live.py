@@ -124,7 +124,7 @@ class Live:
             raise Closed(
                 f"{self.url} leads elsewhere",
                 why=f"to {reached.host}:{reached.port}",
-                fix="set EXTCLI_WS_URL to the address that is meant",
+                fix="set EXTCLI_WS_URL to the address that is meant, and EXTCLI_URL in place of --url",
                 exit_code=Refused.exit_code,
             )
 
@@ -190,11 +190,14 @@ def _nobody_answers(url: str, why: str) -> Unreachable:
     return Unreachable(f"nobody answers at {url}", why=why, fix=fix)
 
 
+_ELSEWHERE = "set EXTCLI_WS_URL to where the service's socket is, and EXTCLI_URL in place of --url"
+
+
 def _not_let_in(url: str, status: int, body: bytes) -> CliError:
     name = f"connecting to {url}"
     if status >= 500:
         return Failed(name, status, body, fix="the service's own log says more; nothing is wrong here")
-    return Refused(name, status, body, fix="set EXTCLI_WS_URL to where the service's socket is")
+    return Refused(name, status, body, fix=_ELSEWHERE)
 
 
 def _closed(url: str, close: Close | None, sent: int) -> CliError:

@@ -24,7 +24,9 @@ Sets = Annotated[
 Column = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME|N", help="The column of CSV, by its heading or, without headings, its number.", show_default=False
+        metavar="NAME|N",
+        help="The column of CSV, by its heading or, without headings, its number; the member of JSON lines.",
+        show_default=False,
     ),
 ]
 Form = Annotated[
@@ -76,9 +78,9 @@ def upload(
 
     \b
     Examples:
-      extcli codes upload --set "Pistol skin"=pistol.txt --set "Hat"=hats.csv.gz --column code
-      extcli codes upload --set "Hat"=more-hats.txt --index 3 --yes
-      extcli codes upload --set "Hat"=hats.txt --dry-run
+      extcli codes upload --set "Pistol skin"=pistol.txt --set Hat=hats.txt.gz
+      extcli codes upload --set Hat=more-hats.csv --column code --index 1 --yes
+      extcli codes upload --set Hat=hats.txt --dry-run
     """
     from extcli import code_sets, code_views, consent, uploads
 
@@ -111,12 +113,12 @@ def check(
     form: Form = None,
     allow_duplicates: Duplicates = False,
 ) -> None:
-    """Check sets of codes as upload does, without asking anybody.
+    """Check sets of codes as upload does, asking nobody.
 
-    \b
-    Plain output is `index<TAB>name<TAB>codes<TAB>longest<TAB>duplicates<TAB>in earlier sets`.
+    Faults are named by line, with exit code 2. Plain output is index, name, codes,
+    longest, duplicates and those in earlier sets, separated by tabs.
 
-    Example: extcli codes check --set "Hat"=hats.txt
+    Example: extcli codes check --set Hat=hats.txt
     """
     from extcli import code_sets, code_views, uploads
 
@@ -144,9 +146,9 @@ def list_sets(session: Session) -> None:
 
 @command(app)
 def rm(session: Session, yes: Yes = False) -> None:
-    """End all sets and all eligibility, and tell how many codes were handed out. Acts as backend.
+    """End all sets, and tell how many codes were handed out. Acts as backend.
 
-    Viewers keep the codes they have. Plain output is `index<TAB>name<TAB>handed out`.
+    Eligibility ends with them; viewers keep the codes they have. Plain output is `index<TAB>name<TAB>handed out`.
 
     Example: extcli codes rm --yes
     """
@@ -171,7 +173,9 @@ def mark_from_poll(
     cutoff: Annotated[
         str | None,
         typer.Option(
-            metavar="INSTANT", help="Later votes do not win: Unix ms or ISO 8601; else now.", show_default=False
+            metavar="INSTANT",
+            help="Later votes do not win: Unix ms, Unix seconds or ISO 8601; else now.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -182,7 +186,7 @@ def mark_from_poll(
     \b
     Examples:
       extcli codes mark-from-poll quiz --correct 2 --prize 0
-      extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 2 --limit 1=1
+      extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
     """
     from extcli import clock, winners
 
@@ -211,7 +215,7 @@ def mark_from_list(
     \b
     Examples:
       extcli codes mark-from-list U1 U2 --prize 0
-      extcli codes mark-from-list --from winners.csv --column user --prize 0 --limit 1
+      extcli codes mark-from-list --from winners.csv --column user --prize 0
     """
     from extcli import uploads, winners
 
