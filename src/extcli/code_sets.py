@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extcli.entries import Batch, Entries, FileFormat, Unreadable
+from extcli.entries import Entries
 from extcli.errors import Misused
 from extcli.faults import Faults
+from extcli.formats import Batch, FileFormat, Unreadable
 from extcli.repeats import Place, Repeats, confirmed
 from extcli.streamed import joined
 from extcli.text import visible

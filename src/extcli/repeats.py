@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from extcli.entries import Batch
+from extcli.formats import Batch
 
 _SHIFT = 57
 """Hashes are kept by their highest seven bits, so that one heap after the other can be looked at."""

@@ -9,9 +9,10 @@ from typing import Any
 from extcli import times
 from extcli.client import encoded
 from extcli.code_sets import MOST_SETS, not_printable
-from extcli.entries import Entries, Unreadable
+from extcli.entries import Entries
 from extcli.errors import Misused
 from extcli.faults import Faults
+from extcli.formats import Unreadable
 from extcli.streamed import StreamedBody, joined
 
 _LONGEST_ID = 256

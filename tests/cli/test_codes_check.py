@@ -8,8 +8,9 @@ from itertools import chain
 
 import pytest
 
-from extcli.entries import Batch, Entries
+from extcli.entries import Entries
 from extcli.errors import CliError, Misused
+from extcli.formats import Batch
 from extcli.repeats import Repeats, confirmed
 from extcli.streamed import StreamedBody, joined
 

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from extcli import times, views
-from extcli.entries import Entries, FileFormat
+from extcli.entries import Entries
 from extcli.errors import Misused, Unmet
+from extcli.formats import FileFormat
 from extcli.options import command, noun
 from extcli.session import BACKEND, VIEWER, Session
 
