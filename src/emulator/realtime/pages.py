@@ -117,7 +117,7 @@ class Page:
             refusal = {"type": "AuthError", "error": "only public channels are served here", "status": 403}
             self.outlet.send(_frame("pusher:subscription_error", channel, refusal))
             return
-        if len(self._channels) >= self._most:
+        if len(self._channels) >= self._most and channel not in self._channels:
             raise BadRequest("Too many subscriptions", f"a page may subscribe to {self._most} channels")
         topic = topic_of(channel)
         self._channels[channel] = topic
