@@ -45,6 +45,13 @@ extcli state set channel round=1 boss='"Dragon"'
 extcli state patch channel '[{"op": "replace", "path": "/round", "value": 2}, {"op": "add", "path": "/scores/red", "value": 7}]'
 extcli state get channel -o json
 
+echo "== reward codes for everybody who chose the Dragon"
+printf 'DRAGON-%04d\n' $(seq 1 50) >"$work/dragon.txt"
+extcli codes upload --set "Dragon skin"="$work/dragon.txt" --yes
+extcli codes mark-from-poll boss --correct 0 --prize 0
+winner=$(extcli vote logs boss -o plain | awk -F'\t' '$3 == 0 { print $1; exit }')
+extcli codes redeem 0 --as "viewer:$winner" >"$work/code.txt"
+
 echo "== the service is killed and started again: everything that was answered is there"
 extcli vote get boss -o json >"$work/before.json"
 kill -9 "$service"
@@ -53,6 +60,8 @@ start
 extcli vote get boss -o json >"$work/after.json"
 cmp "$work/before.json" "$work/after.json"
 echo "the same to the byte"
+extcli codes redeemed --as "viewer:$winner" | cut -f2 | cmp - "$work/code.txt"
+echo "the winner still has the code, and nobody else will: $(extcli codes rm --yes | cut -f3) of 50 handed out"
 
 echo "== a week later the poll has ended"
 extcli clock advance 7d
