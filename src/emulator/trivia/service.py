@@ -11,6 +11,7 @@ from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.environment import Environment
 from emulator.ids import token_id as new_id
+from emulator.trivia.edits import with_option, with_question, with_state, without_option, without_question
 from emulator.trivia.leaderboard import Standings, TeamScore
 from emulator.trivia.rules import (
     Contest,
@@ -25,11 +26,6 @@ from emulator.trivia.rules import (
     question_of,
     shown,
     text_of,
-    with_option,
-    with_question,
-    with_state,
-    without_option,
-    without_question,
 )
 from emulator.trivia.voters import Voter, joined, sees_inactive, voted, voter_key, voter_of, voters_key
 
