@@ -76,6 +76,7 @@ def test_with_a_limit_marking_again_grants_up_to_it(mark, eligible):
     ("args", "complaint"),
     [
         ((), "--prize"),
+        (("--prize", "x"), "--prize"),
         (("--prize", "10"), "10 is no index of a set"),
         (("--prize", "0", "--limit", "x"), "'x' is no limit"),
         (("--prize", "0", "--limit", "-1"), "'-1' is no limit"),
