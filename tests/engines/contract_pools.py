@@ -83,6 +83,28 @@ class PoolsContract:
         assert await held(engine) == Holding(("a", "b", "c"), 3)
         assert await held(engine, "U2") == Holding(("d",), 1)
 
+    async def test_a_draw_from_a_certain_list_finds_nothing_once_there_is_another(self, engine: Engine) -> None:
+        await fill(engine, ["a", "b"], X)
+        await fill(engine, ["c"], Y)
+        await supply(engine, {P: X})
+
+        drawn = [await engine.pools.draw(P, "U", most=9, now=NOW, source=each) for each in (X, Y, Z)]
+        await supply(engine, {P: Y})
+        drawn += [await engine.pools.draw(P, "U", most=9, now=NOW, source=each) for each in (X, Y)]
+
+        assert drawn == ["a", None, None, None, "c"]
+
+    async def test_a_discarded_list_is_empty_and_one_in_use_stays(self, engine: Engine) -> None:
+        await fill(engine, ["a"], X)
+        await fill(engine, ["b"], Y)
+        await supply(engine, {P: X})
+
+        await engine.pools.discard([X, Y, Z, Y], now=NOW)
+        await supply(engine, {Q: Y})
+
+        assert await engine.pools.draw(P, "U", most=9, now=NOW) == "a"
+        assert await engine.pools.draw(Q, "U", most=9, now=NOW) is None
+
     async def test_draws_at_once_hand_out_each_item_once(self, engine: Engine) -> None:
         await stocked(engine, [str(number) for number in range(150)])
 

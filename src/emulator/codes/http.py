@@ -9,12 +9,11 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator import wire
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.codes.rules import GrantBody, NamesBody, PollGrantBody
-from emulator.codes.service import CodeSets, Upload
+from emulator.codes.service import CodeSets, Marking, Upload
 from emulator.errors import BadRequest
-from emulator.ids import token_id as new_id
 from emulator.web.call import Call
 from emulator.web.endpoint import Nothing, Parameter, endpoint
-from emulator.web.streaming import StreamReader, pieces_of
+from emulator.web.streaming import StreamReader
 
 _POLL: Final = Parameter("id", "The poll id; `default` when absent or empty.")
 _CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
@@ -82,16 +81,13 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     handed out. All of it or nothing; the body is read as it comes. The first 20 faults are named.
     """
     reader, upload = StreamReader("codes", levels=2), Upload(call.caller.client_id)
-    restarts = 0
-    async for piece in pieces_of(call.chunks):
-        for codes in reader.feed(piece):
-            if reader.restarts != restarts:
-                restarts = reader.restarts
-                upload.restart()
+    try:
+        async for codes in reader.read(call.chunks, upload.restart):
             await code_sets.add_codes(upload, codes)
-    for codes in reader.feed(b""):
-        await code_sets.add_codes(upload, codes)
-    await code_sets.define(upload, wire.convert(reader.small, NamesBody, inside="body"), reader.arrays)
+        await code_sets.define(upload, wire.convert(reader.small, NamesBody, inside="body"), reader.arrays)
+    except BaseException:
+        await code_sets.abandon(upload)
+        raise
     return Nothing()
 
 
@@ -120,16 +116,10 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> Nothing:
 )
 async def mark_from_list(code_sets: CodeSets, call: Call) -> Nothing:
     """Make users eligible for prizes; the body is read as it comes."""
-    reader, roster = StreamReader("users", levels=1), new_id()
-    restarts = 0
-    async for piece in pieces_of(call.chunks):
-        for users in reader.feed(piece):
-            if reader.restarts != restarts:
-                restarts, roster = reader.restarts, new_id()
-            await code_sets.enlist(call.caller, roster, _checked(users.items, users.at))
-    for users in reader.feed(b""):
-        await code_sets.enlist(call.caller, roster, _checked(users.items, users.at))
-    await code_sets.mark(call.caller, roster, wire.convert(reader.small, GrantBody, inside="body"))
+    reader, marking = StreamReader("users", levels=1), Marking(call.caller)
+    async for users in reader.read(call.chunks, marking.restart):
+        await code_sets.enlist(marking, _checked(users.items, users.at))
+    await code_sets.mark(marking, wire.convert(reader.small, GrantBody, inside="body"))
     return Nothing()
 
 

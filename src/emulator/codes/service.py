@@ -81,10 +81,27 @@ class Upload:
         """Where the codes of an array go."""
         return list_key(self.client_id, self._lists.setdefault(array, new_id()))
 
+    @property
+    def lists(self) -> list[Key]:
+        """Where codes went."""
+        return [list_key(self.client_id, name) for name in self._lists.values()]
+
     def restart(self) -> None:
         """What came so far does not count: the member came twice."""
         self._lists.clear()
         self.faults = Faults()
+
+
+class Marking:
+    """A `mark_*` under way. Its users go to a roster that nobody looks at before `CodeSets.mark`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+        self.roster = new_id()
+
+    def restart(self) -> None:
+        """What came so far does not count: the member came twice."""
+        self.roster = new_id()
 
 
 class CodeSets:
@@ -129,6 +146,10 @@ class CodeSets:
         await self._pools.supply(keys, change, now=now, expires_at=now + LIFETIME)
         await self._keep_marks(upload.client_id)
 
+    async def abandon(self, upload: Upload) -> None:
+        """Forget an upload that came to nothing."""
+        await self._pools.discard(upload.lists, now=self._clock.now())
+
     async def names(self, caller: Caller) -> dict[int, str]:
         """The active sets' names by index."""
         return {index: code_set.name for index, code_set in (await self._sets(caller.client_id)).items()}
@@ -146,24 +167,26 @@ class CodeSets:
     async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> None:
         """Grant prizes to all whose latest vote is the correct one and came in time; all of them or none."""
         granted(body, await self._sets(caller.client_id))
-        roster = new_id()
+        marking = Marking(caller)
         async for page in self._polls.voters(caller, channel, poll_id, body.correct):
             users = [user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)]
-            await self.enlist(caller, roster, users)
-        await self.mark(caller, roster, body)
+            await self.enlist(marking, users)
+        await self.mark(marking, body)
 
-    async def enlist(self, caller: Caller, roster: str, users: Sequence[str]) -> None:
+    async def enlist(self, marking: Marking, users: Sequence[str]) -> None:
         """Note users who are to be granted something by `mark`."""
         for start in range(0, len(users), _ENLISTED_AT_ONCE):
             now = self._clock.now()
             some = users[start : start + _ENLISTED_AT_ONCE]
-            await self._rosters.enlist(roster_key(caller.client_id, roster), some, now=now, expires_at=now + LIFETIME)
+            key = roster_key(marking.caller.client_id, marking.roster)
+            await self._rosters.enlist(key, some, now=now, expires_at=now + LIFETIME)
 
-    async def mark(self, caller: Caller, roster: str, body: GrantBody) -> None:
-        """Grant prizes to everybody on a roster, from this instant on; raises `BadRequest` for an unknown prize."""
-        sets = await self._sets(caller.client_id)
-        mark = Mark(roster, granted(body, sets))
-        key, alive = marks_key(caller.client_id), {each.set_id for each in sets.values()}
+    async def mark(self, marking: Marking, body: GrantBody) -> None:
+        """Grant prizes to everybody enlisted, from this instant on; raises `BadRequest` for an unknown prize."""
+        client_id = marking.caller.client_id
+        sets = await self._sets(client_id)
+        mark = Mark(marking.roster, granted(body, sets))
+        key, alive = marks_key(client_id), {each.set_id for each in sets.values()}
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             marks = [each for each in _marks_of(found.get(key)) if not alive.isdisjoint(each.granted)]
@@ -192,15 +215,20 @@ class CodeSets:
         """Exchange one eligibility for one code; raises `BadRequest` for an index that no set can have."""
         if not 0 <= index < MOST_SETS:
             raise BadRequest("Unknown prize", f"prize: {index} is not within 0 to {MOST_SETS - 1}")
-        key, code = pool_key(caller.client_id, index), None
-        stock = (await self._pools.stocks([key], now=self._clock.now())).get(key)
-        if stock is not None:
+        key = pool_key(caller.client_id, index)
+        code, tried = None, None
+        while (stock := await self._stock(key)) is not None and code is None and stock.source != tried:
+            tried = stock.source  # when another PUT or DELETE was faster, what it left is looked at anew
             set_id = msgspec.json.decode(stock.note, type=CodeSet).set_id
             most = allowance(set_id, await self._marks_on(caller))
             if most:
-                code = await self._pools.draw(key, caller.identity, most=most, now=self._clock.now())
+                now = self._clock.now()
+                code = await self._pools.draw(key, caller.identity, most=most, now=now, source=stock.source)
         held = await self._held(caller)
         return Redemption(code, held.get(index, _NOTHING).items)
+
+    async def _stock(self, key: Key) -> Stock | None:
+        return (await self._pools.stocks([key], now=self._clock.now())).get(key)
 
     async def _sets(self, client_id: str) -> dict[int, CodeSet]:
         return _sets_of(await self._pools.stocks(pool_keys(client_id), now=self._clock.now()))

@@ -67,11 +67,16 @@ class Pools(Protocol):
         """The live pools among `keys`, seen at one instant."""
         ...
 
-    async def draw(self, key: Key, holder: str, *, most: int, now: int) -> str | None:
+    async def discard(self, sources: Sequence[Key], *, now: int) -> None:
+        """Forget lists that no pool hands out from. Absent ones are fine; one that is in use is left as it is."""
+        ...
+
+    async def draw(self, key: Key, holder: str, *, most: int, now: int, source: Key | None = None) -> str | None:
         """Hand the next item to `holder`, who then holds it, in one atomic step.
 
         `None`, and nothing is changed, when there is no such pool, when nothing is left in it, or when the holder has
-        `most` items from the pool as it is now.
+        `most` items from the pool as it is now; also, where `source` is given, when the pool hands out from another
+        list by now.
         """
         ...
 

@@ -7,7 +7,7 @@ their turn.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import ijson  # type: ignore[import-untyped]
@@ -63,6 +63,16 @@ class StreamReader:
         self._builder: Any = None
         self._found = False
         self._tail = b""
+
+    async def read(self, chunks: AsyncIterator[bytes], restart: Callable[[], None]) -> AsyncIterator[Strings]:
+        """All strings of the long member. `restart` is called when what came so far does not count: it came twice."""
+        begun = 0
+        async for piece in _with_end(pieces_of(chunks)):
+            for strings in self.feed(piece):
+                if self.restarts != begun:
+                    begun = self.restarts
+                    restart()
+                yield strings
 
     def feed(self, piece: bytes) -> Iterator[Strings]:
         """Read one more piece; an empty one is the end. Raises `BadRequest` for what is no such body."""
@@ -166,6 +176,12 @@ def _words(error: Exception) -> str:
     said = error.args[0] if error.args else ""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return (text.splitlines() or ["it is incomplete"])[0][:100]
+
+
+async def _with_end(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        yield piece
+    yield b""
 
 
 async def pieces_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

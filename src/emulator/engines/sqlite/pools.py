@@ -60,11 +60,14 @@ class SqlitePools:
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         return await self._turns.read(self._stocks, keys, now)
 
-    async def draw(self, key: Key, holder: str, *, most: int, now: int) -> str | None:
+    async def discard(self, sources: Sequence[Key], *, now: int) -> None:
+        await self._turns.write(self._discard, sources)
+
+    async def draw(self, key: Key, holder: str, *, most: int, now: int, source: Key | None = None) -> str | None:
         while True:
             while key in self._passing:
                 await self._passing[key].wait()
-            answer = await self._turns.write(self._draw, key, holder, most, now)
+            answer = await self._turns.write(self._draw, key, holder, most, now, source)
             if answer is not _Pending.MORE:
                 return answer
             if key not in self._passing:
@@ -134,10 +137,15 @@ class SqlitePools:
                 stocks[key] = Stock(Key(*row[2:]), row[1])
         return stocks
 
-    def _draw(self, key: Key, holder: str, most: int, now: int) -> str | _Pending | None:
+    def _discard(self, sources: Sequence[Key]) -> None:
+        for found in [self._lists.find(source) for source in dict.fromkeys(sources)]:
+            if found is not None and found.pool is None:
+                self._lists.bury(found.id)
+
+    def _draw(self, key: Key, holder: str, most: int, now: int, source: Key | None) -> str | _Pending | None:
         holder.encode()  # what cannot be stored has to fail before anything is written
         pool = self._generations.alive(key, now)
-        if pool is None:
+        if pool is None or (source is not None and not self._gives(pool, source)):
             return None
         connection = self._turns.connection
         row = connection.execute(_HAS, (pool.root, holder, pool.id)).fetchone()
@@ -149,6 +157,11 @@ class SqlitePools:
             connection.execute(_HAND, (pool.id, pool.handed + 1, pool.root, item, _sum(item), holder, nth))
             self._generations.step(pool, handed=1)
         return item
+
+    def _gives(self, pool: Generation, source: Key) -> bool:
+        """Whether a pool hands out from this list."""
+        found = self._lists.find(source)
+        return found is not None and found.pool == pool.id
 
     def _next(self, pool: Generation, now: int) -> str | _Pending | None:
         """The first item from here on that was not handed out; those before it are left behind."""
