@@ -164,6 +164,8 @@ def _name_repeats(sets: Sequence[CodeSet], suspects: Any, faults: Faults) -> Non
             sets[source].shared -= 1
         else:
             sets[source].repeated -= 1
+    if repeats:
+        faults.fix += "; --allow-duplicates takes codes that come twice"
     for repeat in repeats:
         other = repeat.first[0]
         of_set = f" of set {sets[other].name!r}" if other != repeat.place[0] else ""

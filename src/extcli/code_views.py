@@ -24,8 +24,8 @@ def masked(code: str) -> str:
 
 def named_sets(document: Mapping[str, Any]) -> dict[int, str]:
     """The sets by index; a deployment may leave the indices out, which are positions then."""
-    names = document["names"]
-    indices = document.get("indices", range(len(names)))
+    names = document["names"] or []
+    indices = document.get("indices") or range(len(names))
     return dict(zip(indices, names, strict=True))
 
 
@@ -51,7 +51,7 @@ def distributed(names: Mapping[int, str]) -> View:
     """How many codes each of these sets had handed out."""
 
     def rows(document: Any) -> list[tuple[object, str, int]]:
-        counts = document["distributed"]
+        counts = document["distributed"] or []
         # Somebody may have defined a set since the names were read.
         known: Sequence[tuple[object, str]] = (
             sorted(names.items()) if len(counts) == len(names) else [("", "")] * len(counts)
@@ -95,9 +95,13 @@ INSPECTION = View(
 """What was found in the files of sets, and what the sets would replace."""
 
 
+def _eligible(document: Any) -> list[tuple[int, int]]:
+    return list(enumerate(document["eligible"] or []))
+
+
 def _eligibility_table(document: Any) -> RenderableType:
     table = table_of("index", "may be redeemed", right=(0, 1))
-    for index, count in enumerate(document["eligible"]):
+    for index, count in _eligible(document):
         if count:
             table.add_row(str(index), f"{count:,}")
     return table if table.row_count else "eligible for nothing"
@@ -105,13 +109,13 @@ def _eligibility_table(document: Any) -> RenderableType:
 
 ELIGIBILITY = View(
     table=_eligibility_table,
-    rows=lambda document: [(field(index), field(count)) for index, count in enumerate(document["eligible"])],
-    items=lambda document: [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"])],
+    rows=lambda document: [(field(index), field(count)) for index, count in _eligible(document)],
+    items=lambda document: [{"index": index, "eligible": count} for index, count in _eligible(document)],
 )
 
 
 def _held(document: Any) -> list[tuple[int, str]]:
-    return [(index, str(code)) for index, codes in enumerate(document["redeemed"]) for code in codes]
+    return [(index, str(code)) for index, codes in enumerate(document["redeemed"] or []) for code in codes or []]
 
 
 def redeemed(*, reveal: bool) -> View:
@@ -130,13 +134,15 @@ def redeemed(*, reveal: bool) -> View:
     )
 
 
+def codes_of(document: Any) -> list[str]:
+    """The code of a redemption, if there was one."""
+    code = document.get("code") if isinstance(document, dict) else None
+    return [str(code)] if code else []
+
+
 def redemption(*, reveal: bool) -> View:
     """The code that was handed out; nothing if there was none."""
-
-    def codes(document: Any) -> list[str]:
-        return [str(document["code"])] if "code" in document else []
-
     return View(
-        table=lambda document: "\n".join(visible(code) if reveal else masked(code) for code in codes(document)),
-        rows=lambda document: [(field(code),) for code in codes(document)],
+        table=lambda document: "\n".join(visible(code) if reveal else masked(code) for code in codes_of(document)),
+        rows=lambda document: [(field(code),) for code in codes_of(document)],
     )

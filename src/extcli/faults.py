@@ -12,9 +12,8 @@ _NAMED = 20
 class Faulty(Misused):
     """Files that are not as they should be; nothing was sent."""
 
-    def __init__(self, count: int, named: list[str]) -> None:
-        what = f"{count:,} fault{'s' * (count != 1)} found, and nothing was sent"
-        super().__init__(what, fix="correct the lines named; `extcli codes check` looks at codes without sending any")
+    def __init__(self, count: int, named: list[str], fix: str) -> None:
+        super().__init__(f"{count:,} fault{'s' * (count != 1)} found, and nothing was sent", fix=fix)
         self._more = count - len(named)
         self._named = named
 
@@ -34,6 +33,7 @@ class Faults:
 
     def __init__(self) -> None:
         self.count = 0
+        self.fix = "correct them and try again"
         self._named: list[str] = []
 
     @property
@@ -53,4 +53,4 @@ class Faults:
     def check(self) -> None:
         """Raise `Faulty` if there are any."""
         if self.count:
-            raise Faulty(self.count, self._named)
+            raise Faulty(self.count, self._named, self.fix)

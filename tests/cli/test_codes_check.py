@@ -160,6 +160,7 @@ def test_twenty_faults_are_named_and_all_are_counted(check, lines):
 
     assert "extcli: 30,000 faults found, and nothing was sent" == result.stderr.splitlines()[0]
     assert 20 == len(named(result))
+    assert "--allow-duplicates" in result.stderr.splitlines()[-1]
     assert "  and 29,980 more" in result.stderr.splitlines()
     assert "30000" == result.rows[1][5]
 

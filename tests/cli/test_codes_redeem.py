@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from terminal import Terminal
 
+from conftest import answer
 from extcli.code_views import masked
 
 CODE = "SECRET-0001-OF-HAT"
@@ -178,3 +179,31 @@ def test_viewers_may_not_run_it(codes, verb):
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "403 Forbidden" in result.stderr
+
+
+# Other deployments
+
+
+@pytest.mark.parametrize(
+    ("args", "body", "exit_code"),
+    [
+        (("list",), '{"names":null}', 0),
+        (("list",), '{"names":["A"]}', 0),
+        (("list",), '{"names":["A"],"indices":[1,2]}', 5),
+        (("eligible",), '{"eligible":null}', 0),
+        (("redeemed",), '{"redeemed":[null]}', 0),
+        (("redeemed",), "[]", 5),
+        (("redeem", "0"), '{"code":""}', 7),
+        (("redeem", "0"), '{"code":null,"all_prizes":null}', 7),
+        (("redeem", "0", "-o", "json"), "5", 7),
+        (("redeem", "0"), "<html>", 5),
+        (("rm", "--yes"), '{"names":[],"distributed":[1,2]}', 0),
+    ],
+)
+def test_what_other_deployments_may_answer_is_taken_or_said_to_be_strange(codes, answering, args, body, exit_code):
+    token = answer("200 OK", '{"token":"t.o.k"}')
+
+    result = codes(*args, "--url", answering(token, answer("200 OK", body), answer("200 OK", body)))
+
+    assert exit_code == result.exit_code, result.stderr
+    assert "Traceback" not in result.stderr

@@ -274,7 +274,7 @@ def redeem(
 
     answer = session.service(VIEWER).redeem_code(prize)
     session.output.show(answer, code_views.redemption(reveal=reveal))
-    if "code" not in answer.json():
+    if not code_views.codes_of(answer.json()):
         raise Unmet(
             f"there is no code of set {prize}",
             why="the user is not eligible, has redeemed it before, or the set has none left",
