@@ -11,6 +11,7 @@ from typing import Self
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.sqlite.ballots import SqliteBallots
+from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.generations import Generations
 from emulator.engines.sqlite.heads import Heads
@@ -42,6 +43,7 @@ class SqliteEngine:
         self.pools: Pools = pools
         rosters = SqliteRosters(self._turns, self._space)
         self.rosters: Rosters = rosters
+        self._checkpoints = Checkpoints(self._turns)
         self._relay = SqliteRelay(self._turns, self._space, uuid.uuid4().hex)
         self.relay: Relay = self._relay
         self._purge = Purge(self._turns, self._space, self._heads, self._generations, lists, rosters)
@@ -52,6 +54,7 @@ class SqliteEngine:
         try:
             await self._turns.write(self._space.settle)
             await self._relay.open()
+            await self._checkpoints.open()
         except BaseException:
             self._turns.close()
             raise
@@ -59,6 +62,7 @@ class SqliteEngine:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._relay.close()
+        await self._checkpoints.close()
         self._turns.close()
 
     async def check(self) -> None:

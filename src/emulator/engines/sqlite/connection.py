@@ -15,11 +15,11 @@ from emulator.errors import EngineError
 PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
 
 
-async def connected(path: str | None) -> sqlite3.Connection:
+async def connected(path: str | None, *, check_same_thread: bool = True) -> sqlite3.Connection:
     """A connection to a database that is ours; EngineError names the path when there is none to be had."""
     for pause in PAUSES:
         try:
-            return _connected(path)
+            return _connected(path, check_same_thread)
         except sqlite3.Error as error:
             if not is_busy(error):
                 raise EngineError(f"cannot open {path}: {error}") from error
@@ -27,12 +27,14 @@ async def connected(path: str | None) -> sqlite3.Connection:
     raise EngineError(f"cannot open {path}: locked by another process")
 
 
-def _connected(path: str | None) -> sqlite3.Connection:
+def _connected(path: str | None, check_same_thread: bool) -> sqlite3.Connection:
     # As an absolute path, or SQLite would read a meaning into some names.
     file = ":memory:" if path is None else os.path.abspath(path)
     if path is not None and not os.path.isdir(os.path.dirname(file)):
         raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
-    connection = sqlite3.connect(file, isolation_level=None, timeout=0, cached_statements=512)
+    connection = sqlite3.connect(
+        file, isolation_level=None, timeout=0, cached_statements=512, check_same_thread=check_same_thread
+    )
     try:
         prepare(connection)
     except NotOurs as error:

@@ -44,6 +44,8 @@ class Turns:
         self._loop: asyncio.AbstractEventLoop
         self._turn: list[asyncio.Future[None]] | None = None
         self._version = 0
+        self.commits = 0
+        """How many turns have been committed."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -104,6 +106,10 @@ class Turns:
             yield connection
         finally:
             connection.close()
+
+    async def another(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
+        """Another connection to the file, to be closed by whoever asked for it."""
+        return await connected(self.path, check_same_thread=check_same_thread)
 
     async def settled(self) -> None:
         """Return when there is nothing uncommitted."""
@@ -187,6 +193,7 @@ class Turns:
                 raise
             return
         self._turn = None
+        self.commits += 1
         for waiter in turn:
             if not waiter.done():
                 waiter.set_result(None)
