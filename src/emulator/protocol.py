@@ -6,49 +6,100 @@ uvicorn writes the head of an answer and its body apart, which costs a system ca
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.errors import BadRequest, HeadTooLarge, ServiceError
 from emulator.web.reply import error_body
 
+_LARGEST_GATHERED: Final = 64 * 1024
+"""Bytes of one connection that are not kept until the turn is over: joining them would cost more than it saves."""
+
+
+class Turn:
+    """The connections of an event loop on which something was written in this turn.
+
+    One callback hands on what all of them have: one for each would be a good part of what telling thousands costs.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: list[Gathering] = []
+
+    def join(self, transport: Gathering) -> None:
+        """Have `transport` hand on what it has when the turn is over."""
+        if not self._waiting:
+            self._loop.call_soon(self._end)
+        self._waiting.append(transport)
+
+    def _end(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for transport in waiting:
+            try:
+                transport.flush()
+            except Exception as error:  # one connection's failure is not to be another's
+                context = {"message": "a connection could not be written to", "exception": error}
+                self._loop.call_exception_handler(context)
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
+
+
+def turn_of(loop: asyncio.AbstractEventLoop) -> Turn:
+    """The one of this event loop."""
+    turn = _turns.get(loop)
+    if turn is None:
+        turn = _turns[loop] = Turn(loop)
+    return turn
+
 
 class Gathering(asyncio.Transport):
     """A transport that hands on what was written when the turn is over, or when it is to be closed."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    __slots__ = ("_more", "_size", "_transport", "_turn", "_written")
+
+    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
         super().__init__()
         self._transport = transport
-        self._loop = loop
-        self._written: list[bytes | bytearray | memoryview] = []
+        self._turn = turn
+        # The first piece stands alone, as most often there is no other.
+        self._written: bytes | bytearray | memoryview | None = None
+        self._more: list[bytes | bytearray | memoryview] | None = None
         self._size = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Keep `data` until the turn is over."""
-        if not self._written:
-            self._loop.call_soon(self._hand_on)
-        self._written.append(data)
+        if self._written is None:
+            self._written = data
+            self._turn.join(self)
+        elif self._more is None:
+            self._more = [data]
+        else:
+            self._more.append(data)
         self._size += len(data)
+        if self._size > _LARGEST_GATHERED:
+            self.flush()
 
     def flush(self) -> None:
         """Hand on what was written, before the turn is over."""
-        self._hand_on()
-
-    def _hand_on(self) -> None:
-        written, self._written = self._written, []
+        written, more = self._written, self._more
+        if written is None:
+            return
+        self._written = self._more = None
         self._size = 0
-        if written and not self._transport.is_closing():
-            self._transport.write(written[0] if len(written) == 1 else b"".join(written))
+        if not self._transport.is_closing():
+            self._transport.write(written if more is None else b"".join((written, *more)))
 
     def close(self) -> None:
         """Close behind what was written."""
-        self._hand_on()
+        self.flush()
         self._transport.close()
 
     def write_eof(self) -> None:
         """End the stream behind what was written."""
-        self._hand_on()
+        self.flush()
         self._transport.write_eof()
 
     def is_closing(self) -> bool:
@@ -106,7 +157,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a connection."""
         # uvloop's transports do all that asyncio's do without being their subclasses.
-        super().connection_made(Gathering(cast("asyncio.Transport", transport), self.loop))
+        super().connection_made(Gathering(cast("asyncio.Transport", transport), turn_of(self.loop)))
 
     def data_received(self, data: bytes) -> None:
         """Take what came."""

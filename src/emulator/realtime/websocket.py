@@ -80,6 +80,8 @@ class WebSocket(asyncio.Protocol):
         self._opening: asyncio.Task[None] | None = None
         self._pieces: list[bytes] = []
         self._binary = False
+        self._is_open = False
+        """Whether frames may be written. The protocol knows; to ask it for each of many costs more than the writing."""
         self._heard = True
         self._paused = False
         self._overflowed = False
@@ -91,6 +93,7 @@ class WebSocket(asyncio.Protocol):
         """Begin, on the transport of the request."""
         assert isinstance(transport, Gathering)
         self._transport = transport
+        transport.set_write_buffer_limits(self._outbox)
         self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
@@ -103,10 +106,15 @@ class WebSocket(asyncio.Protocol):
             elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
                 self._take(event)
         self._hand_on()
-        self._bound()  # pings that come faster than their answers are read
+
+    def pause_writing(self) -> None:
+        """Close: more than the outbox waits to be read, of messages, or of answers to pings."""
+        self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
+        self._overflowed = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
+        self._is_open = False
         self._connections.discard(self)
         if self._cut:
             self._cut.cancel()
@@ -131,10 +139,8 @@ class WebSocket(asyncio.Protocol):
 
         A reader so slow that the outbox overflows is closed (1013), and nobody else notices (ruling B4).
         """
-        if self._protocol.state is not State.OPEN:
-            return
-        self._transport.write(frame)
-        self._bound()
+        if self._is_open:
+            self._transport.write(frame)
 
     def close(self, code: int, reason: str = "") -> None:
         """Close behind what was queued; a second time does nothing."""
@@ -209,16 +215,9 @@ class WebSocket(asyncio.Protocol):
         else:
             self._protocol.fail(CloseCode.INVALID_DATA, "not UTF-8")
 
-    def _bound(self) -> None:
-        """Close if too much waits to be read."""
-        if self._transport.get_write_buffer_size() > self._outbox:
-            self._transport.flush()
-            if self._transport.get_write_buffer_size() > self._outbox:
-                self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
-                self._overflowed = True
-
     def _hand_on(self) -> None:
         """Write what the protocol has to say, and see to it that a closed connection ends."""
+        self._is_open = self._protocol.state is State.OPEN
         ends = self._protocol.close_expected()
         for data in self._protocol.data_to_send():
             if data and not self._overflowed:  # else there are only answers to pings, of one who reads nothing
