@@ -3,9 +3,9 @@
 help:   ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-dev:    ## Install the project, its tools and the published SDK that tests drive
+dev:    ## Install the project, its tools, and what tests drive: the published SDK and a browser's remote control
 	pip install -e '.[dev]'
-	npm install --silent --no-audit --no-fund --ignore-scripts --prefix tests/sdk
+	npm install --silent --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
 
 check:  ## The whole truth: format, lint, types, tests
 	ruff format --check .

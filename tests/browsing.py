@@ -20,8 +20,13 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from running import Live
+
 SDK = Path(__file__).parent / "sdk"
 BUNDLE = SDK / "node_modules" / "@muxy" / "extensions-js" / "dist" / "medkit.umd.js"
+EXAMPLE = SDK.parent.parent / "examples" / "extension"
+README_ADDRESS = "http://127.0.0.1:8282"
+"""Where the service is, in every page."""
 Said = dict[str, Any]
 """What a script prints: one JSON object."""
 
@@ -71,3 +76,24 @@ def pages_of(folder: Path) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def lay_out(folder: Path, service: str) -> None:
+    """Copy the tests' pages and the example, which are to lead to `service`, to where they are served, and the SDK."""
+    for source in (SDK / "pages", EXAMPLE):
+        for page in source.iterdir():
+            if page.suffix in (".html", ".js", ".css") and page.name != BUNDLE.name:
+                (folder / page.name).write_text(page.read_text().replace(README_ADDRESS, service))
+    (folder / BUNDLE.name).symlink_to(BUNDLE)
+
+
+def browse(factory: pytest.TempPathFactory, live: Live, script: str, *args: str) -> Said:
+    """What a script that drives Chromium says of the pages; those under `namespaced/` lead to a namespace."""
+    folder = factory.mktemp("pages")
+    (folder / "namespaced").mkdir()
+    if BUNDLE.is_file():
+        lay_out(folder, live.url)
+        lay_out(folder / "namespaced", f"{live.url}/_ns/browser")
+    live.reset()
+    with pages_of(folder) as pages:
+        return run_browser(script, pages, live.url, *args)
