@@ -24,6 +24,7 @@ from running import Live
 
 SDK = Path(__file__).parent / "sdk"
 BUNDLE = SDK / "node_modules" / "@muxy" / "extensions-js" / "dist" / "medkit.umd.js"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXAMPLE = SDK.parent.parent / "examples" / "extension"
 README_ADDRESS = "http://127.0.0.1:8282"
 """Where the service is, in every page."""
@@ -42,7 +43,7 @@ def run_script(name: str, *args: str) -> Said:
 
 def run_browser(name: str, *args: str) -> Said:
     """Run a script that drives Chromium."""
-    browser = shutil.which("chromium")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not browser:
         pytest.skip("needs Chromium")
     return run_script(name, browser, *args)

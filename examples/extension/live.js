@@ -14,11 +14,21 @@ function say(text) {
   done.hidden = false;
 }
 
+// Does what a button asks for; what was said of an earlier one is no longer of interest.
+function perform(act) {
+  done.hidden = true;
+  return attempt(act);
+}
+
+function onClick(button, act) {
+  button.addEventListener('click', () => perform(act));
+}
+
 // Calls `act` with the form's fields when it is sent.
 function onSubmit(form, act) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    attempt(() => act(Object.fromEntries(new FormData(form))));
+    perform(() => act(Object.fromEntries(new FormData(form))));
   });
 }
 
@@ -44,7 +54,7 @@ async function start() {
     await publish({ id: `poll-${Date.now()}`, question, options: texts.filter(Boolean), open: true });
   });
 
-  stop.addEventListener('click', () => attempt(() => publish({ ...view.poll, open: false })));
+  onClick(stop, () => publish({ ...view.poll, open: false }));
 
   onSubmit(announcement, ({ text }) => {
     sdk.send('announcement', { text });
@@ -58,13 +68,11 @@ async function start() {
     say('The game is linked to your channel.');
   });
 
-  showPin.addEventListener('click', () =>
-    attempt(async () => {
-      const { token } = await sdk.signedRequest('POST', 'gamelink/token', {});
-      document.querySelector('#pin').textContent = token;
-      say('Type the PIN into the game within five minutes.');
-    }),
-  );
+  onClick(showPin, async () => {
+    const { token } = await sdk.signedRequest('POST', 'gamelink/token', {});
+    document.querySelector('#pin').textContent = token;
+    say('Type the PIN into the game within five minutes.');
+  });
 
   const { poll } = await sdk.getChannelState();
   show(poll);

@@ -3,7 +3,7 @@
 'use strict';
 
 const { chromium } = require('playwright-core');
-const { run } = require('./session');
+const { run } = require('./run');
 
 const [, , executablePath, pages, service] = process.argv;
 const ARGS = [

@@ -2,6 +2,8 @@
 // as their first argument and print one JSON object.
 'use strict';
 
+const { run } = require('./run');
+
 const PACKAGE = '@muxy/extensions-js';
 const CHANNEL = '777';
 const url = process.argv[2];
@@ -54,16 +56,6 @@ async function post(path, body) {
     throw new Error(`${path}: ${response.status} ${await response.text()}`);
   }
   return response.json();
-}
-
-// Timers of the SDK keep the process alive, hence the exits.
-function run(main) {
-  main().then(
-    (said) => process.stdout.write(JSON.stringify(said), () => process.exit(0)),
-    (error) => {
-      process.stderr.write(`${error.stack || JSON.stringify(error)}\n`, () => process.exit(1));
-    },
-  );
 }
 
 module.exports = { CHANNEL, as, outcome, post, run, url };
