@@ -28,14 +28,14 @@ def _framed(size: int) -> int:
 class Socket:
     """One connection behind its handshake, which counts the bytes that come."""
 
-    def __init__(self, place: tuple[str, int], receive_buffer: int | None = None) -> None:
+    def __init__(self, place: tuple[str, int], receive_buffer: int | None = None, path: str = "/0.2.0/bench") -> None:
         self._socket = socket.socket()
         if receive_buffer:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._socket.connect(place)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(
-            b"GET /0.2.0/bench HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"GET " + path.encode() + b" HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         )
         self.came = 0
@@ -75,21 +75,34 @@ class Socket:
 class Crowd:
     """Connections that said the same and hear the same."""
 
-    def __init__(self, place: tuple[str, int], size: int, asks: Sequence[bytes] = ()) -> None:
-        """Open so many; each sends the texts of `asks`, and waits for one answer to each that is no refusal."""
+    def __init__(
+        self,
+        place: tuple[str, int],
+        size: int,
+        asks: Sequence[bytes] = (),
+        *,
+        path: str = "/0.2.0/bench",
+        greetings: int = 0,
+    ) -> None:
+        """Open so many; each sends the texts of `asks`, and waits for one answer to each that is no refusal.
+
+        `greetings` is how many texts the server sends before.
+        """
         self.sockets: list[Socket] = []
         self._poll = select.epoll()
         began = time.perf_counter()
         while len(self.sockets) < size:
-            some = [Socket(place) for _ in range(min(AT_ONCE, size - len(self.sockets)))]
+            some = [Socket(place, path=path) for _ in range(min(AT_ONCE, size - len(self.sockets)))]
             for each in some:
                 each.shaken()
+                for _ in range(greetings):
+                    each.message()
             for ask in asks:
                 for each in some:
                     each.send(ask)
                 for each in some:
                     answer = each.message()
-                    assert b'"errors"' not in answer, answer
+                    assert b"error" not in answer, answer
             self.sockets += some
         self.opened_per_second = size / (time.perf_counter() - began)
         self._by_number = {each.fileno(): each for each in self.sockets}

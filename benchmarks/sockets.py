@@ -1,8 +1,7 @@
 """Sockets: `python benchmarks/sockets.py [ROUNDS] [SOCKETS]`.
 
-Prints how many sockets a second connect and authenticate, and what one of them keeps of memory; how long one vote's
-update takes to reach all; and, to 1,000 sockets, one broadcast, a burst of 20, and both against the `websockets`
-library's `broadcast()` in the same rounds; last, the latency of the others beside one that never reads.
+Prints how many sockets a second connect and authenticate, what one of them keeps of memory, and how long one vote's
+update takes to reach all.
 """
 
 from __future__ import annotations
@@ -25,9 +24,6 @@ import jwt
 from crowd import Crowd, Socket
 from servers import CLIENT_ID, SECRET
 
-FAN = 1_000
-BURST = 20
-STALLED_ROUNDS = 300
 Place = tuple[str, int]
 
 
@@ -116,88 +112,6 @@ def many(place: Place, process: int, size: int, rounds: int) -> None:
     crowd.close()
 
 
-def said(size: int = 100) -> bytes:
-    """A broadcast."""
-    return ask("broadcast", topic="hit", data="x" * size)
-
-
-def fan_out(places: dict[str, Place], rounds: int) -> None:
-    """One broadcast and a burst, of all servers in turn."""
-    with ExitStack() as stack:
-        asks = [authentication(places["sockets"]), ask("subscribe", "broadcast", topic_id="hit")]
-        crowds, speakers, lengths = {}, {}, {}
-        for name, place in places.items():
-            crowds[name] = stack.enter_context(closing(Crowd(place, FAN, asks if name == "sockets" else ())))
-            speakers[name] = speaker = stack.enter_context(closing(Socket(place)))
-            speaker.shaken()
-            speaker.send(*asks[:1], said())
-            for _ in range(2):
-                speaker.message()
-            # The reference says what it hears to all, so there are two.
-            if name != "sockets":
-                for one in crowds[name].sockets:
-                    one.message()
-            lengths[name] = {len(one.message()) for one in crowds[name].sockets}.pop()
-        single: dict[str, list[float]] = {name: [] for name in places}
-        burst: dict[str, list[float]] = {name: [] for name in places}
-        for number in range(rounds + 2):
-            for name in places:
-                for texts, results in ((1, single), (BURST, burst)):
-                    gc.collect()
-                    began = time.perf_counter()
-                    speakers[name].send(*[said()] * texts)
-                    took = crowds[name].hear(texts, lengths[name])[-1] - began
-                    for _ in range(texts):
-                        speakers[name].message()
-                    if number > 1:
-                        results[name].append(took)
-    for what, results in ((f"one broadcast to {FAN:,}: last after", single), (f"{BURST} to {FAN:,}:", burst)):
-        mine, theirs = results["sockets"], results["websockets"]
-        if results is single:
-            ratios = [one / other for one, other in zip(mine, theirs, strict=True)]
-            shown = median([one * 1e3 for one in mine], ".1f") + " ms"
-        else:
-            ratios = [other / one for one, other in zip(mine, theirs, strict=True)]
-            shown = median([BURST * FAN / one for one in mine], ",.0f") + " deliveries/s"
-        print(f"{what} {shown}; / websockets.broadcast(): {median(ratios)}")
-
-
-def beside_a_stalled_one(place: Place) -> None:
-    """Latencies of all others, before and while one of the subscribers does not read."""
-    with ExitStack() as stack:
-        asks = [authentication(place), ask("subscribe", "broadcast", topic_id="hit")]
-        crowd = stack.enter_context(closing(Crowd(place, FAN, asks)))
-        speaker = stack.enter_context(closing(Socket(place)))
-        speaker.shaken()
-        speaker.send(asks[0], said(4_000))
-        for _ in range(2):
-            speaker.message()
-        length = {len(one.message()) for one in crowd.sockets}.pop()
-
-        def latencies() -> list[float]:
-            results = []
-            for _ in range(STALLED_ROUNDS):
-                began = time.perf_counter()
-                speaker.send(said(4_000))
-                results += [each - began for each in crowd.hear(1, length)]
-                speaker.message()
-            return sorted(results)
-
-        latencies()
-        before = latencies()
-        stalled = stack.enter_context(closing(Socket(place, receive_buffer=4_096)))
-        stalled.shaken()
-        for one in asks:
-            stalled.send(one)
-            stalled.message()
-        beside = latencies()
-    at = int(len(before) * 0.99)
-    print(
-        f"p99 of {FAN:,} beside one that never reads / before: {beside[at] / before[at]:.2f} "
-        f"({before[at] * 1e3:.1f} ms before)"
-    )
-
-
 def main() -> None:
     """Measure and report."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
@@ -209,10 +123,6 @@ def main() -> None:
     gc.disable()  # a collection in the midst of a measurement is not the server's
     with ExitStack() as stack:
         many(*start(stack, "sockets"), size, rounds)
-    with ExitStack() as stack:
-        fan_out({name: start(stack, name)[0] for name in ("sockets", "websockets")}, rounds)
-    with ExitStack() as stack:
-        beside_a_stalled_one(start(stack, "sockets")[0])
 
 
 if __name__ == "__main__":
