@@ -28,7 +28,16 @@ from load import Measured, load, request
 from votes import ballots, headers
 
 SETS = 10
-PIECE = 256 * 1024
+SENDER = """
+import http.client, sys
+host, port, method, path, header = sys.argv[1:]
+connection = http.client.HTTPConnection(host, int(port), timeout=600)
+body = sys.stdin.buffer
+connection.request(method, path, body, {"Authorization": header}, encode_chunked=True)
+answer = connection.getresponse()
+sys.stdout.buffer.write(answer.read())
+sys.exit(answer.status != 200)
+"""
 
 
 def body_of(codes: int, length: int) -> Iterator[bytes]:
@@ -47,19 +56,22 @@ def body_of(codes: int, length: int) -> Iterator[bytes]:
     yield f'],"names":[{names}]}}'.encode()
 
 
-async def send(place: tuple[str, int], method: str, path: str, header: str, pieces: Iterator[bytes]) -> Any:
-    """One chunked request; returns its answer, decoded."""
-    reader, writer = await asyncio.open_connection(*place)
-    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: {header}\r\nConnection: close\r\n"
-    writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
-    for piece in pieces:
-        writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-        await writer.drain()
-    writer.write(b"0\r\n\r\n")
-    answer = await reader.read()
-    writer.close()
-    assert answer.startswith(b"HTTP/1.1 200"), answer[:500]
-    return msgspec.json.decode(answer.partition(b"\r\n\r\n")[2])
+def list_of(users: int) -> Iterator[bytes]:
+    """A list of so many users, to be granted a code of two sets each."""
+    yield b'{"prizes":[0,1],"prize_limits":[1,1],"users":["0"'
+    for begin in range(1, users, 10_000):
+        yield "".join(f',"{number}"' for number in range(begin, min(begin + 10_000, users))).encode()
+    yield b"]}"
+
+
+async def send(place: tuple[str, int], method: str, path: str, header: str, body: Path | bytes) -> Any:
+    """One request by a process of its own, so that sending it holds up nobody here; returns its answer, decoded."""
+    call = [sys.executable, "-c", SENDER, *map(str, place), method, path, header]
+    given = body.open("rb") if isinstance(body, Path) else subprocess.PIPE
+    sender = await asyncio.create_subprocess_exec(*call, stdin=given, stdout=subprocess.PIPE)
+    answer, _ = await sender.communicate(None if isinstance(body, Path) else body)
+    assert sender.returncode == 0, answer[:500]
+    return msgspec.json.decode(answer)
 
 
 def start(stack: ExitStack, folder: Path) -> tuple[tuple[str, int], int]:
@@ -126,7 +138,12 @@ async def main() -> None:
         (backend,) = headers("backend", users=1)
         calm = await load(*place, votes, connections=8, seconds=3)
         idle = peak(process)
-        size = sum(map(len, body_of(codes, length)))
+        upload, listed = Path(folder) / "codes.json", Path(folder) / "users.json"
+        with upload.open("wb") as file:
+            file.writelines(body_of(codes, length))
+        with listed.open("wb") as file:
+            file.writelines(list_of(users))
+        size = upload.stat().st_size
         print(f"{SETS} sets of {codes:,} codes of {length} characters, {size / 1e6:.0f} MB; {users:,} users")
         print(f"votes before: p99 {calm.p99 * 1e3:.1f} ms; idle peak {idle / 2**20:.0f} MiB")
 
@@ -141,21 +158,15 @@ async def main() -> None:
             return answer
 
         def call(method: str, path: str, body: Any = None) -> Callable[[], Awaitable[Any]]:
-            text = [] if body is None else [msgspec.json.encode(body)]
-            return lambda: send(place, method, path, backend, iter(text))
+            text = b"" if body is None else msgspec.json.encode(body)
+            return lambda: send(place, method, path, backend, text)
 
-        await report("PUT codes", lambda: send(place, "PUT", "/v1/e/codes", backend, body_of(codes, length)))
-        await report("PUT codes again", lambda: send(place, "PUT", "/v1/e/codes", backend, body_of(codes, length)))
+        await report("PUT codes", lambda: send(place, "PUT", "/v1/e/codes", backend, upload))
+        await report("PUT codes again", lambda: send(place, "PUT", "/v1/e/codes", backend, upload))
         print("names:", (await report("GET codes", call("GET", "/v1/e/codes")))["names"][:2], "…")
 
-        def list_of_users() -> Iterator[bytes]:
-            yield b'{"prizes":[0,1],"prize_limits":[1,1],"users":["0"'
-            for begin in range(1, users, 10_000):
-                yield "".join(f',"{number}"' for number in range(begin, min(begin + 10_000, users))).encode()
-            yield b"]}"
-
         mark = "/v1/e/codes/mark_from_list"
-        await report("mark_from_list", lambda: send(place, "POST", mark, backend, list_of_users()))
+        await report("mark_from_list", lambda: send(place, "POST", mark, backend, listed))
         poll = {"prizes": [2], "prize_limits": [1, 1, 1], "correct": 3, "cutoff_timestamp": 4_000_000_000}
         await report("mark_from_poll", call("POST", "/v1/e/codes/mark_from_poll?id=large&channel_id=1", poll))
         redeem = [request("POST", "/v1/e/codes/redeem", each, b'{"prize":0}') for each in headers(users=1_000)]
