@@ -64,9 +64,9 @@ class Gathering(asyncio.Transport):
         super().__init__()
         self._transport = transport
         self._turn = turn
-        # The first piece stands alone, as most often there is no other.
         self._written: bytes | bytearray | memoryview | None = None
         self._more: list[bytes | bytearray | memoryview] | None = None
+        """All pieces, where there is more than the first, which most often stands alone."""
         self._size = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -75,7 +75,7 @@ class Gathering(asyncio.Transport):
             self._written = data
             self._turn.join(self)
         elif self._more is None:
-            self._more = [data]
+            self._more = [self._written, data]
         else:
             self._more.append(data)
         self._size += len(data)
@@ -90,7 +90,7 @@ class Gathering(asyncio.Transport):
         self._written = self._more = None
         self._size = 0
         if not self._transport.is_closing():
-            self._transport.write(written if more is None else b"".join((written, *more)))
+            self._transport.write(written if more is None else b"".join(more))
 
     def close(self) -> None:
         """Close behind what was written."""
