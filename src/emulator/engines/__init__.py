@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from emulator.engines.base import Engine
 
-ACCEPTED = "sqlite:// (in memory), sqlite:///absolute/path/to/file.db or sqlite:///./relative/to/here.db"
+ACCEPTED = (
+    "sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db, "
+    "redis://host:port/number (rediss:// with TLS) or valkey://host:port/number"
+)
 
 
 def open_engine(url: str, *, namespace: str) -> Engine:
@@ -18,6 +21,10 @@ def open_engine(url: str, *, namespace: str) -> Engine:
             from emulator.engines.sqlite import SqliteEngine
 
             return SqliteEngine(_path_of(rest, url), namespace=namespace)
+        case "redis" | "rediss" | "valkey", "://":
+            from emulator.engines.redis import RedisEngine
+
+            return RedisEngine(url, namespace=namespace)
         case _:
             raise ValueError(_unusable(url))
 

@@ -1,0 +1,66 @@
+"""The engine on Redis, or on what speaks its language and runs its scripts, such as Valkey.
+
+It puts the parts together; each shape has its own module, and each operation is one call of a script in `lua/`.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.pools import Pools, Rosters
+from emulator.engines.redis.ballots import RedisBallots
+from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.documents import RedisDocuments
+from emulator.engines.redis.link import pool_of
+from emulator.engines.redis.logs import RedisLogs
+from emulator.engines.redis.names import namespace_key
+from emulator.engines.redis.pools import RedisPools
+from emulator.engines.redis.purge import Purge
+from emulator.engines.redis.relay import RedisRelay
+from emulator.engines.redis.rosters import RedisRosters
+
+
+class RedisEngine:
+    """`url` is one that the driver knows: `redis://` or `rediss://`. What it cannot read raises ValueError."""
+
+    name = "redis"
+
+    def __init__(self, url: str, *, namespace: str) -> None:
+        tag = namespace_key(namespace)
+        pool = pool_of(url)
+        self._calls = Calls(pool, tag)
+        self._purge = Purge(self._calls, tag)
+        self.documents: Documents = RedisDocuments(self._calls)
+        self.ballots: Ballots = RedisBallots(self._calls)
+        self.logs: Logs = RedisLogs(self._calls)
+        self.pools: Pools = RedisPools(self._calls)
+        self.rosters: Rosters = RedisRosters(self._calls)
+        self._relay = RedisRelay(self._calls, pool, tag)
+        self.relay: Relay = self._relay
+
+    async def __aenter__(self) -> Self:
+        self._calls.open()
+        try:
+            await self.check()
+            await self._relay.open()
+        except BaseException:
+            await self._calls.close()
+            raise
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._relay.close()
+        await self._calls.close()
+
+    async def check(self) -> None:
+        await self._calls.send(b"PING")
+
+    async def purge(self, *, now: int) -> list[Expired]:
+        return await self._purge(now)
+
+    async def tidy(self) -> None:
+        await self._purge.tidy()
+
+    async def reset(self) -> None:
+        await self._purge.reset()

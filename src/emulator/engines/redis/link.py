@@ -1,0 +1,141 @@
+"""One connection to Redis, opened when it is needed and again after it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from emulator.engines.redis.scripts import ALL
+from emulator.errors import EngineError
+
+PATIENCE = 2.0
+"""Seconds in which Redis has to take a connection, or to answer."""
+REST = 0.2
+"""Seconds after a failure to connect in which it is not tried again, so that those who queue do not wait in a row."""
+
+Command = Sequence[bytes]
+Answer = Any
+"""As the script says it: bytes, int, None, or a list of these. An exception stands for a command that failed."""
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    try:
+        yield
+    except (RedisError, OSError, TimeoutError) as error:
+        raise EngineError(f"Redis: {error or type(error).__name__}") from error
+
+
+def pool_of(url: str) -> ConnectionPool:
+    """Makes connections; they are not lent. RESP2, whose messages of a subscription are plain answers.
+
+    What the URL asks for beside host, number and password is the driver's: `?ssl_ca_certs=/path`, ….
+    """
+    scheme, _, rest = url.partition("://")
+    try:
+        parts = urlsplit(url)
+        if not parts.hostname or parts.port == 0:
+            raise ValueError("the URL names no host")
+        if not re.fullmatch(r"(/\d*)?", parts.path):
+            raise ValueError(f"{parts.path!r} is no number of a database")
+        pool = ConnectionPool.from_url(
+            f"{'redis' if scheme == 'valkey' else scheme}://{rest}",
+            protocol=2,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            socket_keepalive=True,
+        )
+        connection_of(pool)
+    except (ValueError, TypeError, RedisError) as error:  # without the URL, as it may hold a password
+        raise ValueError(f"cannot keep data in {scheme}://…: {error}") from None
+    return pool
+
+
+def connection_of(pool: ConnectionPool) -> AbstractConnection:
+    """A new one, not yet connected."""
+    connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
+    return connection
+
+
+class Link:
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
+        self._connection: AbstractConnection | None = None
+        self._rests_until = 0.0
+
+    async def exchange(self, commands: Sequence[Command]) -> list[Answer]:
+        """Send commands in one piece and return their answers in order; when the connection fails, nobody knows which
+        of them were carried out."""
+        with engine_errors():
+            try:
+                connection = await self._usable()
+                answers = await _exchanged(connection, commands)
+                unknown = [index for index, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+                if unknown:  # someone has told Redis to forget its scripts
+                    await _load(connection)
+                    again = await _exchanged(connection, [commands[index] for index in unknown])
+                    for index, answer in zip(unknown, again, strict=True):
+                        answers[index] = answer
+                return answers
+            except BaseException:
+                await self.close()
+                raise
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+
+    async def _usable(self) -> AbstractConnection:
+        if self._connection is not None:
+            if not await _is_lost(self._connection):
+                return self._connection
+            await self.close()
+        clock = asyncio.get_running_loop().time
+        if clock() < self._rests_until:
+            raise ConnectionError("it could not be reached a moment ago")
+        connection = connection_of(self._pool)
+        try:
+            await connection.connect()  # type: ignore[no-untyped-call]
+            await _load(connection)
+        except BaseException:
+            self._rests_until = clock() + REST
+            await connection.disconnect(nowait=True)
+            raise
+        self._connection = connection
+        return connection
+
+
+async def _is_lost(connection: AbstractConnection) -> bool:
+    """Whether the other side has hung up since the last answer: nothing is to be read but that."""
+    try:
+        return bool(await connection.can_read())
+    except (RedisError, OSError):
+        return True
+
+
+async def _load(connection: AbstractConnection) -> None:
+    for answer in await _exchanged(connection, [(b"SCRIPT", b"LOAD", script.text) for script in ALL]):
+        if isinstance(answer, ResponseError):
+            raise answer
+
+
+async def _exchanged(connection: AbstractConnection, commands: Sequence[Command]) -> list[Answer]:
+    await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+    answers: list[Answer] = []
+    for _ in commands:
+        try:
+            answers.append(await connection.read_response(disable_decoding=True))
+        except ResponseError as error:
+            answers.append(error)
+    return answers

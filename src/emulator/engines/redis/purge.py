@@ -1,0 +1,52 @@
+"""Housekeeping: reports what fell due and takes it away, in steps of bounded length."""
+
+from __future__ import annotations
+
+from emulator.engines.base import Expired, Key
+from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.names import moment, of_holder, of_place
+from emulator.engines.redis.scripts import PURGE
+
+STEP = 250
+"""Things looked at in one step."""
+_READ = {b"d": of_holder, b"b": of_place, b"l": of_place, b"p": of_holder}
+
+
+class Purge:
+    def __init__(self, calls: Calls, namespace: bytes) -> None:
+        self._calls = calls
+        self._namespace = namespace
+
+    async def __call__(self, now: int) -> list[Expired]:
+        expired: list[Expired] = []
+        newest: dict[Key, int] = {}
+        looked = True
+        while looked:
+            looked, *said = await self._calls.run(PURGE, b"purge", moment(now), b"%d" % STEP)
+            for what, at in zip(said[::2], said[1::2], strict=True):
+                key = _READ[what[:1]](what[1:])
+                if what[:1] == b"l":  # a log may take several steps, and is one expiry
+                    newest[key] = max(int(at), newest.get(key, int(at)))
+                else:
+                    expired.append(Expired(key, int(at)))
+        expired += [Expired(key, at) for key, at in newest.items()]
+        return sorted(expired, key=lambda one: (one.at, one.key))
+
+    async def reset(self) -> None:
+        await self._calls.run(PURGE, b"reset")
+
+    async def tidy(self) -> None:
+        """Sweep what earlier generations have left. Redis itself gives back the room of all else."""
+        dead = await self._calls.send(b"SMEMBERS", self._namespace + b":dead")
+        if not dead:
+            return
+        left = tuple(self._namespace + b":" + generation + b":" for generation in dead)
+        pattern = b"".join(b"\\" + bytes((one,)) if one in rb"*?[]\^-" else bytes((one,)) for one in self._namespace)
+        cursor = b"0"
+        while True:
+            cursor, keys = await self._calls.send(b"SCAN", cursor, b"MATCH", pattern + b":*", b"COUNT", b"%d" % STEP)
+            if gone := [key for key in keys if key.startswith(left)]:
+                await self._calls.send(b"UNLINK", *gone)
+            if cursor == b"0":
+                break
+        await self._calls.send(b"SREM", self._namespace + b":dead", *dead)

@@ -1,0 +1,113 @@
+"""Messages between processes, by Redis's own publish and subscribe on one channel for each namespace.
+
+What is said while the subscription is lost is not heard, as for anyone who listens later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+
+from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from emulator.engines.base import Key
+from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.link import connection_of, engine_errors
+from emulator.engines.redis.names import by_holder, of_holder
+from emulator.errors import EngineError
+
+AGAIN_AFTER = 0.3
+"""Seconds between two attempts to subscribe."""
+SILENCE = 5.0
+"""Seconds without a message after which the connection is asked whether it still is one."""
+_log = logging.getLogger("emulator.engines")
+
+
+class RedisRelay:
+    is_alone = False
+
+    def __init__(self, calls: Calls, pool: ConnectionPool, namespace: bytes) -> None:
+        self._calls = calls
+        self._pool = pool
+        self._channel = namespace + b":relay"
+        self._sender = uuid.uuid4().bytes
+        self._deliver: list[Callable[[Key, bytes], None]] = []
+        self._hearing: asyncio.Task[None] | None = None
+
+    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
+        self._deliver.append(deliver)
+
+    async def publish(self, topic: Key, message: bytes) -> None:
+        name = by_holder(topic)
+        head = self._sender + len(name).to_bytes(4, "big")
+        await self._calls.send(b"PUBLISH", self._channel, head + name + message)
+        self._hand_out(topic, message)
+
+    async def open(self) -> None:
+        with engine_errors():
+            connection = await self._subscribed()
+        self._hearing = asyncio.create_task(self._hear(connection))
+
+    async def close(self) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._hearing
+            self._hearing = None
+
+    def _hand_out(self, topic: Key, message: bytes) -> None:
+        for deliver in self._deliver:
+            deliver(topic, message)
+
+    async def _subscribed(self) -> AbstractConnection:
+        connection = connection_of(self._pool)
+        try:
+            await connection.connect()  # type: ignore[no-untyped-call]
+            await connection.send_packed_command(connection.pack_command(b"SUBSCRIBE", self._channel))
+            await connection.read_response(disable_decoding=True)
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        return connection
+
+    async def _hear(self, connection: AbstractConnection | None) -> None:
+        is_failing = False
+        while True:
+            try:
+                connection = connection or await self._subscribed()
+                is_failing = False
+                await self._hear_from(connection)
+            except (RedisError, OSError, EngineError) as error:
+                if not is_failing:
+                    _log.warning("messages of other processes cannot be heard for now: %s", error)
+                is_failing = True
+            finally:
+                if connection is not None:
+                    await connection.disconnect(nowait=True)
+            connection = None
+            await asyncio.sleep(AGAIN_AFTER)
+
+    async def _hear_from(self, connection: AbstractConnection) -> None:
+        is_asked = False
+        while True:
+            try:
+                said = await connection.read_response(disable_decoding=True, timeout=SILENCE, disconnect_on_error=False)
+            except (TimeoutError, RedisTimeoutError):
+                if is_asked:
+                    raise
+                await connection.send_packed_command(connection.pack_command(b"PING"), check_health=False)
+                is_asked = True
+                continue
+            is_asked = False
+            if isinstance(said, list) and said[0] == b"message":
+                self._read(said[2])
+
+    def _read(self, said: bytes) -> None:
+        if said[:16] != self._sender:
+            start = 20 + int.from_bytes(said[16:20], "big")
+            self._hand_out(of_holder(said[20:start]), said[start:])

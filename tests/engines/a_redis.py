@@ -1,0 +1,62 @@
+"""A Redis server of the tests' own, which nothing else talks to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+MISSING = "these tests need a redis-server or valkey-server: install Debian's package redis-server"
+SECONDS = 10.0
+
+
+class RedisServer:
+    """On a free port of this machine, with its data in memory; it can be killed, and started again empty."""
+
+    def __init__(self, folder: Path) -> None:
+        program = shutil.which("redis-server") or shutil.which("valkey-server")
+        assert program, MISSING
+        self._program = program
+        self._folder = folder
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url(self, database: int = 0) -> str:
+        return f"redis://127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        options = {"bind": "127.0.0.1", "port": str(self.port), "save": "", "appendonly": "no", "databases": "1024"}
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        with open(self._folder / "redis.log", "ab") as log:
+            self._process = subprocess.Popen(
+                [self._program, *words, "--dir", os.fspath(self._folder)], stdout=log, stderr=log
+            )
+        until = time.monotonic() + SECONDS
+        while not self._answers():
+            assert self._process.poll() is None, (self._folder / "redis.log").read_text()
+            assert time.monotonic() < until, "the Redis server did not start"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as wire:
+                wire.sendall(b"PING\r\n")
+                return wire.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as wire:
+        wire.bind(("127.0.0.1", 0))
+        port: int = wire.getsockname()[1]
+        return port
