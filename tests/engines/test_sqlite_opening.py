@@ -116,7 +116,7 @@ def test_a_name_that_means_memory_to_sqlite_is_a_file_to_us(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(
-    "url", ["", "data.db", "sqlite:data.db", "sqlite:///", "sqlite://data.db", "redis:///0", "mysql://x/y"]
+    "url", ["", "data.db", "sqlite:data.db", "sqlite:///", "sqlite://data.db", "postgresql://localhost", "mysql://x/y"]
 )
 def test_a_url_that_we_cannot_serve_is_named_beside_what_we_can(url: str) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]*sqlite:///absolute[^\n]*$") as refused:
