@@ -7,6 +7,8 @@ import gzip
 import pytest
 from terminal import Terminal
 
+from conftest import SECRET_TEXT
+
 SECOND = 1_000
 
 
@@ -126,8 +128,6 @@ def test_the_cutoff_is_now_by_the_service_s_clock(extcli, mark, eligible, live):
 
 
 def test_a_service_without_a_clock_to_show_is_given_this_machine_s_time(extcli, production):
-    from conftest import SECRET_TEXT
-
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
     extcli("codes", "upload", "--set", "Z=-", input="Z1\n", env=variables)
     extcli("vote", "cast", "quiz", "--value", "2", env=variables)
