@@ -29,12 +29,10 @@ function keepHearing([event, user]) {
   return user ? void window.sdk.listen(event, user, keep) : void window.sdk.listen(event, keep);
 }
 
-async function subscribed(page) {
-  await page.evaluate(() => {
+function subscribed(page) {
+  return page.waitForFunction(() => {
     const { channel, globalChannel } = window.Muxy.default.messenger;
-    const confirmed = (each) =>
-      each.subscribed || new Promise((resolve) => each.bind('pusher:subscription_succeeded', resolve));
-    return Promise.all([channel, globalChannel].map(confirmed));
+    return channel.subscribed && globalChannel.subscribed;
   });
 }
 
