@@ -1,27 +1,48 @@
-"""The contract on Redis, and what only several connections to a server can show."""
+"""The contract on Redis, and what only a server can show: several connections, failures, and what is left in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
 from itertools import count
 
 import pytest
+import redis
 
 from emulator.engines import open_engine
+from emulator.engines.base import NEVER, Engine, Key, Mark
+from emulator.settings import Settings
 from engines.a_redis import RedisServer
 from engines.contract import EngineContract
-from engines.vocabulary import Open
+from engines.contract_entries import VOTERS
+from engines.contract_entries import fill as cast_many
+from engines.contract_purge import fill as fill_shapes
+from engines.pool_words import draw, enlist, held, stocked
+from engines.vocabulary import (
+    END,
+    EVERYWHERE,
+    NOW,
+    Open,
+    append,
+    cast,
+    counts,
+    entries,
+    items,
+    key,
+    read,
+    write,
+)
+from running import CLIENT_ID, run_live
+from speaking import Game, linked_game, pin_of
 
 DATABASES = count()
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server
-    server.kill()
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -30,7 +51,221 @@ def url(server: RedisServer) -> str:
     return server.url(next(DATABASES))
 
 
+@pytest.fixture
+def database(url: str) -> Iterator[redis.Redis]:
+    """The same database, looked at past the engine."""
+    with redis.Redis.from_url(url) as database:
+        yield database
+
+
+@pytest.fixture
+async def engine(url: str) -> AsyncIterator[Engine]:
+    async with open_engine(url, namespace="main") as engine:
+        yield engine
+
+
+@pytest.fixture
+async def second(url: str) -> AsyncIterator[Engine]:
+    """Another engine on the same data."""
+    async with open_engine(url, namespace="main") as engine:
+        yield engine
+
+
+def names(database: redis.Redis) -> set[bytes]:
+    return set(database.scan_iter(count=1000))
+
+
 class TestRedis(EngineContract):
     @pytest.fixture
     def open(self, url: str) -> Open:
         return partial(open_engine, url)
+
+
+# Several engines at once
+
+
+async def test_what_two_engines_draw_at_once_is_handed_out_once(engine: Engine, second: Engine) -> None:
+    await stocked(engine, [str(number) for number in range(300)])
+
+    drawn = await asyncio.gather(*(draw((engine, second)[n % 2], f"U{n}") for n in range(400)))
+
+    assert {str(number) for number in range(300)} == {item for item in drawn if item}
+    assert 100 == drawn.count(None)
+    holdings = [await held((second, engine)[n % 2], f"U{n}") for n in range(400)]
+    assert drawn == [holding and holding.items[0] for holding in holdings]
+
+
+async def test_casts_of_two_engines_at_once_are_counted_exactly(engine: Engine, second: Engine) -> None:
+    done = await asyncio.gather(*(cast((engine, second)[n % 2], f"U{n}", "a") for n in range(400)))
+
+    assert list(range(1, 401)) == sorted(each.tally.counts[0][1] for each in done)
+    assert [("a", 400)] == await counts(engine) == await counts(second)
+
+
+async def test_updates_of_two_engines_at_once_are_all_counted(engine: Engine, second: Engine) -> None:
+    def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        return {key(): b"%d" % (int(live.get(key(), b"0")) + 1)}
+
+    updates = [(engine, second)[n % 2].documents.update([key()], more, now=NOW, expires_at=END) for n in range(200)]
+    await asyncio.gather(*updates)
+
+    assert b"200" == await read(engine)
+
+
+async def test_an_update_whose_keys_are_of_several_owners_is_one_step(engine: Engine, second: Engine) -> None:
+    both = [key(owner="one"), key(owner="two")]
+
+    def move(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        return {both[0]: b"%d" % (int(live[both[0]]) - 1), both[1]: b"%d" % (int(live[both[1]]) + 1)}
+
+    await engine.documents.update(both, lambda _: dict.fromkeys(both, b"50"), now=NOW, expires_at=END)
+    moves = [each.documents.update(both, move, now=NOW, expires_at=END) for each in (engine, second) for _ in range(20)]
+    *_, seen = await asyncio.gather(*moves, engine.documents.read(both, now=NOW))
+
+    assert 100 == sum(map(int, seen.values()))
+    assert {both[0]: b"10", both[1]: b"90"} == await engine.documents.read(both, now=NOW)
+
+
+async def test_what_the_other_engine_replaces_during_a_reading_is_in_it_once(engine: Engine, second: Engine) -> None:
+    await cast_many(engine)
+    seen = []
+
+    async for page in engine.ballots.entries(key(), now=NOW):
+        seen += [entry.voter for entry in page]
+        await asyncio.gather(
+            *(second.ballots.cast(key(), Mark(each, "b"), now=NOW + 9000, expires_at=END) for each in VOTERS[::3])
+        )
+        assert set(VOTERS) == {entry.voter for entry in await entries(second)}  # a reading beside it
+
+    assert VOTERS == seen
+
+
+async def test_a_reset_by_one_engine_is_seen_by_the_other_at_once(engine: Engine, second: Engine) -> None:
+    await write(engine, b"1")
+    await second.reset()
+
+    assert await read(engine) is None
+    await write(engine, b"2")
+    assert await read(second) == b"2"
+
+
+# What is left in the database
+
+
+async def test_nothing_is_left_of_what_ended(engine: Engine, database: redis.Redis) -> None:
+    await fill_shapes(engine)
+    await stocked(engine, "abc", expires_at=END)
+    await draw(engine)
+    await engine.pools.drop([key()], now=NOW)
+    await stocked(engine, "xyz", expires_at=END)
+    await draw(engine)
+    await enlist(engine, ["x"])
+    await engine.purge(now=END)
+    never = key("never", place=None)
+    await engine.ballots.drop(never, now=END)
+    await engine.ballots.drop(never._replace(holder="d"), now=END)
+    await engine.documents.drop([key("never", place=place) for place in "xy"], now=END)
+
+    left = {name.decode().partition("}")[2] for name in names(database)}
+    logs = {f":0:{kind}:shelf|client|never||{place}" for kind in ("l", "lv", "le") for place in "xy"}
+    assert {"", ":numbers", ":0:ends", ":0:lp:shelf|client|never|", *logs} - {""} == left
+
+
+async def test_nothing_is_left_of_a_reading_that_ended_or_was_left(engine: Engine, database: redis.Redis) -> None:
+    await cast_many(engine)
+    before = names(database)
+    reading = engine.ballots.entries(key(), now=NOW)
+    await anext(reading)
+    for voter in VOTERS[-10:]:
+        await cast(engine, voter, "b")
+    assert 2 == len(names(database) - before)
+
+    await reading.aclose()  # type: ignore[attr-defined]
+    await entries(engine)
+    await engine.check()
+
+    assert set() == names(database) - before
+
+
+async def test_tidying_sweeps_what_a_reset_left_and_nothing_else(
+    engine: Engine, database: redis.Redis, open_other: Open
+) -> None:
+    database.set("another program's", "value")
+    async with open_other(namespace="main*") as other:  # which would match as a pattern
+        await cast_many(engine)
+        await fill_shapes(other)
+        await other.reset()
+        await fill_shapes(other)
+        await engine.reset()
+        await other.tidy()
+        kept = [name for name in names(database) if b"main*" in name]
+        await engine.tidy()
+
+        assert {b"another program's", b"{emulator|main}", b"{emulator|main}:numbers", *kept} == names(database)
+        assert [] == [name for name in kept if b"main*}:0:" in name]
+        assert b"1" == await read(other, key("early", place="x"))
+
+
+@pytest.fixture
+def open_other(url: str) -> Open:
+    return partial(open_engine, url)
+
+
+# URLs, sizes and instants
+
+
+@pytest.mark.parametrize("url", ["redis://", "redis:///0", "redis://h/x", "redis://:hush@h:x/0", "rediss://h?bogus=1"])
+def test_a_url_that_names_no_server_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^cannot keep data in rediss?://…: ") as refused:
+        open_engine(url, namespace="main")
+
+    assert "hush" not in str(refused.value)
+
+
+def test_a_server_is_named_in_three_ways() -> None:
+    for url in ("redis://host", "rediss://user:word@host:1/2", "valkey://host/3"):
+        assert open_engine(url, namespace="main").name == "redis"
+
+
+async def test_what_never_ends_is_there_at_any_instant(engine: Engine) -> None:
+    await append(engine, b"1", expires_at=NEVER)
+    await cast(engine, "U1", "a", expires_at=NEVER)
+
+    assert [] == await engine.purge(now=NEVER - 1)
+    assert [b"1"] == [item.value for item in await items(engine, EVERYWHERE, now=NEVER - 1)]
+    assert [("a", 1)] == await counts(engine, EVERYWHERE, now=NEVER - 1)
+
+
+async def test_a_list_filled_in_one_step_may_be_longer_than_a_scripts_stack(engine: Engine) -> None:
+    many = [str(number) for number in range(20_000)]
+    await stocked(engine, many)
+    await enlist(engine, many, key("roster"))
+
+    assert ["0", "1"] == [await draw(engine, holder) for holder in "ab"]
+    assert {"roster"} == await engine.rosters.listing(key(""), ["19999"], now=NOW)
+
+
+# The service on it
+
+
+def test_two_services_on_the_same_data_are_one(url: str) -> None:
+    settings = Settings(data=url)
+    with run_live(settings) as one, run_live(settings) as two:
+        for number, live in enumerate((one, two, two)):
+            voter = live.client("viewer", user=f"{number}", channel="777")
+            voter.post("vote", json={"value": 3}).raise_for_status()
+        assert 3 == one.client("viewer", user="9", channel="777").get("vote").json()["stats"]["specific"][3]
+
+        with Game(two) as game:
+            game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(one)})
+            game.data("subscribe", "state", {"topic_id": "channel"})
+            with linked_game(one) as other:
+                other.data("set", "state", {"state_id": "channel", "state": {"a": 1}})
+            assert {"topic_id": "channel", "state": {"a": 1}} == game.update()["data"]
+
+        backend = one.client("backend")
+        backend.put("codes", json={"codes": [["A1"]], "names": ["A"]}).raise_for_status()
+        body = {"prizes": [0], "prize_limits": [9] * 10, "users": ["1"]}
+        backend.post("codes/mark_from_list", json=body).raise_for_status()
+        viewer = two.client("viewer", user="1", channel="777")
+        assert "A1" == viewer.post("codes/redeem", json={"prize": 0}).raise_for_status().json()["code"]

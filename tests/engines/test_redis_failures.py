@@ -1,0 +1,114 @@
+"""A Redis server that dies, hangs, forgets or is full: operations fail in time, and go on when it is well again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from emulator.engines import open_engine
+from emulator.engines.base import Engine
+from emulator.errors import EngineError
+from engines.a_redis import RedisServer
+from engines.vocabulary import NOW, Listener, cast, counts, key, read, write
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A server that the test may stop."""
+    with RedisServer(tmp_path) as server:
+        yield server
+
+
+async def eventually(engine: Engine) -> None:
+    """Wait until it can be used again."""
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                await engine.check()
+            except EngineError:
+                await asyncio.sleep(0.02)
+            else:
+                return
+
+
+async def test_a_server_that_is_killed_fails_operations_and_one_that_is_back_is_used(own_server: RedisServer) -> None:
+    async with (
+        open_engine(own_server.url(), namespace="main") as engine,
+        open_engine(own_server.url(), namespace="main") as second,
+    ):
+        there = Listener(second)
+        await cast(engine, "U1", "a")
+        own_server.kill()
+
+        began = time.monotonic()
+        failed = await asyncio.gather(
+            cast(engine, "U1", "a"), write(engine, b"1"), engine.check(), engine.purge(now=NOW), return_exceptions=True
+        )
+        with pytest.raises(EngineError, match="Redis"):
+            await engine.relay.publish(key(), b"lost")
+        assert [EngineError] * 4 == [type(each) for each in failed]
+        assert time.monotonic() - began < 1
+
+        own_server.start()
+        await eventually(engine)
+
+        assert [] == await counts(engine)  # it keeps nothing
+        await cast(engine, "U2", "b")
+        assert [("b", 1)] == await counts(engine)
+        async with asyncio.timeout(5):
+            while not there.heard:  # it has to have subscribed again
+                await engine.relay.publish(key(), b"1")
+                await asyncio.sleep(0.05)
+        assert {(key(), b"1")} == set(there.heard)
+
+
+async def test_a_server_that_does_not_answer_fails_operations_in_time(own_server: RedisServer) -> None:
+    async with open_engine(own_server.url(), namespace="main") as engine:
+        await write(engine, b"1")
+        own_server.stop()
+
+        began = time.monotonic()
+        failed = await asyncio.gather(*(write(engine, b"%d" % n) for n in range(20)), return_exceptions=True)
+        assert {EngineError} == {type(each) for each in failed}
+        assert time.monotonic() - began < 6
+
+        own_server.go_on()
+        await eventually(engine)
+        assert await read(engine) == b"1"
+
+
+async def test_a_server_that_was_told_to_forget_its_scripts_is_told_them_again(
+    own_server: RedisServer,
+) -> None:
+    async with open_engine(own_server.url(), namespace="main") as engine:
+        await write(engine, b"1")
+        with redis.Redis.from_url(own_server.url()) as database:
+            database.script_flush()
+
+        assert [b"1", None] == await asyncio.gather(read(engine), write(engine, b"2", key("two")))
+        assert await read(engine, key("two")) == b"2"
+
+
+async def test_a_server_whose_memory_is_full_refuses_writes_and_serves_readings(own_server: RedisServer) -> None:
+    async with open_engine(own_server.url(), namespace="main") as engine:
+        await write(engine, b"1")
+        with redis.Redis.from_url(own_server.url()) as database:
+            database.config_set("maxmemory", "1")
+
+            with pytest.raises(EngineError, match="maxmemory"):
+                await write(engine, b"2")
+            assert await read(engine) == b"1"
+            database.config_set("maxmemory", "0")
+        await write(engine, b"2")
+        assert await read(engine) == b"2"
+
+
+async def test_where_no_server_is_the_engine_does_not_open() -> None:
+    with pytest.raises(EngineError, match="Redis"):
+        async with open_engine("redis://127.0.0.1:1/0", namespace="main"):
+            pass
