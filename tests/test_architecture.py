@@ -16,6 +16,8 @@ FEATURES = {
     "identity",
     "pins",
     "broadcast",
+    "pages",
+    "codes",
     "transactions",
     "datastream",
     "trivia",

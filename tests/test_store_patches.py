@@ -215,3 +215,12 @@ def test_copies_that_multiply_are_refused_before_they_cost_memory_or_time(admin:
 @pytest.mark.parametrize("patch", [[op("add", "/a" * 10_000, value=1)], [op("test", "/a" * 10_000, value=1)]])
 def test_a_path_without_end_is_refused(admin: Client, patch: Json):
     assert (400, {"b": 1}) == patched(admin, {"b": 1}, patch)
+
+
+def test_a_refusal_names_values_and_not_how_they_are_kept(broadcaster):
+    broadcaster.post("channel_state", json={"a": 4})
+
+    answer = broadcaster.patch("channel_state", json=[{"op": "test", "path": "/a", "value": 9}])
+
+    assert 400 == answer.status_code
+    assert "nothing was changed: 4 is not equal to tested value 9" == answer.json()["info"]

@@ -5,6 +5,7 @@ One leniency (ruling S2), because published clients rely on it: `add` creates mi
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -88,4 +89,6 @@ def _explained(patch: list[Any], error: Exception) -> str:
     for index, operation in enumerate(patch):
         if not isinstance(operation, dict):
             return f"operation {index}: must be an object with op and path"
-    return f"nothing was changed: {str(error)[:200] or 'an operation failed'}"
+    # The library names Python's types beside the values.
+    words = re.sub(r" \(<class '\w+'>\)", "", str(error))
+    return f"nothing was changed: {words[:200] or 'an operation failed'}"

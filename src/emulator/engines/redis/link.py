@@ -6,9 +6,11 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
+from hiredis import pack_command
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -19,6 +21,8 @@ from emulator.errors import EngineError
 
 PATIENCE = 2.0
 """Seconds in which Redis has to take a connection, or to answer."""
+READ_AT_ONCE = 50
+"""Answers that have to come within the patience."""
 REST = 0.2
 """Seconds after a failure to connect in which it is not tried again, so that those who queue do not wait in a row."""
 
@@ -32,7 +36,7 @@ def engine_errors() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError, TimeoutError) as error:
-        raise EngineError(f"Redis: {error or type(error).__name__}") from error
+        raise EngineError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
 def pool_of(url: str) -> ConnectionPool:
@@ -131,11 +135,21 @@ async def _load(connection: AbstractConnection) -> None:
 
 
 async def _exchanged(connection: AbstractConnection, commands: Sequence[Command]) -> list[Answer]:
-    await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+    await connection.send_packed_command(b"".join(map(_packed, commands)), check_health=False)
     answers: list[Answer] = []
-    for _ in commands:
-        try:
-            answers.append(await connection.read_response(disable_decoding=True))
-        except ResponseError as error:
-            answers.append(error)
+    while len(answers) < len(commands):
+        async with asyncio.timeout(PATIENCE):  # one for many, as each costs as much as reading an answer
+            for _ in range(min(READ_AT_ONCE, len(commands) - len(answers))):
+                answers.append(await _answer(connection))
     return answers
+
+
+def _packed(command: Command) -> bytes:
+    return pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows commands of one word only
+
+
+async def _answer(connection: AbstractConnection) -> Answer:
+    try:
+        return await connection.read_response(disable_decoding=True, timeout=inf)
+    except ResponseError as error:
+        return error

@@ -73,9 +73,13 @@ def name_of(part: bytes) -> str:
 
 
 def _written(*parts: str | None) -> bytes:
-    if None in parts:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         raise ValueError(f"this operation needs one place: {parts}")
-    return "|".join(_escaped(part) for part in parts if part is not None).encode()
+    text = "|".join(known)
+    if "%" in text or text.count("|") >= len(known):
+        text = "|".join([_escaped(part) for part in known])
+    return text.encode()
 
 
 def _read(text: bytes) -> list[str]:
