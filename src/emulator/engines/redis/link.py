@@ -145,7 +145,9 @@ async def _exchanged(connection: AbstractConnection, commands: Sequence[Command]
 
 
 def _packed(command: Command) -> bytes:
-    return pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows commands of one word only
+    # The stub knows commands of one word only.
+    packed: bytes = pack_command(tuple(command))  # type: ignore[arg-type]
+    return packed
 
 
 async def _answer(connection: AbstractConnection) -> Answer:
