@@ -145,8 +145,7 @@ async def _exchanged(connection: AbstractConnection, commands: Sequence[Command]
 
 
 def _packed(command: Command) -> bytes:
-    # The stub knows commands of one word only.
-    packed: bytes = pack_command(tuple(command))  # type: ignore[arg-type]
+    packed: bytes = pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows commands of one word only
     return packed
 
 
