@@ -16,6 +16,8 @@ NOUNS = {
     "vote": "Polls: vote, count, log, clear and define.",
     "rank": "Rankings: submit answers, see the most frequent.",
     "accumulate": "Buffers: collect small JSON blobs and read them.",
+    "broadcast": "Messages to all who listen now.",
+    "listen": "Print events as they arrive.",
     "codes": "Reward codes: upload, mark winners, redeem.",
     "state": "State stores: read, replace and patch.",
     "store-config": "Config stores: read, replace and patch.",
@@ -25,6 +27,7 @@ NOUNS = {
     "user": "Users: who a token is, who shared their identity.",
     "clock": "The emulator's clock: read, advance, set, freeze.",
     "reset": "Empty the emulator: data, clock, everything.",
+    "connect": "Print what points a client at the service.",
     "wait": "Wait until the service is ready.",
     "api": "Call any endpoint, with credentials.",
 }

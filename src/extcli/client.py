@@ -156,6 +156,19 @@ class Service:
     def redeem_code(self, prize: int) -> Answer:
         return self._post("codes/redeem", {"prize": prize})
 
+    # Broadcasts: GET with a body, as specified, or POST for deployments that take only that
+
+    def broadcast(self, event: str, data: object, *, target: str, channel: str | None, method: str) -> Answer:
+        message = {"event": event, "target": target, **_given(user_id=channel), "data": data}
+        return self.perform(Call(method, f"{SERVICE}broadcast", body=encoded(message)))
+
+    def extension_broadcast(self, event: str, data: object, *, target: str, method: str) -> Answer:
+        message = {"event": event, "target": target, "data": data}
+        return self.perform(Call(method, f"{SERVICE}extension_broadcast", body=encoded(message)))
+
+    def whisper_self(self, event: str, data: object, *, method: str) -> Answer:
+        return self.perform(Call(method, f"{SERVICE}whisper_self", body=encoded({"event": event, "data": data})))
+
     # Tokens and users
 
     def read_user_info(self) -> Answer:

@@ -78,19 +78,20 @@ def kept_link(session: Session) -> Link:
     return link
 
 
-def introduce(session: Session) -> None:
-    """Give the connection the rights of a kept link, else of the credentials; says on standard error which."""
+def introduce(session: Session, acts_as: str = BROADCASTER) -> str:
+    """Give the connection the rights of a kept link, else of the credentials, which are of `acts_as` unless chosen.
+
+    Returns which, in words.
+    """
     link = None if session.sources.names_somebody else _kept(session)
     if link is not None:
         renew(session, link)
-        how = f"as broadcaster of channel {link.channel_id}, by the refresh token that is kept"
-    else:
-        how = _introduce_by_token(session)
-    session.output.report(f"authenticated {how}")
+        return f"as broadcaster of channel {link.channel_id}, by the refresh token that is kept"
+    return _introduce_by_token(session, acts_as)
 
 
-def _introduce_by_token(session: Session) -> str:
-    credentials = session.credentials(BROADCASTER)
+def _introduce_by_token(session: Session, acts_as: str) -> str:
+    credentials = session.credentials(acts_as)
     try:
         reply = _authenticate(session, jwt=credentials.token())
     except Refused as error:
@@ -104,7 +105,7 @@ def _introduce_by_token(session: Session) -> str:
         return f"by {credentials.origin}"
     channel = reply.data.get("twitch_id")
     where = f" of channel {channel}" if isinstance(channel, str) and channel else ""
-    return f"as {session.sources.identity(BROADCASTER).role}{where}, by {credentials.origin}"
+    return f"as {session.sources.identity(acts_as).role}{where}, by {credentials.origin}"
 
 
 def _kept(session: Session) -> Link | None:

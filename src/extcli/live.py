@@ -79,11 +79,11 @@ class Live:
                     raise messages.declined(f"{action} {target}".strip(), message)
                 return message
 
-    def update(self, deadline: float) -> Message | None:
-        """The next update; `None` if there is none until then, by `clock.elapsed`."""
+    def update(self, deadline: float | None) -> Message | None:
+        """The next update; `None` if there is none until the deadline by `clock.elapsed`, if there is a deadline."""
         if self._updates:
             return self._updates.popleft()
-        while message := self.receive(deadline - clock.elapsed()):
+        while message := self.receive(None if deadline is None else deadline - clock.elapsed()):
             if message.is_update:
                 return message
         return None

@@ -97,6 +97,16 @@ class Session:
 
         return Live(self.sources.ws_url(), timeout=self.sources.timeout(), output=self.output)
 
+    def reconnect(self, seconds: float) -> None:
+        """Connect the socket anew. From now on nothing waits longer than so many seconds."""
+        from extcli.live import Live
+
+        seconds = min(seconds, self.sources.timeout())
+        self.http.allow(seconds)
+        if "live" in self.__dict__:
+            self.live.close()
+        self.live = Live(self.sources.ws_url(), timeout=seconds, output=self.output)
+
     @cached_property
     def links(self) -> Links:
         """The links that are kept on this machine."""
@@ -181,6 +191,8 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         if call.signed:
             return "act as somebody else: --as broadcaster, --as backend or --as admin"
         return "it carries no credentials: look at the address it goes to, or at the service's settings"
+    if status in (405, 411) and call.method == "GET" and call.body is not None:
+        return "this service takes no GET with a body: try --post, or set EXTCLI_BROADCAST_METHOD=POST"
     if status == 404 and call.path.startswith("/_emulator/"):
         return "only an emulator in sandbox can be controlled; is --url (EXTCLI_URL) one?"
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):

@@ -100,6 +100,13 @@ class Sources:
         text = self.variable("EXTCLI_PIN_PATH")
         return checked_path(text, "EXTCLI_PIN_PATH") if text else DEFAULT_PIN_PATH
 
+    def broadcast_method(self, *, post: bool) -> str:
+        """By which method broadcasts are sent: GET as specified, or POST where that is all a deployment takes."""
+        text = "POST" if post else (self.variable("EXTCLI_BROADCAST_METHOD") or "GET").upper()
+        if text not in ("GET", "POST"):
+            raise Misused(f"{text!r} (EXTCLI_BROADCAST_METHOD) is no way to broadcast", fix="GET or POST")
+        return text
+
     def state_dir(self) -> Path | None:
         """Where to keep what outlives a command; `None` for the usual place on this platform."""
         text = self.variable("EXTCLI_STATE_DIR")

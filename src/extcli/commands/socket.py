@@ -83,7 +83,7 @@ def _connect(session: Session, no_auth: bool) -> None:
         return
     from extcli import linking
 
-    linking.introduce(session)
+    session.output.report(f"authenticated {linking.introduce(session)}")
 
 
 def _follow(session: Session, count: int) -> None:

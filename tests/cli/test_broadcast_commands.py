@@ -1,0 +1,218 @@
+"""`extcli broadcast`: who hears what is sent, by which method, and how large it may be."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+
+import pytest
+
+from conftest import answer
+from extcli.broadcasts import LARGEST, size_of
+from running import CHANNEL, CLIENT_ID
+from speaking import Game
+
+
+@pytest.fixture
+def send(extcli):
+    """`extcli broadcast send` in the channel of the `game`."""
+    return lambda *args, **settings: extcli("broadcast", "send", *args, "--channel", CHANNEL, **settings)
+
+
+@pytest.fixture
+def listener(live, extcli):
+    """`listener("viewer", "U7")` follows all events of the channel as that user."""
+    games: list[Game] = []
+
+    def follow(role: str, user: str) -> Game:
+        token = extcli("token", "sandbox", "--role", role, "--user", user, "--channel", CHANNEL).stdout.strip()
+        games.append(Game(live).__enter__())
+        games[-1].data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
+        games[-1].data("subscribe", "*")
+        return games[-1]
+
+    yield follow
+    for game in games:
+        game.__exit__(None, None, None)
+
+
+def noise(size: int) -> str:
+    """Text that can hardly be compressed."""
+    return "".join(random.Random(7).choices(string.ascii_letters + string.digits + "+/", k=size))
+
+
+# Who hears it
+
+
+def test_what_is_sent_reaches_the_listeners_of_the_channel(send, game):
+    game.data("subscribe", "round")
+
+    result = send("round", '{"number": 2}')
+
+    assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
+    assert {"event": "round", "data": {"number": 2}, "channel_id": CHANNEL, "scope": "channel"} == game.update()["data"]
+
+
+def test_the_answer_is_the_service_s(send):
+    assert {} == send("round", "1", "-o", "json").json
+    assert "sent to those who listen in the channel now\n" == send("round", "1", "-o", "table").stderr
+
+
+@pytest.mark.parametrize("source", ["-", "@file"])
+def test_data_may_come_from_standard_input_or_a_file(send, game, tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text('["å"]')
+    game.data("subscribe", "round")
+
+    send("round", source, input='["å"]')
+
+    assert ["å"] == game.update()["data"]["data"]
+
+
+def test_a_whisper_is_heard_by_one_user(send, listener):
+    one, other = listener("viewer", "U7"), listener("viewer", "U8")
+
+    send("hint", '"left"', "--to", "U7")
+
+    told = one.update()["data"]
+    assert ("left", "whisper") == (told["data"], told["scope"])
+    assert other.no_update()
+
+
+def test_extension_wide_is_heard_in_all_channels(extcli, listener):
+    listening = listener("viewer", "U7")
+
+    result = extcli("broadcast", "send", "news", "1", "--extension-wide", env={"EXTCLI_CHANNEL": "5"})
+
+    assert 0 == result.exit_code
+    told = listening.update()["data"]
+    assert ("", "extension") == (told["channel_id"], told["scope"])
+
+
+def test_a_whisper_to_oneself_is_heard_by_no_one_else(extcli, listener):
+    mine, other = listener("viewer", "U1"), listener("viewer", "U8")
+
+    result = extcli("broadcast", "whisper-self", "draft", '{"text": "h"}', "--channel", CHANNEL)
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert {"text": "h"} == mine.update()["data"]["data"]
+    assert other.no_update()
+
+
+# Which channel
+
+
+def test_a_backend_names_the_channel(extcli, send, game):
+    game.data("subscribe", "round")
+    assert 0 == send("round", "1", "--as", "backend").exit_code
+    assert CHANNEL == game.update()["data"]["channel_id"]
+
+    result = extcli("broadcast", "send", "round", "1", "--as", "backend", "-v")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "--channel" in result.stderr
+    assert "--extension-wide" in result.stderr
+    assert "POST" not in result.stderr
+
+
+def test_a_token_that_is_given_knows_its_channel(extcli, game):
+    token = extcli("token", "sandbox", "--role", "broadcaster", "--channel", CHANNEL).stdout.strip()
+    game.data("subscribe", "round")
+
+    result = extcli("broadcast", "send", "round", "1", env={"EXTCLI_TOKEN": token})
+
+    assert 0 == result.exit_code
+    assert CHANNEL == game.update()["data"]["channel_id"]
+
+
+def test_extension_wide_in_one_channel_is_wrong_usage(send):
+    assert 2 == send("round", "1", "--extension-wide").exit_code
+
+
+# By which method
+
+
+def test_it_is_a_get_with_a_body_unless_post_is_asked_for(send, extcli, live):
+    url = f"{live.url}/v1/e/broadcast"
+
+    assert f"> GET {url}" in send("round", "1", "-v").stderr.splitlines()
+    assert f"> POST {url}" in send("round", "1", "-v", "--post").stderr.splitlines()
+    assert f"> POST {url}" in send("round", "1", "-v", env={"EXTCLI_BROADCAST_METHOD": "post"}).stderr.splitlines()
+    for args in (("send", "a", "1", "--extension-wide"), ("whisper-self", "a", "1")):
+        result = extcli("broadcast", *args, "--post", "-v")
+        assert (0, 2) == (result.exit_code, result.stderr.count("> POST "))
+
+
+def test_another_method_is_wrong_configuration(send):
+    result = send("round", "1", "-v", env={"EXTCLI_BROADCAST_METHOD": "PUT"})
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "EXTCLI_BROADCAST_METHOD" in result.stderr
+    assert "authtoken" not in result.stderr
+
+
+def test_a_deployment_that_takes_no_get_is_explained(send, answering):
+    url = answering(answer("405 Method Not Allowed"))
+
+    result = send("round", "1", "--url", url, env={"EXTCLI_TOKEN": "t"})
+
+    assert 4 == result.exit_code
+    assert "try --post" in result.stderr
+
+
+# What is refused
+
+
+def test_data_that_is_no_json_is_wrong_usage(send):
+    result = send("round", "left", "-v")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "DATA is not JSON" in result.stderr
+    assert "GET" not in result.stderr
+
+
+def test_viewers_may_not_broadcast(send):
+    result = send("round", "1", "--as", "viewer")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "the role viewer may not do this" in result.stderr
+
+
+# How large
+
+
+@pytest.mark.parametrize(
+    ("text", "sent", "exit_code"),
+    [("x" * (LARGEST - 2), "plain", 0), ("x" * (LARGEST - 1), "compressed", 0), (noise(9_000), "refused", 7)],
+    ids=["plain", "compressed", "refused"],
+)
+def test_size_tells_how_a_message_would_be_sent_and_asks_nobody(extcli, text, sent, exit_code):
+    result = extcli("broadcast", "size", "-", "-o", "json", "--url", "http://127.0.0.1:1", input=json.dumps(text))
+
+    assert (exit_code, sent) == (result.exit_code, result.json["sent"])
+    assert (len(text) + 2, LARGEST) == (result.json["bytes"], result.json["limit"])
+
+
+def test_size_counts_compact_json_in_utf_8(extcli):
+    rows = extcli("broadcast", "size", '{"a":  "å"}', "-o", "plain").rows
+
+    assert ["bytes", str(len('{"a":"å"}'.encode()))] == rows[0]
+    assert ["sent", "plain"] == rows[-1]
+
+
+def test_size_and_the_service_agree_to_the_byte(send):
+    text = noise(9_000)
+    largest = max(size for size in range(3_000, 6_000) if size_of(text[:size])["sent"] != "refused")
+
+    assert 0 == send("round", "-", input=json.dumps(text[:largest])).exit_code
+    result = send("round", "-", input=json.dumps(text[: largest + 1]))
+    assert (4, True) == (result.exit_code, "Message too large" in result.stderr)
+
+
+def test_size_of_what_is_refused_says_what_to_do(extcli):
+    result = extcli("broadcast", "size", "-", "-o", "plain", input=json.dumps(noise(9_000)))
+
+    assert ["sent", "refused"] == result.rows[-1]
+    assert "extcli: the message would be refused" == result.stderr.splitlines()[0]
+    assert "send less" in result.stderr

@@ -1,0 +1,125 @@
+"""`extcli connect`: what it prints works where it is pasted, and nobody is asked for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM
+from speaking import Game
+
+NOBODY = "http://127.0.0.1:1"
+
+
+def in_a_shell(script: str) -> str:
+    """What a script prints that finds the installed program."""
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    process = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    return process.stdout
+
+
+def text_in_quotes(lines: str, start: str) -> str:
+    """The first string of the line that starts so."""
+    (line,) = (line for line in lines.splitlines() if line.startswith(start))
+    return str(json.loads(f'"{line.split(chr(34))[1]}"'))
+
+
+@pytest.mark.parametrize("client", ["js", "cpp", "unity", "curl", "env"])
+def test_nobody_is_asked(extcli, client):
+    for form in ("table", "plain"):
+        result = extcli("connect", client, "--url", NOBODY, "-v", "-o", form)
+
+        assert (0, "") == (result.exit_code, result.stderr)
+        assert "127.0.0.1:1" in result.stdout
+
+
+def test_programs_get_the_lines_as_json(extcli):
+    document = extcli("connect", "unity", "-o", "json").json
+
+    assert "unity" == document["client"]
+    assert document["lines"] == extcli("connect", "unity").stdout.splitlines()
+
+
+def test_another_client_is_wrong_usage(extcli):
+    assert 2 == extcli("connect", "fortran").exit_code
+
+
+def test_the_line_for_curl_runs(extcli):
+    extcli("vote", "cast", "--value", "3")
+
+    assert 1 == json.loads(in_a_shell(extcli("connect", "curl").stdout))["stats"]["count"]
+
+
+def test_the_line_for_curl_is_of_the_channel_and_signs_where_there_is_a_secret(extcli):
+    line = extcli("connect", "curl", "--channel", "it's", env={"EXTCLI_SECRET": "c2VjcmV0"}).stdout
+
+    assert "$(extcli token mint --header " in line
+    assert """--channel 'it'"'"'s')" """ in line
+    assert "c2VjcmV0" not in line
+
+
+def test_the_lines_for_a_shell_lead_other_commands_there(extcli):
+    env = extcli("connect", "env", "--client-id", "o'ther", "--channel", "7 7", "--url", f"{NOBODY}/_ns/blue").stdout
+
+    script = f'{env}printf "%s|" "$EXTCLI_URL" "$EXTCLI_CLIENT_ID" "$EXTCLI_CHANNEL"'
+
+    assert f"{NOBODY}/_ns/blue|o'ther|7 7|" == in_a_shell(script)
+
+
+def test_a_channel_is_exported_only_if_one_is_named(extcli):
+    assert "EXTCLI_CHANNEL" not in extcli("connect", "env").stdout
+
+
+def test_the_socket_of_the_environment_goes_with_its_service(extcli):
+    elsewhere = {"EXTCLI_WS_URL": "wss://sockets.example/ws"}
+
+    assert "export EXTCLI_WS_URL=wss://sockets.example/ws\n" in extcli("connect", "env", env=elsewhere).stdout
+    assert "unset EXTCLI_WS_URL\n" in extcli("connect", "env", "--url", NOBODY, env=elsewhere).stdout
+    assert '"wss://sockets.example/ws"' in extcli("connect", "cpp", env=elsewhere).stdout
+
+
+@pytest.mark.parametrize("place", ["", "/_ns/blue"])
+@pytest.mark.parametrize(("client", "start"), [("cpp", "const std::string"), ("unity", "await transport.Open")])
+def test_a_game_connects_at_the_address(extcli, live, place, client, start):
+    lines = extcli("connect", client, "--url", f"{live.url}{place}", "--client-id", "a/b").stdout
+    address = text_in_quotes(lines, start)
+
+    assert address.endswith(f"{place}/0.2.0/a%2Fb")
+    with Game(live, address.partition(live.url.partition("://")[2])[2]) as game:
+        assert {"ok": True} == game.data("subscribe", "authentication")
+
+
+def test_the_sample_transport_is_given_what_it_reaches(extcli):
+    def sample(url: str) -> str:
+        return extcli("connect", "cpp", "--url", url).stdout
+
+    assert 'connection("localhost:8282/0.2.0/my-extension", 8282);' in sample("http://127.0.0.1:8282")
+    assert 'connection("backend.example/0.2.0/my-extension", 443);' in sample("https://backend.example")
+    assert "WebsocketConnection" not in sample("http://backend.example")
+
+
+def test_a_page_loads_the_script_before_the_sdk(extcli, live):
+    lines = extcli("connect", "js", "--url", f"{live.url}/_ns/blue", "--channel", "7").stdout.splitlines()
+
+    scripts = [line for line in lines if line.startswith("<script src")]
+    assert [f'<script src="{live.url}/_ns/blue/_emulator/sdk.js"></script>', scripts[-1]] == scripts
+    assert f'.url("{live.url}/_ns/blue").channelID("7")' in "\n".join(lines)
+
+
+def test_what_is_printed_for_a_page_stays_in_its_quotes(extcli):
+    page = extcli(
+        "connect", "js", "--channel", '"</script>', "--client-id", "'\"</script>", "--url", f'{NOBODY}/"><script>'
+    )
+
+    assert 3 == page.stdout.count("</script>")
+    assert 'src="http://127.0.0.1:1/&quot;&gt;&lt;script&gt;/_emulator' in page.stdout

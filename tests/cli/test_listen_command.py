@@ -1,0 +1,289 @@
+"""`extcli listen`: events as they arrive, and what becomes of them when the connection is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count, takewhile
+from urllib.parse import urlsplit
+
+import pytest
+
+from emulator.engines.base import Key
+from emulator.settings import Limits, Settings
+from extcli.errors import Unreachable
+from extcli.listening import Listening
+from extcli.session import Session
+from extcli.settings import Flags
+from running import CLIENT_ID, run_live
+from serving import Served, serving
+from speaking import pin_of
+
+WITHIN = 20
+CHANNEL = "1001"
+"""The one that commands are in unless told."""
+ROUND = Key("event", CLIENT_ID, "round", CHANNEL)
+GAP = re.compile(r"gap: not connected for \d+\.\d s; events in between are lost")
+
+Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def listening(shell: Callable[..., Process]) -> Iterator[Callable[..., Process]]:
+    """Start `extcli listen`; returns when it is ready."""
+    processes: list[Process] = []
+
+    def start(*args: str, stdout: int = subprocess.PIPE, **variables: str) -> Process:
+        processes.append(shell("listen", *args, env=variables, stdout=stdout))
+        assert until(processes[-1], "ready: ")
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate(timeout=WITHIN)
+
+
+def until(process: Process, start: str) -> str:
+    """Read the listener's remarks up to one that starts so; returns it."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.decode().startswith(start):
+            return line.decode().strip()
+    raise AssertionError(f"it never said {start!r}")
+
+
+def heard(process: Process) -> str:
+    """The next line of data."""
+    assert process.stdout is not None
+    return process.stdout.readline().decode().rstrip("\n")
+
+
+@contextmanager
+def served_again(url: str) -> Iterator[Served]:
+    """Another service where one was."""
+    with serving(EXTCLI_SERVE_PORT=str(urlsplit(url).port)) as served:
+        assert served.url == url
+        yield served
+
+
+# What is printed
+
+
+def test_events_are_printed_as_they_arrive(extcli, listening):
+    process = listening("-o", "jsonl")
+
+    for number in (1, 2):
+        extcli("broadcast", "send", "round", f'{{"number": {number}}}')
+        event = json.loads(heard(process))
+        assert isinstance(event.pop("timestamp"), int)
+        assert {"event": "round", "data": {"number": number}, "channel_id": CHANNEL, "scope": "channel"} == event
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        ("table", r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[.\dZ]+ +channel +a\\x1bb  \{\"n\":\[1\]\}"),
+        ("plain", r"a\\x1bb\t\{\"n\":\[1\]\}"),
+        ("json", r'\{"timestamp": \d+, "event": "a\\u001bb", "data": \{"n": \[1\]\}, .*\}'),
+        ("jsonl", r'\{"timestamp":\d+,"event":"a\\u001bb","data":\{"n":\[1\]\},.*\}'),
+    ],
+)
+def test_each_format_has_one_line_for_an_event(extcli, live, listening, form, line):
+    """A deployment may send what our service would refuse: nothing of it reaches the terminal as a command."""
+    process = listening("-o", form)
+    told = {"event": "a\x1bb", "data": {"n": [1]}, "channel_id": CHANNEL, "scope": "channel"}
+    live.run(live.service.updates.publish(ROUND, "round", told))
+
+    assert re.fullmatch(line, heard(process))
+
+
+def test_only_the_events_that_are_named_are_heard_whatever_their_names(extcli, listening):
+    process = listening("round", "state", "round", "-o", "plain")
+
+    for event in ("other", "round", "state"):
+        extcli("broadcast", "send", event, '"x"')
+
+    assert ['round\t"x"', 'state\t"x"'] == [heard(process), heard(process)]
+
+
+def test_a_viewer_hears_whispers_to_it(extcli, listening):
+    process, other = listening("-o", "plain", "--as", "viewer:U7"), listening("-o", "plain")
+
+    extcli("broadcast", "send", "hint", "1", "--to", "U7")
+    extcli("broadcast", "send", "news", "2", "--extension-wide")
+
+    assert ["hint\t1", "news\t2"] == [heard(process), heard(process)]
+    assert "news\t2" == heard(other)
+
+
+# When it ends
+
+
+def test_it_ends_after_so_many_events(extcli, listening):
+    process = listening("--count", "2", "-o", "plain")
+
+    for number in range(3):
+        extcli("broadcast", "send", "round", str(number))
+
+    stdout, _ = process.communicate(timeout=WITHIN)
+    assert (0, b"round\t0\nround\t1\n") == (process.returncode, stdout)
+
+
+def test_too_few_events_in_time_are_exit_7(extcli):
+    result = extcli("listen", "--count", "2", "--timeout", "200ms")
+
+    assert (7, "") == (result.exit_code, result.stdout)
+    assert "extcli: 0 of 2 events came in time" == result.stderr.splitlines()[1]
+
+
+def test_without_a_count_the_timeout_is_a_plain_end(extcli):
+    result = extcli("listen", "round", "--timeout", "200ms")
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert "ready: round, as viewer of channel 1001, by a token of the sandbox\n" == result.stderr
+
+
+def test_the_timeout_of_the_environment_is_that_of_requests(listening, extcli):
+    process = listening("--count", "1", "-o", "plain", EXTCLI_TIMEOUT="300ms")
+
+    extcli("listen", "--timeout", "600ms")
+    extcli("broadcast", "send", "round", "1")
+
+    assert 0 == process.wait(timeout=WITHIN)
+
+
+def test_quiet_leaves_out_that_it_is_ready(extcli):
+    assert "" == extcli("listen", "--timeout", "50ms", "-q").stderr
+
+
+def test_an_interruption_is_exit_130(listening):
+    process = listening()
+
+    process.send_signal(signal.SIGINT)
+
+    _, stderr = process.communicate(timeout=WITHIN)
+    assert (130, b"") == (process.returncode, stderr)
+
+
+def test_a_reader_that_has_had_enough_is_no_failure(extcli, listening):
+    process = listening("-o", "plain")
+    extcli("broadcast", "send", "round", "1")
+    assert "round\t1" == heard(process)
+
+    process.stdout.close()
+    extcli("broadcast", "send", "round", "2")
+
+    assert 0 == process.wait(timeout=WITHIN)
+    process.stdout = None
+
+
+def test_nobody_to_begin_with_is_exit_3_at_once(extcli):
+    result = extcli("listen", "--url", "http://127.0.0.1:1")
+
+    assert (3, "") == (result.exit_code, result.stdout)
+    assert "nobody answers" in result.stderr
+
+
+def test_an_event_that_cannot_be_is_refused(extcli):
+    result = extcli("listen", "x" * 257)
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "1 to 256 printable characters" in result.stderr
+
+
+# Who listens
+
+
+def test_a_kept_link_is_listened_by(extcli, live):
+    extcli("pin", "login", input=pin_of(live))
+
+    result = extcli("listen", "--timeout", "50ms")
+
+    assert "ready: all events, as broadcaster of channel 777, by the refresh token that is kept\n" == result.stderr
+    assert (
+        "as viewer of channel 777" in extcli("listen", "--timeout", "50ms", "--as", "viewer", "--channel", "777").stderr
+    )
+
+
+# Lost connections
+
+
+def test_after_a_restart_it_listens_again_and_names_the_gap(extcli, listening):
+    with serving() as served:
+        process = listening("-o", "jsonl", EXTCLI_URL=served.url)
+        extcli("broadcast", "send", "round", "1", "--url", served.url)
+        assert 1 == json.loads(heard(process))["data"]
+        served.end(signal.SIGTERM)
+    for number in (2, 3):
+        with served_again(served.url):
+            assert GAP.fullmatch(until(process, "gap"))
+            extcli("broadcast", "send", "round", str(number), "--url", served.url)
+            assert number == json.loads(heard(process))["data"]
+
+
+def test_a_service_that_dies_without_a_word_is_a_gap_too(extcli, listening):
+    with serving() as served:
+        process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
+        served.end(signal.SIGKILL)
+    with served_again(served.url):
+        assert GAP.fullmatch(until(process, "gap"))
+        extcli("broadcast", "send", "round", "1", "--url", served.url)
+        assert 0 == process.wait(timeout=WITHIN)
+
+
+def test_whoever_watches_is_told_at_once(extcli, listening):
+    with serving() as served:
+        process = listening("-o", "table", EXTCLI_URL=served.url)
+        served.end(signal.SIGTERM)
+        assert until(process, "ws://").endswith("closed the connection: the service stops; trying again")
+
+
+def test_a_service_that_is_away_when_the_time_is_up_is_exit_3(listening):
+    with serving() as served:
+        process = listening("--count", "1", "--timeout", "1s", EXTCLI_URL=served.url)
+        served.end(signal.SIGTERM)
+
+    stdout, stderr = process.communicate(timeout=WITHIN)
+    assert (3, b"") == (process.returncode, stdout)
+    gap, error, *_ = stderr.decode().splitlines()
+    assert re.fullmatch(r"gap: not connected for \d\.\d s; not connected again", gap)
+    assert "nobody answers" in error
+
+
+def test_a_link_that_is_dead_after_the_restart_ends_it(extcli, listening):
+    """It would be refused for ever."""
+    with serving() as served:
+        extcli("pin", "login", "--url", served.url, input=pin_of(served))
+        process = listening(EXTCLI_URL=served.url)
+        served.end(signal.SIGTERM)
+    with served_again(served.url):
+        _, stderr = process.communicate(timeout=WITHIN)
+
+    assert 4 == process.returncode
+    assert "the kept link to channel 777 is dead" in stderr.decode()
+
+
+def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
+    """Close code 1013."""
+    with run_live(Settings(limits=Limits(outbox=16 * 1024))) as live:
+        process = listening(EXTCLI_URL=live.url, stdout=subprocess.DEVNULL)
+        process.send_signal(signal.SIGSTOP)
+        for _ in takewhile(lambda _: live.service.hub.is_followed(ROUND), count()):
+            live.run(live.service.updates.publish(ROUND, "round", {"event": "round", "data": "x" * 200_000}))
+        process.send_signal(signal.SIGCONT)
+
+        assert GAP.fullmatch(until(process, "gap"))
+
+
+def test_patience_ends():
+    with run_live() as live:
+        listener = Listening(Session(Flags(url=live.url)), [], patience=0.3)
+        listener.begin()
+
+    with pytest.raises(Unreachable, match="nobody answers"):
+        next(listener.heard(None))
