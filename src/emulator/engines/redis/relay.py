@@ -108,6 +108,12 @@ class RedisRelay:
                 self._read(said[2])
 
     def _read(self, said: bytes) -> None:
-        if said[:16] != self._sender:
-            start = 20 + int.from_bytes(said[16:20], "big")
-            self._hand_out(of_holder(said[20:start]), said[start:])
+        if said[:16] == self._sender:
+            return
+        start = 20 + int.from_bytes(said[16:20], "big")
+        try:
+            topic = of_holder(said[20:start])
+        except (ValueError, TypeError):
+            _log.warning("somebody else has published on the channel %r", self._channel)
+        else:
+            self._hand_out(topic, said[start:])
