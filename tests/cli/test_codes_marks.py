@@ -178,7 +178,7 @@ def test_the_channel_narrows_a_poll(extcli, mark, eligible):
         ("users.txt", "U1\r\n\r\n U2 \r\n", ()),
         ("users.csv", "user,value\nU1,4\nU2,5\n", ("--column", "user")),
         ("users.json", '["U1", "U2"]', ()),
-        ("users.txt", gzip.compress(b"U1\nU2\n"), ()),
+        ("users.txt", gzip.compress(b"U1\nU2\n", mtime=0), ()),
         ("votes.jsonl", '{"identifier":"U1"}\n{"identifier":"U2"}\n', ("--column", "identifier")),
     ],
 )
