@@ -103,6 +103,31 @@ async def test_casts_of_two_engines_at_once_are_counted_exactly(engine: Engine, 
     assert [("a", 400)] == await counts(engine) == await counts(second)
 
 
+async def test_casts_in_one_call_are_each_answered_with_the_ballot_as_it_was_then(engine: Engine) -> None:
+    """A ballot that ends and begins anew among them, refusals, and casts that ask for no tally."""
+    ballots = engine.ballots
+    await cast(engine, "U0", "z", expires_at=NOW + 5)
+
+    done = await asyncio.gather(
+        cast(engine, "U1", "a", expires_at=NOW + 5),
+        ballots.cast(key(), Mark("U2", "a"), now=NOW, expires_at=NOW + 5),
+        cast(engine, "U3", "b", now=-1),
+        cast(engine, "U3", "b", now=NOW + 5, expires_at=NOW + 9),
+        cast(engine, "U4", "b", now=NOW + 9, expires_at=-1),
+        cast(engine, "U0", "c", now=NOW + 8, expires_at=NOW + 20),
+    )
+
+    assert [each.tally.counts for each in done] == [
+        (("z", 1), ("a", 1)),
+        (),
+        (("a", 2), ("z", 1)),
+        (("b", 1),),
+        (("b", 1),),
+        (("c", 1),),
+    ]
+    assert [each.refused for each in done] == [None, None, "closed", None, None, None]
+
+
 async def test_updates_of_two_engines_at_once_are_all_counted(engine: Engine, second: Engine) -> None:
     def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
         return {key(): b"%d" % (int(live.get(key(), b"0")) + 1)}

@@ -52,7 +52,7 @@ async def test_a_server_that_is_killed_fails_operations_and_one_that_is_back_is_
         with pytest.raises(EngineError, match="Redis"):
             await engine.relay.publish(key(), b"lost")
         assert [EngineError] * 4 == [type(each) for each in failed]
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 2
 
         own_server.start()
         await eventually(engine)
@@ -75,7 +75,7 @@ async def test_a_server_that_does_not_answer_fails_operations_in_time(own_server
         began = time.monotonic()
         failed = await asyncio.gather(*(write(engine, b"%d" % n) for n in range(20)), return_exceptions=True)
         assert {EngineError} == {type(each) for each in failed}
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 8
 
         own_server.go_on()
         await eventually(engine)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from emulator.engines.base import EMPTY_TALLY, Cast, Entry, Key, Mark, Tally, Terms
-from emulator.engines.redis.calls import Call, Calls
+from emulator.engines.base import Cast, Entry, Key, Mark, Tally, Terms
+from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.casting import Casting, pairs_of
 from emulator.engines.redis.entries import Readings
 from emulator.engines.redis.link import Answer
 from emulator.engines.redis.names import beside_place, by_place, ending, moment
 from emulator.engines.redis.scripts import BALLOTS
 
-MOST_MARKS = 250
-"""Marks of one call; nobody else has a turn in Redis meanwhile."""
 _ALL = b"%d" % 10**9
 
 
@@ -21,7 +19,7 @@ class RedisBallots:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._readings = Readings(calls)
-        self._casting: dict[bytes, _Casting] = {}
+        self._casting: dict[bytes, Casting] = {}
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         numbers = [b"%d" % number for number in terms[2:]]
@@ -36,14 +34,11 @@ class RedisBallots:
         voter, choice, note, known, times = mark
         args = (voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, moment(now), ending(expires_at))
         casting = self._casting_for(by_place(key))
-        number = casting.add((*args, b"%d" % tally))
-        refused, previous, counts = (await casting.answers())[number]
-        if refused == b"times":
+        number = casting.add(args, choice, tally)
+        done = (await casting.done())[number]
+        if done.refused == "times":
             raise ValueError(f"a mark counts at least once, not {times} times")
-        before = None if previous is None else previous.decode()
-        if not tally:
-            return Cast(refused.decode() or None, before, EMPTY_TALLY)
-        return Cast(refused.decode() or None, before, Tally(_counts(counts), before if refused else choice))
+        return done
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
         asker = () if voter is None else (voter.encode(),)
@@ -53,7 +48,7 @@ class RedisBallots:
         else:
             most = _ALL if top is None else b"%d" % top
             rows, choice = await self._calls.run(BALLOTS, b"tally", by_place(key), moment(now), most, *asker)
-            counts = _counts(rows)
+            counts = pairs_of(rows)
         return Tally(counts, None if choice is None else choice.decode())
 
     def entries(
@@ -67,42 +62,16 @@ class RedisBallots:
         else:
             await self._calls.run(BALLOTS, b"drop", moment(now), by_place(key))
 
-    def _casting_for(self, name: bytes) -> _Casting:
+    def _casting_for(self, name: bytes) -> Casting:
         casting = self._casting.get(name)
         if casting is None or casting.is_full:
-            casting = self._casting[name] = _Casting(self._calls.put(BALLOTS, [b"cast", name]))
+            casting = self._casting[name] = Casting(self._calls, name)
             casting.call.answer.add_done_callback(lambda _: self._finished(name, casting))
         return casting
 
-    def _finished(self, name: bytes, casting: _Casting) -> None:
+    def _finished(self, name: bytes, casting: Casting) -> None:
         if self._casting.get(name) is casting:
             del self._casting[name]
-
-
-class _Casting:
-    """Casts for one ballot, in one call."""
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
-        self._count = 0
-
-    @property
-    def is_full(self) -> bool:
-        return self.call.is_sent or self._count >= MOST_MARKS
-
-    def add(self, args: Sequence[bytes]) -> int:
-        self.call.command += args
-        self._count += 1
-        return self._count - 1
-
-    async def answers(self) -> Answer:
-        # Shielded, as whoever is cancelled must not take the others with it.
-        return await asyncio.shield(self.call.answer)
-
-
-def _counts(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:
-    """What a tally's order holds: each choice behind the number it has been held since, and how many, negative."""
-    return tuple((flat[at][16:].decode(), -int(flat[at + 1])) for at in range(0, len(flat), 2))
 
 
 def _summed(flat: Sequence[Answer]) -> tuple[tuple[str, int], ...]:

@@ -14,7 +14,7 @@ from emulator.engines.base import Entry, Key
 from emulator.engines.redis.calls import Calls
 from emulator.engines.redis.merge import Position, merged
 from emulator.engines.redis.names import beside_place, by_place, ending, moment
-from emulator.engines.redis.scripts import BALLOTS
+from emulator.engines.redis.scripts import ENTRIES
 from emulator.errors import EngineError
 
 
@@ -25,7 +25,7 @@ class Readings:
     async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
         reading = uuid.uuid4().bytes
         name, is_all = (beside_place(key), b"1") if key.place is None else (by_place(key), b"0")
-        bound, *ids = await self._calls.run(BALLOTS, b"begin", reading, moment(now), is_all, name)
+        bound, *ids = await self._calls.run(ENTRIES, b"begin", reading, moment(now), is_all, name)
         try:
             sources = [_Reading(self._calls, id, reading, since, bound) for id in ids]
             async for page in merged([source.fetch for source in sources], limit):
@@ -33,7 +33,7 @@ class Readings:
         finally:
             if ids:
                 with suppress(EngineError):  # not waited for, as this may be a reading that was cancelled
-                    self._calls.put(BALLOTS, [b"finish", reading, *ids])
+                    self._calls.put(ENTRIES, [b"finish", reading, *ids])
 
 
 class _Reading:
@@ -47,7 +47,7 @@ class _Reading:
 
     async def fetch(self, size: int) -> tuple[list[tuple[Position, Entry]], bool]:
         args = (*self._args, self._from, self._bound, b"%d" % size)
-        reached, rows = await self._calls.run(BALLOTS, b"page", *args)
+        reached, rows = await self._calls.run(ENTRIES, b"page", *args)
         self._from = b"(" + reached + b"\xff"
         return [_entry(*row) for row in rows], bool(reached)
 

@@ -14,16 +14,18 @@ class Script(NamedTuple):
     digest: bytes
 
 
-def _script(name: str) -> Script:
-    text = (_FOLDER / "common.lua").read_bytes() + (_FOLDER / f"{name}.lua").read_bytes()
+def _script(*names: str) -> Script:
+    """The parts in this order; what an earlier one names, a later one may use."""
+    text = b"".join((_FOLDER / f"{name}.lua").read_bytes() for name in ("common", *names))
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
 
 
 DOCUMENTS = _script("documents")
-BALLOTS = _script("ballots")
+BALLOTS = _script("heads", "ballots")
+ENTRIES = _script("heads", "entries")
 LOGS = _script("logs")
 POOLS = _script("pools")
 ROSTERS = _script("rosters")
 PURGE = _script("purge")
 
-ALL = (DOCUMENTS, BALLOTS, LOGS, POOLS, ROSTERS, PURGE)
+ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE)

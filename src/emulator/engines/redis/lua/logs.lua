@@ -28,15 +28,15 @@ local function latest(key, now)
   end
 end
 
--- now, whether all places, key (without place) → the number that what is to be read is below, the newest live
--- instant, then the places' keys that have live items
+-- now, whether all places, key (without place) → the last number of what is to be read, the newest live instant, then
+-- the keys of the places that have live items
 function ops.begin()
   local keys = {ARGV[4]}
   if ARGV[3] == '1' then
     keys = redis.call('SMEMBERS', space .. 'lp:' .. ARGV[4])
     for i, place in ipairs(keys) do keys[i] = ARGV[4] .. '|' .. place end
   end
-  local begun = {number(), false}
+  local begun = {string.format('%016.0f', redis.call('GET', KEYS[1] .. ':numbers') or 0), false}
   for _, key in ipairs(keys) do
     local at = latest(key, ARGV[2])
     if at then
@@ -47,7 +47,7 @@ function ops.begin()
   return begun
 end
 
--- key, from, since, below, now, size → how far this came ('' for the end), then (position, value)…
+-- key, from, since, last number, now, size → how far this came ('' for the end), then (position, value)…
 function ops.page()
   local key, from, bound, now, size = ARGV[2], ARGV[3], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
   local rows, reached = {}, ''
@@ -55,7 +55,7 @@ function ops.page()
     local some = redis.call('ZREVRANGEBYLEX', space .. 'l:' .. key, from, '[' .. ARGV[4], 'LIMIT', 0, size)
     for _, item in ipairs(some) do
       local mine = string.sub(item, 17, 32)
-      if #rows < size and mine < bound and tonumber(string.sub(item, 33, 48)) > now then
+      if #rows < size and mine <= bound and tonumber(string.sub(item, 33, 48)) > now then
         rows[#rows + 1] = {string.sub(item, 1, 32), redis.call('HGET', space .. 'lv:' .. key, mine)}
       end
     end
