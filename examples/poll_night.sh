@@ -52,6 +52,14 @@ extcli codes mark-from-poll boss --correct 0 --prize 0
 winner=$(extcli vote logs boss -o plain | awk -F'\t' '$3 == 0 { print $1; exit }')
 extcli codes redeem 0 --as "viewer:$winner" >"$work/code.txt"
 
+echo "== the result, announced to everybody who listens"
+extcli listen result --count 1 --timeout 20s -o jsonl >"$work/heard.jsonl" 2>"$work/listening.txt" &
+listener=$!
+until grep -qs ready "$work/listening.txt"; do kill -0 "$listener" || exit 1; done
+extcli broadcast send result '{"boss": "Dragon"}'
+wait "$listener"
+cat "$work/heard.jsonl"
+
 echo "== the service is killed and started again: everything that was answered is there"
 extcli vote get boss -o json >"$work/before.json"
 kill -9 "$service"

@@ -210,6 +210,21 @@ def test_size_and_the_service_agree_to_the_byte(send):
     assert (4, True) == (result.exit_code, "Message too large" in result.stderr)
 
 
+def test_a_large_message_is_for_the_socket_and_the_largest_for_nobody(extcli, send, game):
+    """However well it can be compressed."""
+    large, largest = "x" * 70_000, "x" * 600_000
+
+    result = extcli("broadcast", "size", "-", "-o", "json", input=json.dumps(large))
+    assert (0, "compressed", True) == (result.exit_code, result.json["sent"], "over the socket" in result.stderr)
+    assert "413" in send("round", "-", input=json.dumps(large)).stderr
+    assert {"ok": True} == game.data("broadcast", data={"topic": "round", "data": large})
+
+    result = extcli("broadcast", "size", "-", "-o", "json", input=json.dumps(largest))
+    assert (7, "refused") == (result.exit_code, result.json["sent"])
+    assert "600,002 bytes, and at most 524,288" in result.stderr
+    assert 400 == game.error("broadcast", data={"topic": "round", "data": largest})["status"]
+
+
 def test_size_of_what_is_refused_says_what_to_do(extcli):
     result = extcli("broadcast", "size", "-", "-o", "plain", input=json.dumps(noise(9_000)))
 

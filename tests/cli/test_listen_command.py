@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, takewhile
@@ -15,7 +16,7 @@ import pytest
 
 from emulator.engines.base import Key
 from emulator.settings import Limits, Settings
-from extcli.errors import Unreachable
+from extcli.errors import CliError, Unreachable
 from extcli.listening import Listening
 from extcli.session import Session
 from extcli.settings import Flags
@@ -280,7 +281,33 @@ def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
         assert GAP.fullmatch(until(process, "gap"))
 
 
-def test_patience_ends():
+def test_patience_ends_where_each_connection_breaks_off_again():
+    with run_live() as live:
+        listener = Listening(Session(Flags(url=live.url)), [], patience=0.5)
+        listener.begin()
+        ended = threading.Event()
+
+        async def dismiss() -> None:
+            if live.service.hub.is_followed(ROUND):
+                live.service.sockets.dismiss()
+
+        def keep_dismissing() -> None:
+            while not ended.is_set():
+                live.run(dismiss())
+
+        thread = threading.Thread(target=keep_dismissing)
+        thread.start()
+        try:
+            with pytest.raises(CliError) as error:
+                next(listener.heard(None))
+        finally:
+            ended.set()
+            thread.join()
+
+    assert Unreachable.exit_code == error.value.exit_code
+
+
+def test_patience_ends_where_nobody_is_any_more():
     with run_live() as live:
         listener = Listening(Session(Flags(url=live.url)), [], patience=0.3)
         listener.begin()

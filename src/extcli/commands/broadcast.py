@@ -87,11 +87,13 @@ def size(session: Session, data: Data) -> None:
     found = broadcasts.size_of(read_json(data, "DATA"))
     session.output.show_value(found, views.RECORD)
     if found["sent"] == broadcasts.REFUSED:
-        raise Unmet(
-            "the message would be refused",
-            why=f"{found['compressed']:,} bytes when compressed, and at most {found['limit']:,} are sent",
-            fix="send less, or keep it in a store and send where it is",
-        )
+        why = f"{found['compressed']:,} bytes when compressed, and at most {found['limit']:,} are sent"
+        if found["compressed"] <= found["limit"]:
+            why = f"{found['bytes']:,} bytes, and at most {broadcasts.LARGEST_PLAIN:,} are compressed at all"
+        fix = "send less, or keep it in a store and send where it is"
+        raise Unmet("the message would be refused", why=why, fix=fix)
+    if found["bytes"] > broadcasts.LARGEST_BODY:
+        session.output.report("a request has room for 64 KiB: send it over the socket, or raise serve's --max-body")
 
 
 def _channel(session: Session) -> str | None:

@@ -53,6 +53,16 @@ def serve(
             help="TOML file of registered extensions and their secrets; needed with --production.",
         ),
     ] = None,
+    leeway: Annotated[
+        int,
+        typer.Option(
+            envvar="EXTCLI_SERVE_LEEWAY",
+            min=0,
+            max=3_600,
+            metavar="SECONDS",
+            help="How far off the clock of whoever signs tokens may be; for their exp and nbf.",
+        ),
+    ] = 0,
     workers: Annotated[
         int,
         typer.Option(envvar="EXTCLI_SERVE_WORKERS", min=1, max=64, help="Processes that share the port and --data."),
@@ -112,7 +122,8 @@ def serve(
     """Start the service.
 
     Sandbox rules and data in memory unless told otherwise. The first line on standard output is
-    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly.
+    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly;
+    SIGHUP has it read --extensions again, and without that means nothing.
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
@@ -124,6 +135,7 @@ def serve(
             extensions=extensions,
             registered_only=registered_only,
             channel_stores=channel_stores,
+            leeway=leeway,
             control_hosts=tuple(control_host or ()),
             limits=Limits(
                 body=max_body * KIB,
