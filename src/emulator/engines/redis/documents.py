@@ -10,6 +10,9 @@ from emulator.engines.redis.names import beside_holder, by_holder, ending, momen
 from emulator.engines.redis.queues import Queues, attempts
 from emulator.engines.redis.scripts import DOCUMENTS
 
+_ABSENT = b"0"
+"""The version of what is not there."""
+
 
 class RedisDocuments:
     def __init__(self, calls: Calls) -> None:
@@ -17,24 +20,27 @@ class RedisDocuments:
         self._queues = Queues()
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
-        return {key: value for key, (_, value) in (await self._read(keys, now)).items()}
+        found = await self._calls.run(DOCUMENTS, b"read", moment(now), *map(by_holder, keys))
+        return {key: one[1] for key, one in zip(keys, found, strict=True) if one is not None}
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         names = {key: by_holder(key) for key in keys}
         async with self._queues.turn(names.values()):
+            found = await self._calls.run(DOCUMENTS, b"read", moment(now), *names.values())
             async for _ in attempts():
-                found = await self._read(keys, now)
-                written = dict(change({key: value for key, (_, value) in found.items()}))
-                if strangers := written.keys() - set(keys):
+                live = {key: one for key, one in zip(names, found, strict=True) if one is not None}
+                written = dict(change({key: value for key, (_, value) in live.items()}))
+                if strangers := written.keys() - names.keys():
                     raise ValueError(f"a change may only write the keys it was given, not {strangers}")
                 if not written:
                     break
                 args = [b"write", moment(now), ending(expires_at), b"%d" % len(names)]
                 for key, name in names.items():
-                    args += (name, found[key][0] if key in found else b"0")
+                    args += (name, live[key][0] if key in live else _ABSENT)
                 for key, value in written.items():
                     args += (names[key], value)
-                if await self._calls.run(DOCUMENTS, *args):
+                found = await self._calls.run(DOCUMENTS, *args)
+                if found is None:
                     break
         return written
 
@@ -45,9 +51,3 @@ class RedisDocuments:
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         names = [by_holder(key) for key in keys]
         return int(await self._calls.run(DOCUMENTS, b"drop", moment(now), *names))
-
-    async def _read(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, bytes]]:
-        """The live documents, each with its version."""
-        names = [by_holder(key) for key in keys]
-        found = await self._calls.run(DOCUMENTS, b"read", moment(now), *names)
-        return {key: (one[0], one[1]) for key, one in zip(keys, found, strict=True) if one is not None}

@@ -9,23 +9,31 @@ local function version(key, now)
   return '0', found[1]
 end
 
--- now, keys… → for each: false, or its version and value
-function ops.read()
-  local now, found = tonumber(ARGV[2]), {}
-  for i = 3, #ARGV do
-    local ends, version, value = unpack(redis.call('HMGET', space .. 'd:' .. ARGV[i], 'e', 'n', 'v'))
-    found[i - 2] = ends and now < tonumber(ends) and {version, value}
+local function found(keys, first, now)
+  local documents = {}
+  for i = first, #keys do
+    local ends, version, value = unpack(redis.call('HMGET', space .. 'd:' .. keys[i], 'e', 'n', 'v'))
+    documents[i - first + 1] = ends and now < tonumber(ends) and {version, value}
   end
-  return found
+  return documents
 end
 
--- now, end, how many were read, (key, version)…, (key, value)… → whether all were still of these versions
+-- now, keys… → for each: false, or its version and value
+function ops.read()
+  return found(ARGV, 3, tonumber(ARGV[2]))
+end
+
+-- now, end, how many were read, (key, version)…, (key, value)… → nothing; or, where these have other versions by now and
+-- nothing was written, what `read` says of them
 function ops.write()
   local now, ends, at = tonumber(ARGV[2]), ARGV[3], 5
-  for _ = 1, tonumber(ARGV[4]) do
-    if version(ARGV[at], now) ~= ARGV[at + 1] then return 0 end
+  local keys, is_changed = {}, false
+  for i = 1, tonumber(ARGV[4]) do
+    keys[i] = ARGV[at]
+    is_changed = is_changed or version(ARGV[at], now) ~= ARGV[at + 1]
     at = at + 2
   end
+  if is_changed then return found(keys, 1, now) end
   for i = at, #ARGV, 2 do
     local key, value = ARGV[i], ARGV[i + 1]
     local _, dead = version(key, now)
@@ -35,7 +43,7 @@ function ops.write()
     local group, holder = parts(key)
     if holder ~= '' then redis.call('ZADD', space .. 'dh:' .. group, 0, plain(holder)) end
   end
-  return 1
+  return false
 end
 
 -- now, keys… → how many were alive
