@@ -38,7 +38,11 @@ TELLING = {
     "emulator.alarms",
     "emulator.pace",
 }
-SERVICE_MAY = BASICS | TELLING | {"emulator.environment", "emulator.settings", "emulator.tokens", "emulator.ids"}
+SERVICE_MAY = (
+    BASICS
+    | TELLING
+    | {"emulator.environment", "emulator.extensions", "emulator.settings", "emulator.tokens", "emulator.ids"}
+)
 HTTP_MAY = BASICS | {"emulator.web.call", "emulator.web.endpoint", "emulator.web.streaming", "emulator.ids"}
 ACTIONS_MAY = BASICS | {"emulator.realtime.action", "emulator.realtime.session", "emulator.realtime.sockets"}
 CLOCKS = {"time", "datetime"}

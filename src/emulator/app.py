@@ -38,6 +38,7 @@ from emulator.datastream.service import Datastream
 from emulator.engines import open_engine
 from emulator.engines.base import Engine
 from emulator.errors import EngineError
+from emulator.extensions import Extensions
 from emulator.identity.http import authtoken
 from emulator.identity.http import endpoints as identity_endpoints
 from emulator.identity.service import Identities, service_key
@@ -108,16 +109,17 @@ def create_routes() -> Litestar:
 class Service:
     """One running service."""
 
-    def __init__(self, settings: Settings, engine: Engine, clock: Clock, key: str) -> None:
+    def __init__(self, settings: Settings, extensions: Extensions, engine: Engine, clock: Clock, key: str) -> None:
         self.settings = settings
+        self.extensions = extensions
         self.engine = engine
         self.clock = clock
         self.alarms = Alarms(clock)
         self.hub = Hub()
         self.updates = Updates(engine.relay, self.hub, clock)
-        self.tokens = Tokens(settings, clock, key)
-        self.pins = Pins(engine.documents, clock, self.tokens, settings, self.updates, key, self._caller)
-        self.identities = Identities(engine.documents, clock, self.tokens, settings, self.pins.linked)
+        self.tokens = Tokens(settings, extensions, clock, key)
+        self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.updates, key, self._caller)
+        self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked)
         self.stores = Stores(engine.documents, clock, settings, self.updates)
         self.polls = Polls(engine.ballots, clock, self.updates, self.alarms, self.stores)
         self.rankings = Rankings(engine.ballots, clock)
@@ -213,13 +215,14 @@ async def open_app(
     In sandbox more services come to stand beside it, as namespaces. `clock` is that of the plain paths.
     """
     routes = create_routes()
+    extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
 
     @asynccontextmanager
     async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with open_service(settings, namespace=namespace) as service:
+        async with open_service(settings, extensions, namespace=namespace) as service:
             yield Front(routes, service, hot=hot)
 
-    async with open_service(settings, clock) as service:
+    async with open_service(settings, extensions, clock) as service:
         front = Front(routes, service, hot=hot)
         if not settings.environment.has_control:
             yield front, service
@@ -234,14 +237,14 @@ async def open_app(
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, clock: Clock | None = None, *, namespace: str = ""
+    settings: Settings, extensions: Extensions, clock: Clock | None = None, *, namespace: str = ""
 ) -> AsyncIterator[Service]:
     """A service on its opened engine, with housekeeping; closed when the context ends. Raises `EngineError`."""
     clock = clock or Clock()
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
     async with open_engine(settings.data, namespace=name) as engine:
         key = await service_key(engine.documents, now=clock.now())
-        service = Service(settings, engine, clock, key)
+        service = Service(settings, extensions, engine, clock, key)
         background = [asyncio.create_task(_sweep(service.control)), asyncio.create_task(service.sockets.keep_alive())]
         try:
             yield service

@@ -25,7 +25,26 @@ class Extension:
     owner_user_id: str | None = None
 
 
-Extensions = Mapping[str, Extension]
+class Extensions:
+    """The extensions as they are at present. They may be replaced at any time, so nobody keeps a copy."""
+
+    def __init__(self, current: Mapping[str, Extension], *, admits_any: bool = False) -> None:
+        self.current = current
+        """Never changed, only replaced: another object means that all is to be checked anew."""
+        self._admits_any = admits_any
+
+    def replace(self, current: Mapping[str, Extension]) -> None:
+        """Put these in force, all at once."""
+        self.current = current
+
+    def find(self, client_id: str) -> Extension | None:
+        """The registered extension of this client id."""
+        return self.current.get(client_id)
+
+    def admits(self, client_id: str) -> bool:
+        """Whether the service takes this client id."""
+        return self._admits_any or client_id in self.current
+
 
 _SOURCES = ("secrets", "secret_files", "secret_env")
 _KEYS = (*_SOURCES, "owner_user_id")

@@ -7,16 +7,14 @@ import errno
 import gc
 import logging
 import os
-import signal
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
-from types import FrameType
 
 import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
@@ -24,39 +22,21 @@ from jwt.warnings import InsecureKeyLengthWarning
 from emulator.app import open_app
 from emulator.engines import open_engine
 from emulator.errors import EngineError
-from emulator.extensions import ConfigurationError
+from emulator.extensions import ConfigurationError, Extensions
 from emulator.namespaces import Namespaces
 from emulator.protocol import Protocol
 from emulator.realtime.websocket import WebSocket
+from emulator.reloading import follow, reread, warn_of_short_secrets
 from emulator.settings import Settings
+from emulator.signals import HANGUPS, STOPS, Signals, ignore_signals
 from emulator.web.front import Front
-from emulator.workers import STOPS, Workers, end_with_parent, ignore_signals
+from emulator.workers import Work, Workers, end_with_parent
 
 _log = logging.getLogger("emulator")
 _GRACE = 3
 """Seconds that requests under way are given at a stop; all must be over within five."""
 _BACKLOG = 2048
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-
-
-class Stop:
-    """SIGTERM and SIGINT, any number of them, from now to the end of the process: one clean stop."""
-
-    def __init__(self) -> None:
-        self._asked = False
-        self._act: Callable[[], None] = lambda: None
-        for number in STOPS:
-            signal.signal(number, self._ask)
-
-    def then(self, act: Callable[[], None]) -> None:
-        """Have `act` called when a stop is asked for; at once, if it has been."""
-        self._act = act
-        if self._asked:
-            act()
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
-        self._act()
 
 
 class Server(uvicorn.Server):
@@ -113,14 +93,6 @@ def log_to_stderr(level: str) -> None:
     logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
-def warn_of_short_secrets(settings: Settings) -> None:
-    """One line for each extension with a secret that is too short for HS256; it is taken all the same."""
-    warnings.simplefilter("ignore", InsecureKeyLengthWarning)
-    for extension in settings.extensions.values():
-        if any(len(secret) < 32 for secret in extension.secrets):
-            _log.warning("%s: a secret is shorter than the 32 bytes that HS256 asks for", extension.client_id)
-
-
 def config_of(app: Front | Namespaces) -> uvicorn.Config:
     """How uvicorn is to serve it."""
     return uvicorn.Config(
@@ -137,34 +109,67 @@ def config_of(app: Front | Namespaces) -> uvicorn.Config:
     )
 
 
-async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], stop: Stop) -> None:
+async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: Signals) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
-    async with open_app(settings) as (app, _):
+    stops = Signals(*STOPS)
+    async with open_app(settings) as (app, service):
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
         server = Server(config_of(app), started)
-        stop.then(server.stop)
-        await server.serve([listener])
+        stops.then(server.stop)
+        async with _following(settings, service.extensions, hangups):
+            await server.serve([listener])
+
+
+@asynccontextmanager
+async def _following(settings: Settings, extensions: Extensions, hangups: Signals) -> AsyncIterator[None]:
+    """Take hangups as the wish to read the extensions again; as nothing, if they came from no file."""
+    if settings.extensions_file is None:
+        yield
+        return
+    task = asyncio.create_task(follow(hangups, extensions, settings.extensions_file, warns=not settings.has_peers))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
-    Several workers share the port and the data, so their data must be a file.
+    Several workers share the port and the data, so their data must be a file. SIGHUP never ends it.
     """
+    hangups = Signals(*HANGUPS)
     if workers > 1 and settings.data == "sqlite://":
         raise ConfigurationError("--workers needs --data that processes can share: data in memory is one process's own")
-    warn_of_short_secrets(settings)
+    # pyjwt would warn at each token; what is wrong is said once, here.
+    warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+    extensions = Extensions(settings.extensions)
+    warn_of_short_secrets(extensions)
     listener = listen(host, port)
     started = partial(announce, url_of(host, listener))
     if workers == 1:
-        _run_loop(settings, listener, started)
+        _run_loop(settings, listener, started, hangups)
         return
     open_and_close(settings)
     settings = replace(settings, has_peers=True)
     level = logging.getLogger().level
-    if not Workers(partial(_work, settings, level), listener, workers).run(started):
+
+    def work() -> Work:
+        """What a worker does that starts now: the extensions may not be those of the start."""
+        return partial(_work, replace(settings, extensions=extensions.current), level)
+
+    def read_again() -> bool:
+        file = settings.extensions_file
+        if file is None or not reread(extensions, file):
+            return False
+        warn_of_short_secrets(extensions)
+        return True
+
+    if not Workers(work, listener, workers).run(started, hangups, read_again):
         raise ConfigurationError("a worker did not come up; its reason stands above")
 
 
@@ -184,17 +189,18 @@ def announce(url: str) -> None:
 
 
 def _work(settings: Settings, level: int, listener: socket.socket, ready: Connection) -> None:
+    hangups = Signals(*HANGUPS)
     log_to_stderr(logging.getLevelName(level))
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     end_with_parent()
     try:
-        _run_loop(settings, listener, partial(ready.send, True))
+        _run_loop(settings, listener, partial(ready.send, True), hangups)
     except EngineError as error:
         _log.error("%s", error)
 
 
-def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None]) -> None:
-    serving = serve(settings, listener, started, Stop())
+def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: Signals) -> None:
+    serving = serve(settings, listener, started, hangups)
     if sys.platform == "win32":
         asyncio.run(serving)
     else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.engines import open_engine
 from emulator.environment import PRODUCTION, SANDBOX, Environment
-from emulator.extensions import ConfigurationError, Extensions, read_extensions
+from emulator.extensions import ConfigurationError, Extension, read_extensions
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -43,7 +44,12 @@ class Settings:
 
     environment: Environment = SANDBOX
     data: str = "sqlite://"
-    extensions: Extensions = field(default_factory=dict)
+    extensions: Mapping[str, Extension] = field(default_factory=dict)
+    """Those registered at the start."""
+    extensions_file: Path | None = None
+    """Where they stand, to be read again."""
+    leeway: int = 0
+    """How far, in ms, the clock of whoever signs a token may be off from the service's."""
     registered_only: bool = False
     """Take only registered client ids in sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
@@ -67,6 +73,7 @@ def read_settings(
     extensions: Path | None,
     registered_only: bool = False,
     channel_stores: str = "shared",
+    leeway: int = 0,
     control_hosts: tuple[str, ...] = (),
     limits: Limits | None = None,
 ) -> Settings:
@@ -85,6 +92,8 @@ def read_settings(
         environment=PRODUCTION if production else SANDBOX,
         data=data,
         extensions=read_extensions(extensions) if extensions else {},
+        extensions_file=extensions,
+        leeway=leeway * 1_000,
         registered_only=registered_only,
         channel_stores_per_extension=channel_stores == "extension",
         control_hosts=control_hosts,

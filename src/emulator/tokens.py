@@ -12,6 +12,7 @@ import jwt
 from emulator.callers import Caller, Role
 from emulator.clock import Clock
 from emulator.errors import BadRequest, Forbidden, Unauthorized
+from emulator.extensions import Extensions
 from emulator.ids import token_id
 from emulator.settings import Settings
 
@@ -21,6 +22,9 @@ UNAUTHORIZED = "User was unauthorized to access this resource"
 _CACHED = 65_536
 _LONGEST_CACHED = 1_024
 _LONGEST_HEADER = 8_192
+
+_DEMANDS = {"kid", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
+"""What a token's header may not have: it names a key, or asks for more than a signature over header and claims."""
 
 # Lifetimes are compared with the service's clock, so pyjwt must not look at its own.
 _UNVERIFIED: Any = {"verify_signature": False}
@@ -51,19 +55,24 @@ class Credential:
 class Tokens:
     """Turns `Authorization` headers into callers, and claims into tokens."""
 
-    def __init__(self, settings: Settings, clock: Clock, service_key: str) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: str) -> None:
+        self._extensions = extensions
+        self._leeway = settings.leeway
         self._environment = settings.environment
         self._clock = clock
         self._service_key = service_key
         self._checked: dict[str, Credential] = {}
+        self._checked_by = extensions.current
 
     def forget(self) -> None:
-        """Check every token anew; to be called when secrets or data change."""
+        """Check every token anew; to be called when data change. New secrets are noticed."""
         self._checked.clear()
+        self._checked_by = self._extensions.current
 
     def known_caller(self, header: str | None) -> Caller | None:
         """The caller of a header seen before, or `None`. Raises `Unauthorized` if its token has come to its end."""
+        if self._checked_by is not self._extensions.current:
+            self.forget()
         credential = self._checked.get(header) if header else None
         return self._live(credential) if credential else None
 
@@ -104,7 +113,7 @@ class Tokens:
             exp = _instant(self._verified(client_id, receipt), "exp")
         except Unauthorized as error:
             raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
-        if exp is None or exp <= self._clock.now():
+        if exp is None or exp + self._leeway <= self._clock.now():
             raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
 
     def issue(self, lifetime: int, **claims: str | None) -> str:
@@ -119,11 +128,11 @@ class Tokens:
     def _live(self, credential: Credential) -> Caller:
         now = self._clock.now()
         caller = credential.caller
-        if caller.expires_at is not None and caller.expires_at <= now:
+        if caller.expires_at is not None and caller.expires_at + self._leeway <= now:
             raise Unauthorized(
                 UNAUTHORIZED, f"token expired: exp {caller.expires_at // 1000} is not after {now // 1000}"
             )
-        if credential.not_before > now:
+        if credential.not_before - self._leeway > now:
             raise Unauthorized(UNAUTHORIZED, f"token not valid yet: nbf {credential.not_before // 1000}")
         return caller
 
@@ -145,7 +154,9 @@ class Tokens:
         return claims
 
     def _verified(self, client_id: str, token: str) -> Mapping[str, Any]:
-        for key in (*self._settings.extensions[client_id].secrets, self._service_key):
+        _check_header(token)
+        extension = self._extensions.find(client_id)
+        for key in (*(extension.secrets if extension else ()), self._service_key):
             try:
                 return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
             except jwt.InvalidSignatureError:
@@ -156,8 +167,18 @@ class Tokens:
 
     def check_registered(self, client_id: str) -> None:
         """Raise `Unauthorized` for a client id that this service does not take."""
-        if not self._settings.admits_any_client and client_id not in self._settings.extensions:
+        if not self._extensions.admits(client_id):
             raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
+
+
+def _check_header(token: str) -> None:
+    """Raise `Unauthorized` for a token that would have a say in how it is verified."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except (jwt.InvalidTokenError, RecursionError, ValueError):
+        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+    if found := sorted(_DEMANDS & header.keys()):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: its header has {', '.join(found)}, which is not taken")
 
 
 def split_header(header: str | None) -> tuple[str, str]:

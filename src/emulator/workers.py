@@ -9,14 +9,17 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
 
+from emulator.signals import HANGUPS, STOPS, Signals, hangups_held, ignore_signals
+
 _log = logging.getLogger("emulator")
 _STOP_WITHIN = 4.5
 """Seconds for all workers together."""
-STOPS = (signal.SIGTERM, signal.SIGINT)
 
 Work = Callable[[socket.socket, Connection], None]
 """What a worker does: serve the listening socket, and send one message down the pipe when it serves."""
@@ -25,25 +28,29 @@ Work = Callable[[socket.socket, Connection], None]
 class Workers:
     """A fixed number of processes doing the same work. Their shared socket spreads the connections."""
 
-    def __init__(self, work: Work, listener: socket.socket, count: int) -> None:
+    def __init__(self, work: Callable[[], Work], listener: socket.socket, count: int) -> None:
         self._work = work
         self._listener = listener
         self._count = count
         self._spawn = multiprocessing.get_context("spawn")
         self._processes: list[SpawnProcess] = []
         self._stopping = False
+        self._hung_up, self._hangup = socket.socketpair()
+        for end in (self._hung_up, self._hangup):
+            end.setblocking(False)
 
-    def run(self, started: Callable[[], None]) -> bool:
+    def run(self, started: Callable[[], None], hangups: Signals, passes_on: Callable[[], bool]) -> bool:
         """Keep the workers running until SIGTERM or SIGINT; returns whether all of them came up.
 
-        `started` is called once, when every worker serves.
+        `started` is called once, when every worker serves. After a hangup the workers get one too, if `passes_on`.
         """
+        hangups.then(self._note_hangup)
         for number in STOPS:
             signal.signal(number, self._stop)
         came_up = all([self._is_up(each) for each in [self._start() for _ in range(self._count)]])
         if came_up and not self._stopping:
             started()
-            self._tend()
+            self._tend(passes_on)
         self._end()
         ignore_signals()
         return came_up or self._stopping
@@ -51,8 +58,9 @@ class Workers:
     def _start(self) -> Connection:
         """Start one worker; it will say down this pipe when it serves."""
         theirs, ours = self._spawn.Pipe(duplex=False)
-        process = self._spawn.Process(target=self._work, args=(self._listener, ours), daemon=True)
-        process.start()
+        process = self._spawn.Process(target=self._work(), args=(self._listener, ours), daemon=True)
+        with hangups_held():
+            process.start()
         ours.close()
         self._processes.append(process)
         return theirs
@@ -64,9 +72,11 @@ class Workers:
         except EOFError:
             return False
 
-    def _tend(self) -> None:
+    def _tend(self, passes_on: Callable[[], bool]) -> None:
         while not self._stopping:
-            wait([process.sentinel for process in self._processes], timeout=0.5)
+            wait([self._hung_up, *(process.sentinel for process in self._processes)], timeout=0.5)
+            if self._has_hung_up() and passes_on():
+                self._pass_hangup_on()
             for process in self._dead():
                 _log.error("worker %s ended with %s and is replaced", process.pid, process.exitcode)
                 self._processes.remove(process)
@@ -77,6 +87,22 @@ class Workers:
     def _dead(self) -> list[SpawnProcess]:
         """Workers that ended though nobody told them to."""
         return [] if self._stopping else [each for each in self._processes if not each.is_alive()]
+
+    def _note_hangup(self) -> None:
+        with suppress(BlockingIOError):  # there are enough of them already
+            self._hangup.send(b"!")
+
+    def _has_hung_up(self) -> bool:
+        try:
+            return bool(self._hung_up.recv(4096))
+        except BlockingIOError:
+            return False
+
+    def _pass_hangup_on(self) -> None:
+        for process, number in product(self._processes, HANGUPS):
+            if process.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, number)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
@@ -105,9 +131,3 @@ def end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait_and_end, daemon=True).start()
-
-
-def ignore_signals() -> None:
-    """From now to the end of this process, which is near: Python itself would let them kill it on its last steps."""
-    for number in STOPS:
-        signal.signal(number, signal.SIG_IGN)

@@ -11,9 +11,9 @@ from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.base import NEVER, Documents, Key
 from emulator.errors import BadRequest
+from emulator.extensions import Extensions
 from emulator.identity.rules import TOKEN_LIFETIME, AuthtokenBody, identities_of, text
 from emulator.ids import anonymous_id, signing_key
-from emulator.settings import Settings
 from emulator.tokens import Tokens
 
 PAGE = 1_000
@@ -55,14 +55,14 @@ class Identities:
         documents: Documents,
         clock: Clock,
         tokens: Tokens,
-        settings: Settings,
+        extensions: Extensions,
         linked: Callable[[Caller, str], Awaitable[Caller]],
     ) -> None:
         self._linked = linked
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
-        self._settings = settings
+        self._extensions = extensions
 
     async def caller(self, header: str | None) -> Caller:
         """Check a credential, and enter a user who shared their id into the extension's directory."""
@@ -83,7 +83,7 @@ class Identities:
         client id then names the extension.
         """
         client_id = text(body.extension_id) or text(body.app_id)
-        if client_id and not self._settings.admits_any_client and client_id not in self._settings.extensions:
+        if client_id and not self._extensions.admits(client_id):
             raise BadRequest("No such extension found", f"{client_id} is not a registered extension")
         return [
             self._tokens.issue(

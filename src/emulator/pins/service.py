@@ -12,6 +12,7 @@ from emulator.callers import Caller, Role
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, EngineError, Unauthorized
+from emulator.extensions import Extensions
 from emulator.ids import pin as new_pin
 from emulator.ids import token_id as new_id
 from emulator.pins.guesses import Guesses
@@ -60,6 +61,7 @@ class Pins:
         clock: Clock,
         tokens: Tokens,
         settings: Settings,
+        extensions: Extensions,
         updates: Updates,
         secret: str,
         caller: Callable[[str], Awaitable[Caller]],
@@ -68,6 +70,7 @@ class Pins:
         self._clock = clock
         self._tokens = tokens
         self._settings = settings
+        self._extensions = extensions
         self._updates = updates
         self._secret = secret
         self._caller = caller
@@ -157,7 +160,7 @@ class Pins:
             self._failed(client_id)
             raise wrong_pin()
         else:
-            extension = self._settings.extensions.get(client_id)
+            extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
             link = await self._link(client_id, channel_id, use=True)
         return self._admitted(client_id, channel_id, link, "authenticated")
@@ -235,7 +238,7 @@ class Pins:
 
     def _failed(self, client_id: str) -> None:
         """Count a wrong PIN. Of a client id that is not registered there is no PIN to guess."""
-        if self._settings.admits_any_client or client_id in self._settings.extensions:
+        if self._extensions.admits(client_id):
             self.guesses.failed(client_id)
 
     async def _is_alive(self, client_id: str, channel_id: str, link: str) -> bool:
