@@ -1,10 +1,12 @@
-"""The engine on Redis, or on what speaks its language and runs its scripts, such as Valkey.
+"""The engine on one node of Redis from 6.2 on, or of what speaks its language and runs its scripts, such as Valkey.
 
 It puts the parts together; each shape has its own module, and each operation is one call of a script in `lua/`.
 """
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -19,6 +21,9 @@ from emulator.engines.redis.pools import RedisPools
 from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.relay import RedisRelay
 from emulator.engines.redis.rosters import RedisRosters
+from emulator.errors import EngineError
+
+_log = logging.getLogger("emulator.engines")
 
 
 class RedisEngine:
@@ -42,7 +47,7 @@ class RedisEngine:
     async def __aenter__(self) -> Self:
         self._calls.open()
         try:
-            await self.check()
+            await self._look_around()
             await self._relay.open()
         except BaseException:
             await self._calls.close()
@@ -64,3 +69,12 @@ class RedisEngine:
 
     async def reset(self) -> None:
         await self._purge.reset()
+
+    async def _look_around(self) -> None:
+        """Find out whether the server can be used, and say so if it might forget what it was told to keep."""
+        await self.check()
+        with suppress(EngineError):  # some are not allowed to ask
+            said = await self._calls.send(b"INFO", b"memory")
+            about = dict(line.split(b":", 1) for line in said.split() if b":" in line)
+            if about.get(b"maxmemory", b"0") != b"0" and about.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
+                _log.warning("Redis forgets data when its memory is full: set its maxmemory-policy to noeviction")
