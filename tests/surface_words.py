@@ -1,0 +1,84 @@
+"""What the random calls of the surface say: definitions, documents, patches, sets of codes."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+DEFINITIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "prompt": st.sampled_from(["", "Which boss?"]),
+        "options": st.sampled_from([["a", "b"], ["a"], []]),
+        "userData": st.sampled_from([None, {"hard": [1]}]),
+        "disabled": st.sampled_from([False, False, True]),
+        "userIDVoting": st.booleans(),
+        "global": st.booleans(),
+        "totalVotesPerUser": st.sampled_from([1, 2, 4, 4, 4, 0]),
+        "votesPerOption": st.integers(1, 3),
+        "distinctOptionsPerUser": st.integers(1, 3),
+    },
+)
+
+BLOBS = st.sampled_from([1, None, {"rating": 5}, ["é", True], 0.5, "x" * 253, "x" * 254, "é" * 126, "é" * 127])
+
+_LEAVES = st.sampled_from([None, True, 1, 2, 1.5, "", "text", [], {}, [1, 2], {"b": 1}, {"b": {"c": [3]}}])
+_NAMES = st.sampled_from(["a", "b", "list", "quiz", "x/y", ""])
+_OBJECTS = st.dictionaries(_NAMES, _LEAVES, max_size=3)
+_LARGE = st.builds(
+    lambda name, characters: {name: "é" * (characters // 2) + "y" * (characters % 2)},
+    st.sampled_from(["a", "b"]),
+    st.sampled_from([2_040, 2_041, 40_000, 65_528, 65_529]),
+)
+DOCUMENTS = st.one_of(_OBJECTS, _OBJECTS, _OBJECTS, _OBJECTS, _LARGE, st.sampled_from([[], 5, None]))
+
+_POINTERS = st.sampled_from(
+    ["", "/a", "/b", "/a/b", "/a/b/c", "/list", "/list/0", "/list/1", "/list/-", "/list/01", "/a/b/c/0", "/x~1y", "/"]
+)
+_OPERATIONS = st.one_of(
+    st.fixed_dictionaries(
+        {"op": st.sampled_from(["add", "add", "add_intermediates"]), "path": _POINTERS, "value": _LEAVES}
+    ),
+    st.fixed_dictionaries({"op": st.sampled_from(["replace", "test"]), "path": _POINTERS, "value": _LEAVES}),
+    st.fixed_dictionaries({"op": st.just("remove"), "path": _POINTERS}),
+    st.fixed_dictionaries({"op": st.sampled_from(["move", "copy"]), "path": _POINTERS, "from": _POINTERS}),
+)
+_ADDITIONS = st.fixed_dictionaries({"op": st.just("add"), "path": _POINTERS, "value": _LEAVES})
+PATCHES = st.one_of(
+    st.lists(_OPERATIONS, max_size=3),
+    st.lists(_ADDITIONS, min_size=1, max_size=3),
+    _OBJECTS,
+    _LARGE,
+)
+
+_CODES = st.lists(st.sampled_from(["A1", "A2", "A3", "B1", "B2"]), max_size=5)
+_SETS = st.integers(1, 2).flatmap(
+    lambda number: st.fixed_dictionaries(
+        {
+            "codes": st.lists(_CODES, min_size=number, max_size=number),
+            "names": st.lists(
+                st.sampled_from(["Hat", "Sword", "Boots"]), min_size=number, max_size=number, unique=True
+            ),
+        },
+        optional={"indices": st.lists(st.sampled_from([0, 1, 3]), min_size=number, max_size=number, unique=True)},
+    )
+)
+_FAULTY = st.sampled_from(
+    [
+        {"codes": [["A1"]], "names": []},
+        {"codes": [], "names": []},
+        {"codes": [["A1"], ["B1"]], "names": ["Hat", "Hat"]},
+        {"codes": [["A1"], ["x" * 64]], "names": ["Hat", "Sword"]},
+        {"codes": [["A1"], [""]], "names": ["Hat", "Sword"]},
+        {"codes": [["A1"]], "names": ["Hat"], "indices": [10]},
+        {"codes": [["A1"], ["B1"]], "names": ["Hat", "Sword"], "indices": [1, 1]},
+    ]
+)
+CODE_SETS = st.one_of(_SETS, _SETS, _SETS, _SETS, _FAULTY)
+GRANTS = st.fixed_dictionaries(
+    {
+        "prizes": st.lists(st.sampled_from([0, 0, 0, 1, 1, 3]), min_size=1, max_size=3),
+        "prize_limits": st.lists(st.integers(0, 3), max_size=4),
+    }
+)
+CUTOFFS = st.tuples(st.sampled_from([-1000, 0, 0, 1, 500, 1000, 3_600_000]), st.booleans())
+"""How long ago (ms), and whether it is told in seconds."""
