@@ -73,7 +73,7 @@ class Listening:
             self._connected_at = clock.elapsed()
             self._report_gap(since, "events in between are lost")
             return
-        self._report_gap(since, "not connected again")
+        self._report_gap(since, "events since are lost")
         raise lost
 
     def _report_gap(self, since: float, ending: str) -> None:

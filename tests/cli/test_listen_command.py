@@ -252,7 +252,7 @@ def test_a_service_that_is_away_when_the_time_is_up_is_exit_3(listening):
     stdout, stderr = process.communicate(timeout=WITHIN)
     assert (3, b"") == (process.returncode, stdout)
     gap, error, *_ = stderr.decode().splitlines()
-    assert re.fullmatch(r"gap: not connected for \d\.\d s; not connected again", gap)
+    assert re.fullmatch(r"gap: not connected for \d\.\d s; events since are lost", gap)
     assert "nobody answers" in error
 
 
