@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from conftest import SECRET_TEXT
 from emulator.engines.base import Key
 from emulator.settings import Limits, Settings
 from extcli.errors import CliError, Unreachable
@@ -65,9 +66,9 @@ def heard(process: Process) -> str:
 
 
 @contextmanager
-def served_again(url: str) -> Iterator[Served]:
+def served_again(url: str, *args: str) -> Iterator[Served]:
     """Another service where one was."""
-    with serving(EXTCLI_SERVE_PORT=str(urlsplit(url).port)) as served:
+    with serving(*args, EXTCLI_SERVE_PORT=str(urlsplit(url).port)) as served:
         assert served.url == url
         yield served
 
@@ -211,6 +212,15 @@ def test_a_kept_link_is_listened_by(extcli, live):
     )
 
 
+def test_production_is_listened_to_with_the_extension_s_secret(extcli, production):
+    result = extcli("listen", "--timeout", "50ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_TEXT})
+
+    assert (0, "ready: all events, as viewer of channel 1001, by a token signed here\n") == (
+        result.exit_code,
+        result.stderr,
+    )
+
+
 # Lost connections
 
 
@@ -267,6 +277,19 @@ def test_a_link_that_is_dead_after_the_restart_ends_it(extcli, listening):
 
     assert 4 == process.returncode
     assert "the kept link to channel 777 is dead" in stderr.decode()
+
+
+def test_a_link_that_outlives_the_restart_is_listened_by_again(extcli, listening, tmp_path):
+    """Each connection has a new refresh token, which is kept for the next."""
+    data = ("--data", f"sqlite:///{tmp_path}/data.db")
+    with serving(*data) as served:
+        extcli("pin", "login", "--url", served.url, input=pin_of(served))
+        process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
+        served.end(signal.SIGTERM)
+    with served_again(served.url, *data):
+        assert GAP.fullmatch(until(process, "gap"))
+        extcli("broadcast", "send", "round", "1", "--channel", "777", "--url", served.url)
+        assert "round\t1" == heard(process)
 
 
 def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
