@@ -7,6 +7,8 @@ from typing import Any
 
 from surface_calls import DAY, MINUTE, Call, Refused, Time, Who
 
+NEVER_AGAIN = 0
+
 
 @dataclass
 class Pin:
@@ -31,7 +33,10 @@ class Pins:
         """The channels of extensions that were handed a token, since the last revocation."""
 
     def end(self) -> None:
-        """Ended ones are kept, to be refused."""
+        """Ended ones are kept, to be refused; `NEVER_AGAIN` if the clock is set back, too."""
+        for pin in self.pins:
+            pin.ends = pin.ends if self.time.now < pin.ends else NEVER_AGAIN
+            pin.token_ends = pin.token_ends if self.time.now < pin.token_ends else NEVER_AGAIN
 
     def ends(self) -> list[int]:
         return [end for pin in self.pins for end in (pin.ends, pin.token_ends)]

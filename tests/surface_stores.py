@@ -69,11 +69,13 @@ class Stores:
         if key is not None:
             _check_size(call)
             return self._write({key: patched(self._read(key) or {}, call.body)}, LIFETIME)
+        if len(call.body) == 1:  # the service gives a map the larger limit of W8 from two users on
+            _check_size(call)
         keys = {user: self._key(call, viewer=user) for user in call.body}
-        patches = call.body.items()
-        return self._write(
-            {keys[user]: patched(self._read(keys[user]) or {}, patch) for user, patch in patches}, LIFETIME
-        )
+        written: dict[Key, Any] = {}
+        for user, patch in call.body.items():
+            written[keys[user]] = _fitting(patched(self._read(keys[user]) or {}, patch), 64 * KIB)
+        return self._write(written, LIFETIME)
 
     def get_all_state(self, call: Call) -> dict[str, Any]:
         return self._all(call, "state", ("extension", "channel", "viewer", "extension_viewer"))
@@ -129,10 +131,15 @@ class Stores:
         return self.records[key][0] if key in self.records else None
 
     def _write(self, records: dict[Key, Any], lifetime: int, *, largest: int = 64 * KIB) -> dict[str, Any]:
-        if any(size(record) > largest for record in records.values()):
-            raise Refused(400, "Store too large")
-        self.records |= {key: (record, self.time.now + lifetime) for key, record in records.items()}
+        ends = self.time.now + lifetime
+        self.records |= {key: (_fitting(record, largest), ends) for key, record in records.items()}
         return {}
+
+
+def _fitting(record: Any, largest: int) -> Any:
+    if size(record) > largest:
+        raise Refused(400, "Store too large")
+    return record
 
 
 def _check_size(call: Call) -> None:
