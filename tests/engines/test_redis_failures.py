@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import redis
 
 from emulator.engines import open_engine
 from emulator.engines.base import Engine
+from emulator.engines.redis import relay
 from emulator.errors import EngineError
 from engines.a_redis import RedisServer
 from engines.vocabulary import NOW, Listener, cast, counts, key, read, write
@@ -124,3 +125,36 @@ async def test_where_no_server_is_the_engine_does_not_open() -> None:
     with pytest.raises(EngineError, match="Redis"):
         async with open_engine("redis://127.0.0.1:1/0", namespace="main"):
             pass
+
+
+async def test_a_subscription_on_which_nothing_comes_any_more_is_made_anew(
+    own_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(relay, "SILENCE", 0.4)
+    async with (
+        open_engine(own_server.url(), namespace="main") as engine,
+        open_engine(own_server.url(), namespace="main") as second,
+    ):
+        there = Listener(second)
+        with redis.Redis.from_url(own_server.url(), protocol=2) as database:
+            before = subscriptions(database)
+            await asyncio.sleep(1)
+            assert before == subscriptions(database)  # it has only been asked whether it stands
+            own_server.stop()
+            await comes_true(lambda: caplog.text.count("cannot be heard") == 2)
+            own_server.go_on()
+            await comes_true(lambda: len(subscriptions(database) - before) == 2)
+
+        await engine.relay.publish(key(), b"1")
+        await there.has(1)
+
+
+async def comes_true(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 (it is another process that has to be waited for)
+            await asyncio.sleep(0.05)
+
+
+def subscriptions(database: redis.Redis) -> set[str]:
+    """The connections that have subscribed."""
+    return {client["id"] for client in database.client_list(_type="pubsub")}

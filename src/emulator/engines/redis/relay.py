@@ -10,10 +10,10 @@ import logging
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from emulator.engines.base import Key
 from emulator.engines.redis.calls import Calls
@@ -84,7 +84,7 @@ class RedisRelay:
                 await self._hear_from(connection)
             except (RedisError, OSError, EngineError) as error:
                 if not is_failing:
-                    _log.warning("messages of other processes cannot be heard for now: %s", error)
+                    _log.warning("messages of other processes cannot be heard for now: %s", str(error) or "silence")
                 is_failing = True
             finally:
                 if connection is not None:
@@ -96,8 +96,9 @@ class RedisRelay:
         is_asked = False
         while True:
             try:
-                said = await connection.read_response(disable_decoding=True, timeout=SILENCE, disconnect_on_error=False)
-            except (TimeoutError, RedisTimeoutError):
+                async with asyncio.timeout(SILENCE):
+                    said = await connection.read_response(disable_decoding=True, timeout=inf, disconnect_on_error=False)
+            except TimeoutError:
                 if is_asked:
                     raise
                 await connection.send_packed_command(connection.pack_command(b"PING"), check_health=False)
