@@ -13,6 +13,7 @@ from extcli.options import Command, Group, remembers_shared_options
 
 NOUNS = {
     "serve": "Start the service on this machine.",
+    "extension": "Registered extensions: their file, their secrets.",
     "vote": "Polls: vote, count, log, clear and define.",
     "rank": "Rankings: submit answers, see the most frequent.",
     "accumulate": "Buffers: collect small JSON blobs and read them.",

@@ -1,0 +1,143 @@
+"""Edits of the file of registered extensions. What they do not concern stays as it was written, comments included."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+import tomllib
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from extcli import whole_files
+from extcli.errors import Misused
+from extcli.registrations import ENOUGH, LISTS, read_text, tables_of
+
+_HEADING = "The extensions that `extcli serve --extensions` registers. `extcli extension` edits it."
+_TRIED = (*LISTS, "secret_env")
+"""The keys that bring secrets, in the order in which the service tries them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an edit has made."""
+
+    secret: str
+    file: Path | None
+    """Where the secret is; `None` if it stands among the registrations."""
+    dropped: list[str]
+    """What brings no secret any more, as a person would look for it."""
+
+
+def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
+    """Add an extension with a fresh secret; makes the file if there is none."""
+    before = read_text(path) if path.exists() else None
+    if client_id in tables_of(path, before or ""):
+        fix = f"`extcli extension rotate --client-id {client_id}` gives it a fresh secret"
+        raise Misused(f"{path}: extensions.{client_id}: is registered already", fix=fix)
+    document = _editable(path, before or f"# {_HEADING}\n\n")
+    if "extensions" not in document:
+        document["extensions"] = tomlkit.table(is_super_table=True)
+    table = tomlkit.table()
+    try:
+        document["extensions"].append(client_id, table)
+    except (ValueError, TypeError, AttributeError, TOMLKitError):
+        raise _not_editable(path) from None
+    written = _with_secret(path, client_id, table, inline=inline)
+    if owner is not None:
+        table["owner_user_id"] = owner
+    return _save(path, before, document, written)
+
+
+def rotate(path: Path, client_id: str, *, keep: int) -> Written:
+    """Put a fresh secret before the others, of which as many are kept, the newest, as told."""
+    before = read_text(path)
+    tables = tables_of(path, before)
+    if client_id not in tables:
+        known = f"registered are {', '.join(tables)}" if tables else "nothing is registered"
+        raise Misused(f"{path}: extensions.{client_id}: is not registered", why=known)
+    document = _editable(path, before)
+    table: Any = document["extensions"][client_id]
+    dropped = _drop(table, keep)
+    return _save(
+        path, before, document, _with_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
+    )
+
+
+def _drop(table: Any, keep: int) -> list[str]:
+    dropped = []
+    for key in _TRIED:
+        values = list(table.get(key, [])) if key in LISTS else [table[key]] if key in table else []
+        kept, gone = values[:keep], values[keep:]
+        keep -= len(kept)
+        dropped += [f"one of {key}" if key == "secrets" else str(value) for value in gone]
+        if key in LISTS:
+            for index in range(len(values) - 1, len(kept) - 1, -1):
+                del table[key][index]
+        elif gone:
+            del table[key]
+    return dropped
+
+
+def _with_secret(path: Path, client_id: str, table: Any, *, inline: bool, dropped: list[str] | None = None) -> Written:
+    """Put a fresh secret in front, where the service tries it first."""
+    secret = base64.b64encode(secrets.token_bytes(ENOUGH)).decode()
+    file = None if inline else _written(path, client_id, secret)
+    key, value = ("secret_files", file.name) if file else ("secrets", secret)
+    if key in table:
+        table[key].insert(0, value)
+    else:
+        table[key] = [value]
+    return Written(secret, file, dropped or [])
+
+
+def _written(path: Path, client_id: str, secret: str) -> Path:
+    """A new file beside the registrations; one that is there is somebody's."""
+    stem = re.sub(r"[^A-Za-z0-9._-]", "-", client_id)[:100].lstrip(".") or "extension"
+    for number in count(1):
+        file = path.with_name(f"{stem}.secret" if number == 1 else f"{stem}.{number}.secret")
+        try:
+            whole_files.write_new(file, f"{secret}\n", owned_like=path)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise whole_files.cannot_be_written(file, error) from None
+        return file
+    raise AssertionError("numbers do not end")
+
+
+def _editable(path: Path, text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+
+
+def _not_editable(path: Path) -> Misused:
+    return Misused(
+        f"{path}: extensions: is laid out in a way that cannot be edited here",
+        fix="write a table [extensions.<client id>] for each",
+    )
+
+
+def _save(path: Path, before: str | None, document: tomlkit.TOMLDocument, written: Written) -> Written:
+    """Write the edited file, unless what came out is not what was meant, or somebody else was faster."""
+    try:
+        text = tomlkit.dumps(document)
+        if tomllib.loads(text) != document.unwrap():
+            raise _not_editable(path)
+        if (read_text(path) if path.exists() else None) != before:
+            raise Misused(f"{path}: was changed by somebody else meanwhile", fix="run the command again")
+        whole_files.replace(path, text)
+    except BaseException as error:
+        if written.file:
+            written.file.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise whole_files.cannot_be_written(path, error) from None
+        raise
+    return written

@@ -1,0 +1,124 @@
+"""What the file of registered extensions says, as `extcli serve --extensions` reads it, without the secrets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from extcli.errors import Misused
+
+ENOUGH = 32
+"""Bytes that HS256 asks of a secret."""
+LISTS = ("secrets", "secret_files")
+KEYS = (*LISTS, "secret_env", "owner_user_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one secret of an extension comes from."""
+
+    kind: str
+    """`inline`, `file` or `env`."""
+    name: str
+    """Of the file or the variable."""
+    state: str
+    """`ok`, `short`, or `unset`: a variable that the service may have, and we have not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One extension of the file; its secrets' sources in the order in which the service tries them."""
+
+    client_id: str
+    owner: str | None
+    sources: tuple[Source, ...]
+
+
+def read_text(path: Path) -> str:
+    """The file's text; raises `Misused` naming what is wrong with it."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError as error:
+        fix = "`extcli extension init --client-id ID` makes one"
+        raise Misused(f"{path}: cannot be read: {error.strerror}", fix=fix) from None
+    except OSError as error:
+        raise Misused(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Misused(f"{path}: is not TOML: it is not text") from None
+
+
+def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """The table of each client id, its shape checked; none of them where nothing is registered."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise Misused(f"{path}: is nested too deeply") from None
+    tables = document.get("extensions", {})
+    if not isinstance(tables, dict):
+        raise Misused(f"{path}: extensions: must be a table")
+    for client_id, table in tables.items():
+        _check(f"{path}: extensions.{client_id}", table)
+    return tables
+
+
+def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[Registration]:
+    """What is registered, in the order of the file. Raises `Misused` for what the service would not start with."""
+    tables = tables_of(path, read_text(path))
+    if not tables:
+        raise Misused(f"{path}: extensions: has no table [extensions.<client id>]")
+    return [
+        Registration(client_id, table.get("owner_user_id"), tuple(_sources(path, client_id, table, environ)))
+        for client_id, table in tables.items()
+    ]
+
+
+def _check(where: str, table: Any) -> None:
+    if not isinstance(table, dict):
+        raise Misused(f"{where}: must be a table")
+    for key, value in table.items():
+        if key not in KEYS:
+            raise Misused(f"{where}.{key!r}: is not a known key (known: {', '.join(KEYS)})")
+        if key in LISTS and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise Misused(f"{where}.{key}: must be an array of strings")
+        if key not in LISTS and not isinstance(value, str):
+            raise Misused(f"{where}.{key}: must be a string")
+
+
+def _sources(path: Path, client_id: str, table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[Source]:
+    where = f"{path}: extensions.{client_id}"
+    if not any(table.get(key) for key in (*LISTS, "secret_env")):
+        raise Misused(f"{where}: has no secret", fix=f"`extcli extension rotate --client-id {client_id}` makes one")
+    for index, text in enumerate(table.get("secrets", [])):
+        yield Source("inline", "", _state(f"{where}.secrets[{index}]", text))
+    for index, name in enumerate(table.get("secret_files", [])):
+        key = f"{where}.secret_files[{index}]"
+        yield Source("file", name, _state(key, _content(key, path.parent / name)))
+    if name := table.get("secret_env"):
+        text = environ.get(name, "")
+        yield Source("env", name, _state(f"{where}.secret_env", text) if text else "unset")
+
+
+def _content(where: str, file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not text"
+        raise Misused(f"{where}: {str(file)!r} cannot be read: {why}") from None
+
+
+def _state(where: str, text: str) -> str:
+    try:
+        secret = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        raise Misused(f"{where}: is not base64") from None
+    if not secret:
+        raise Misused(f"{where}: is empty")
+    return "ok" if len(secret) >= ENOUGH else "short"

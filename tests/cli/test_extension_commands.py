@@ -1,0 +1,310 @@
+"""`extcli extension`: what it writes, the service starts with; what it does not concern, it leaves alone."""
+
+from __future__ import annotations
+
+import base64
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from emulator.extensions import Extension, read_extensions
+from running import CLIENT_ID
+
+LAID_OUT = """\
+# who we host
+[extensions]            # all of them
+
+[extensions.my-extension]   # ours
+owner_user_id = "12345"     # not a number
+secrets = [
+    "bmV3ZXN0",  # of May
+    "b2xkZXI=",  # of April
+    "b2xkZXN0",  # of March
+]
+secret_files = ["kept.secret"]
+secret_env = "OLD_SECRET"
+
+[extensions.other]      # theirs
+secret_env = "THEIR_SECRET"   # from the vault
+# the end
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the commands find `extensions.toml`."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def registered(folder: Path) -> dict[str, Extension]:
+    """What the service makes of the file."""
+    return read_extensions(folder / "extensions.toml", {"OLD_SECRET": "ZW52", "THEIR_SECRET": "ZW52"})
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_init_makes_a_file_that_the_service_takes_and_a_secret_that_only_its_owner_reads(extcli, folder: Path):
+    result = extcli("extension", "init", "--client-id", CLIENT_ID, "--owner", "12345")
+
+    extension = registered(folder)[CLIENT_ID]
+    secret = (folder / "my-extension.secret").read_text().strip()
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert [["client_id", CLIENT_ID], ["file", "extensions.toml"], ["secret_file", "my-extension.secret"]] == (
+        result.rows
+    )
+    assert Extension(CLIENT_ID, (base64.b64decode(secret),), "12345") == extension
+    assert 32 == len(extension.secrets[0])
+    assert (0o600, 0o600) == (mode(folder / "my-extension.secret"), mode(folder / "extensions.toml"))
+    assert secret not in (folder / "extensions.toml").read_text()
+
+
+def test_init_inline_writes_one_file(extcli, folder: Path):
+    extcli("extension", "init", "--client-id", CLIENT_ID, "--inline")
+
+    assert ["extensions.toml"] == [path.name for path in folder.iterdir()]
+    assert 32 == len(registered(folder)[CLIENT_ID].secrets[0])
+    assert 0o600 == mode(folder / "extensions.toml")
+
+
+def test_the_secret_of_init_signs_tokens_by_its_file(extcli, folder: Path):
+    extcli("extension", "init", "--client-id", CLIENT_ID)
+
+    signed = extcli("token", "mint", env={"EXTCLI_SECRET_FILE": "my-extension.secret"})
+
+    assert 0 == signed.exit_code
+
+
+@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["in a file", "inline"])
+@pytest.mark.parametrize("output", ["plain", "json", "jsonl", "table"])
+def test_a_secret_is_shown_to_who_asks_and_to_nobody_else(extcli, folder: Path, inline: tuple[str, ...], output: str):
+    shown = extcli("extension", "init", "--client-id", CLIENT_ID, *inline, "--show", "-o", output)
+    hidden = [
+        extcli("extension", *args, "-v", "-o", output)
+        for args in (
+            ("list",),
+            ("rotate", "--client-id", CLIENT_ID),
+            ("init", "--client-id", "other", *inline),
+            ("init", "--client-id", "other", *inline),
+            ("rotate", "--client-id", "nobody"),
+        )
+    ]
+
+    secrets = [base64.b64encode(key).decode() for each in registered(folder).values() for key in each.secrets]
+    assert [secrets[1]] == [secret for secret in secrets if secret in shown.stdout]
+    assert [0, 0, 0, 2, 2] == [result.exit_code for result in hidden]
+    assert not [secret for secret in secrets for result in hidden if secret in result.stdout + result.stderr]
+
+
+def test_init_adds_to_a_file_and_leaves_the_rest_and_its_mode_as_they_were(extcli, folder: Path):
+    file = folder / "extensions.toml"
+    file.write_text(LAID_OUT)
+    file.chmod(0o640)
+    (folder / "kept.secret").write_text("ZmlsZQ==")
+
+    result = extcli("extension", "init", "--client-id", "a/b.c")
+
+    assert 0 == result.exit_code
+    assert "kill -HUP <pid>" in result.stderr
+    assert file.read_text().startswith(LAID_OUT)
+    assert ["my-extension", "other", "a/b.c"] == list(registered(folder))
+    assert (0o640, 0o600) == (mode(file), mode(folder / "a-b.c.secret"))
+
+
+def test_init_takes_no_file_and_no_client_id_that_is_there(extcli, folder: Path):
+    (folder / "my-extension.secret").write_text("somebody's")
+
+    first = extcli("extension", "init", "--client-id", CLIENT_ID)
+    again = extcli("extension", "init", "--client-id", CLIENT_ID)
+
+    assert "somebody's" == (folder / "my-extension.secret").read_text()
+    assert ["secret_file", "my-extension.2.secret"] in first.rows
+    assert (2, "") == (again.exit_code, again.stdout)
+    assert again.stderr.startswith("extcli: extensions.toml: extensions.my-extension: is registered already\n")
+    assert "extcli extension rotate --client-id my-extension" in again.stderr
+    assert not (folder / "my-extension.3.secret").exists()
+
+
+def test_rotate_puts_a_fresh_secret_in_front_and_keeps_the_previous(extcli, folder: Path):
+    extcli("extension", "init", "--client-id", CLIENT_ID)
+    keys = [registered(folder)[CLIENT_ID].secrets]
+    for _ in range(2):
+        result = extcli("extension", "rotate", "--client-id", CLIENT_ID)
+        keys.append(registered(folder)[CLIENT_ID].secrets)
+
+    (first,), (second, *after_second), (third, *after_third) = keys
+    assert ([first], [second]) == (after_second, after_third)
+    assert 3 == len({first, second, third})
+    assert "dropped: my-extension.secret\n" in result.stderr
+    assert (folder / "my-extension.secret").exists()
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [
+        (0, []),
+        (1, [b"newest"]),
+        (2, [b"newest", b"older"]),
+        (4, [b"newest", b"older", b"oldest", b"file"]),
+        (5, [b"newest", b"older", b"oldest", b"file", b"env"]),
+        (9, [b"newest", b"older", b"oldest", b"file", b"env"]),
+    ],
+)
+def test_rotate_keeps_as_many_as_told_of_all_sources_and_all_comments_beside(
+    extcli, folder: Path, keep: int, kept: list[bytes]
+):
+    file = folder / "extensions.toml"
+    file.write_text(LAID_OUT)
+    (folder / "kept.secret").write_text("ZmlsZQ==")
+
+    result = extcli("extension", "rotate", "--client-id", CLIENT_ID, "--keep", str(keep))
+
+    extension = registered(folder)[CLIENT_ID]
+    assert 0 == result.exit_code
+    assert (32, kept, "12345") == (len(extension.secrets[0]), list(extension.secrets[1:]), extension.owner_user_id)
+    lines = file.read_text().splitlines()
+    theirs = LAID_OUT.splitlines()
+    assert theirs[:5] == lines[:5]
+    assert theirs[-4:] == lines[-4:]
+
+
+def test_rotate_gives_an_extension_with_a_variable_a_file(extcli, folder: Path):
+    (folder / "extensions.toml").write_text(LAID_OUT)
+    (folder / "kept.secret").write_text("ZmlsZQ==")
+
+    extcli("extension", "rotate", "--client-id", "other")
+
+    fresh, old = registered(folder)["other"].secrets
+    assert (base64.b64decode((folder / "other.secret").read_text()), b"env") == (fresh, old)
+
+
+def test_an_edit_follows_a_link_to_the_file(extcli, folder: Path):
+    (folder / "real.toml").write_text(LAID_OUT)
+    (folder / "extensions.toml").symlink_to("real.toml")
+
+    extcli("extension", "rotate", "--client-id", "other")
+
+    assert (folder / "extensions.toml").is_symlink()
+    assert "other.secret" in (folder / "real.toml").read_text()
+
+
+def test_list_tells_owners_numbers_and_sources_and_flags_what_is_short(extcli, folder: Path):
+    (folder / "extensions.toml").write_text(LAID_OUT)
+    (folder / "kept.secret").write_text("ZmlsZQ==")
+
+    plain, structured = extcli("extension", "list"), extcli("extension", "list", "-o", "json")
+
+    assert [
+        [
+            "my-extension",
+            "12345",
+            "5",
+            "inline (short), inline (short), inline (short), file kept.secret (short), env OLD_SECRET (unset)",
+        ],
+        ["other", "", "1", "env THEIR_SECRET (unset)"],
+    ] == plain.rows
+    assert "my-extension: a secret is shorter than the 32 bytes that HS256 asks for\n" == plain.stderr
+    assert {"from": "file", "name": "kept.secret", "state": "short"} == structured.json[0]["sources"][3]
+    assert {"client_id", "owner_user_id", "secrets", "sources"} == set(structured.json[1])
+
+
+def test_the_file_may_be_named_by_argument_or_by_the_variable_of_serve(extcli, folder: Path):
+    (folder / "elsewhere.toml").write_text('[extensions.e]\nsecrets = ["QUJD"]\n')
+
+    named = extcli("extension", "list", "elsewhere.toml")
+    variable = extcli("extension", "list", env={"EXTCLI_SERVE_EXTENSIONS": "elsewhere.toml"})
+
+    assert ["e", "", "1", "inline (short)"] == named.rows[0]
+    assert named.stdout == variable.stdout
+
+
+WRONG = {
+    "no TOML": ("[extensions.e\n", "is not TOML"),
+    "no text": ("\udcff", "is not TOML"),
+    "an extension that is text": ('[extensions]\ne = "QUJD"', "extensions.e: must be a table"),
+    "extensions that are a list": ("extensions = []", "extensions: must be a table"),
+    "a misspelled key": ('[extensions.e]\nsecret = "QUJD"', "extensions.e.'secret': is not a known key"),
+    "secrets that are text": ('[extensions.e]\nsecrets = "QUJD"', "extensions.e.secrets: must be an array of strings"),
+    "an owner that is a number": ('[extensions.e]\nsecrets = ["QUJD"]\nowner_user_id = 1', "owner_user_id: must be"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+@pytest.mark.parametrize("verb", ["init", "list", "rotate"])
+def test_what_is_wrong_with_the_file_is_named_with_file_and_key_and_nothing_is_written(
+    extcli, folder: Path, verb: str, mistake: str
+):
+    text, expected = WRONG[mistake]
+    (folder / "extensions.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    result = extcli("extension", verb, *(() if verb == "list" else ("--client-id", "e")))
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert re.match(f"extcli: extensions.toml: .*{re.escape(expected)}", result.stderr)
+    assert ["extensions.toml"] == [path.name for path in folder.iterdir()]
+    assert text.encode("utf-8", "surrogateescape") == (folder / "extensions.toml").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('secrets = ["QUJD", "QUJD!"]', "extensions.e.secrets[1]: is not base64"),
+        ('secrets = [""]', "extensions.e.secrets[0]: is empty"),
+        ('secret_files = ["absent"]', "extensions.e.secret_files[0]: 'absent' cannot be read: No such file"),
+        ('owner_user_id = "1"', "extensions.e: has no secret"),
+    ],
+)
+def test_list_names_a_secret_that_the_service_would_not_take(extcli, folder: Path, text: str, expected: str):
+    (folder / "extensions.toml").write_text(f"[extensions.e]\n{text}\n")
+
+    result = extcli("extension", "list")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith(f"extcli: extensions.toml: {expected}")
+
+
+def test_a_layout_that_cannot_be_edited_is_left_alone(extcli, folder: Path):
+    text = 'extensions = {e = {secrets = ["QUJD"]}}\n'
+    (folder / "extensions.toml").write_text(text)
+
+    result = extcli("extension", "init", "--client-id", "other")
+
+    assert 2 == result.exit_code
+    assert result.stderr.startswith("extcli: extensions.toml: extensions: is laid out in a way that cannot be edited")
+    assert text == (folder / "extensions.toml").read_text()
+    assert 1 == len(list(folder.iterdir()))
+
+
+@pytest.mark.parametrize("verb", ["list", "rotate"])
+def test_a_file_that_is_not_there_is_made_by_init_alone(extcli, folder: Path, verb: str):
+    result = extcli("extension", verb)
+
+    assert 2 == result.exit_code
+    assert result.stderr.startswith("extcli: extensions.toml: cannot be read: No such file or directory\n")
+    assert "extcli extension init" in result.stderr
+    assert [] == list(folder.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_named(extcli, folder: Path):
+    result = extcli("extension", "init", "absent/extensions.toml")
+
+    assert 2 == result.exit_code
+    assert "cannot be written: No such file or directory" in result.stderr
+
+
+def test_rotate_knows_only_what_is_registered(extcli, folder: Path, file: Callable[..., str]):
+    (folder / "extensions.toml").write_text(LAID_OUT)
+
+    result = extcli("extension", "rotate", "--client-id", "nobody")
+
+    assert 2 == result.exit_code
+    assert "extensions.toml: extensions.nobody: is not registered" in result.stderr
+    assert "registered are my-extension, other" in result.stderr
+    assert LAID_OUT == (folder / "extensions.toml").read_text()
