@@ -12,7 +12,8 @@ from emulator.clock import Clock
 from emulator.environment import PRODUCTION, SANDBOX, Environment
 from emulator.extensions import Extension
 from emulator.settings import Settings
-from running import CLIENT_ID, SECRET, Client, Live, run_live
+from running import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from serving import serving
 from speaking import Game
 
 NOW = 2_000_000_000
@@ -94,6 +95,33 @@ def test_without_leeway_a_second_is_a_second(clock: Clock):
     with run_live(clock=clock) as live:
         assert [200, 401] == [status(live.client("viewer", exp=end)) for end in (NOW + 1, NOW)]
         assert [200, 401] == [status(live.client("viewer", exp=NOW + 9, nbf=start)) for start in (NOW, NOW + 1)]
+
+
+def test_serve_takes_leeway_in_seconds_from_a_flag_and_from_the_environment():
+    end = real_seconds() - 100
+    for served_with, environment, expected in (
+        (("--leeway", "600"), {}, 200),
+        ((), {"EXTCLI_SERVE_LEEWAY": "600"}, 200),
+        (("--leeway", "60"), {}, 401),
+    ):
+        with serving(*served_with, **environment) as served:
+            assert expected == status(served.client("viewer", exp=end))
+
+
+@pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
+def test_a_receipt_may_be_as_late_as_a_token(lenient: Live):
+    product = {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}
+    facts = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
+    client = lenient.client("viewer", user="5", channel="777", exp=NOW + 600)
+
+    statuses = [
+        client.post(
+            "bits/transactions", json={"transactionReceipt": jwt.encode({"exp": end, **facts}, SECRET)}
+        ).status_code
+        for end in (NOW - LEEWAY + 1, NOW - LEEWAY)
+    ]
+
+    assert [200, 400] == statuses
 
 
 def _pin(live: Live) -> str:
