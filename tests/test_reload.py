@@ -214,16 +214,17 @@ def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_pat
         assert (0, "") == (process.wait(WITHIN), process.stderr.read() if process.stderr else "")
 
 
-def test_a_sandbox_reads_its_extensions_again_too(register: Register):
+def test_a_sandbox_reads_its_extensions_again_too_for_all_its_namespaces(register: Register):
     with serving("--registered-only", "--extensions", str(register.path)) as served:
-        before = [served.client("viewer", client_id=each).get("user_info").status_code for each in (CLIENT_ID, ADDED)]
+        callers = [served.client("viewer", client_id=each) for each in (CLIENT_ID, ADDED)]
+        places = ("user_info", f"{served.url}/_ns/blue/v1/e/user_info")
+        before = [[caller.get(place).status_code for caller in callers] for place in places]
 
         register.write(added_extension=(FRESH,))
         hang_up(served, "read again")
 
-        assert [200, 401] == before
-        after = [served.client("viewer", client_id=each).get("user_info").status_code for each in (CLIENT_ID, ADDED)]
-        assert [401, 200] == after
+        assert [[200, 401]] * 2 == before
+        assert [[401, 200]] * 2 == [[caller.get(place).status_code for caller in callers] for place in places]
 
 
 def test_a_secret_that_is_too_short_is_named_when_it_comes_by_a_hangup(register: Register):

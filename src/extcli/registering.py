@@ -89,10 +89,10 @@ def _with_secret(path: Path, client_id: str, table: Any, *, inline: bool, droppe
     secret = base64.b64encode(secrets.token_bytes(ENOUGH)).decode()
     file = None if inline else _written(path, client_id, secret)
     key, value = ("secret_files", file.name) if file else ("secrets", secret)
-    if key in table:
-        table[key].insert(0, value)
+    if key in table and "\n" in table[key].as_string():
+        table[key].insert(0, value)  # each on a line of its own, maybe with a comment
     else:
-        table[key] = [value]
+        table[key] = [value, *table.get(key, [])]
     return Written(secret, file, dropped or [])
 
 

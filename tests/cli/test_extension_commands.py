@@ -185,6 +185,28 @@ def test_rotate_gives_an_extension_with_a_variable_a_file(extcli, folder: Path):
     assert (base64.b64decode((folder / "other.secret").read_text()), b"env") == (fresh, old)
 
 
+def test_a_list_on_one_line_stays_on_one_line_with_its_comment(extcli, folder: Path):
+    file = folder / "extensions.toml"
+    file.write_text('[extensions.e]\nsecrets = ["QUJD", "REVG"]  # both\nowner_user_id = "1"  # us\n')
+    file.chmod(0o644)
+
+    result = extcli("extension", "rotate", "--client-id", "e")
+
+    fresh = base64.b64encode(registered(folder)["e"].secrets[0]).decode()
+    assert f'[extensions.e]\nsecrets = ["{fresh}", "QUJD"]  # both\nowner_user_id = "1"  # us\n' == file.read_text()
+    assert "extensions.toml has secrets in it, and more people than its owner may open it" in result.stderr
+
+
+def test_an_extension_that_stands_on_one_line_can_be_rotated(extcli, folder: Path):
+    file = folder / "extensions.toml"
+    file.write_text('[extensions]\ne = { secrets = ["QUJD"], owner_user_id = "1" }  # ours\n')
+
+    extcli("extension", "rotate", "--client-id", "e")
+
+    fresh = base64.b64encode(registered(folder)["e"].secrets[0]).decode()
+    assert f'[extensions]\ne = {{ secrets = ["{fresh}", "QUJD"], owner_user_id = "1" }}  # ours\n' == file.read_text()
+
+
 def test_an_edit_follows_a_link_to_the_file(extcli, folder: Path):
     (folder / "real.toml").write_text(LAID_OUT)
     (folder / "extensions.toml").symlink_to("real.toml")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from extcli import views
 from extcli.options import command, noun
 from extcli.session import Session
+
+if TYPE_CHECKING:
+    from extcli.registering import Written
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
@@ -18,6 +21,7 @@ File = Annotated[
 ]
 Show = Annotated[bool, typer.Option("--show", help="Print the secret as well; else it is only written.")]
 _DEFAULT = "extensions.toml"
+_OTHERS = 0o077
 
 
 @command(app)
@@ -101,13 +105,15 @@ def rotate(
     _hint(session)
 
 
-def _tell(session: Session, path: Path, written: Any, show: bool) -> None:
+def _tell(session: Session, path: Path, written: Written, show: bool) -> None:
     facts = {"client_id": session.sources.client_id(), "file": str(path)}
     if written.file:
         facts["secret_file"] = str(written.file)
     if show:
         facts["secret"] = written.secret
     session.output.show_value(facts, views.RECORD)
+    if written.file is None and path.stat().st_mode & _OTHERS:
+        session.output.report(f"{path} has secrets in it, and more people than its owner may open it")
 
 
 def _hint(session: Session) -> None:
