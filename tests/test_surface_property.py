@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_machine import SurfaceContract
+from surface_contract import SurfaceContract
 
 
 class TestInMemory(SurfaceContract):

@@ -1,0 +1,92 @@
+"""Tells a service and its model the same, and holds their answers against each other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import jwt
+from hypothesis.stateful import RuleBasedStateMachine, invariant
+
+from running import SECRET, Client, Live
+from surface_calls import Call, Who
+from surface_model import Surface, differences
+from surface_people import OURS, THEIRS, WITNESSES
+from surface_stores import STORES
+
+NOON = 2_000_000_000_000
+
+
+def credential(who: Who) -> str:
+    """A self-signed token, or the one that came with a PIN."""
+    said = {"role": who.role, "user_id": who.user, "channel_id": who.channel, "opaque_user_id": who.opaque}
+    claims = {name: value for name, value in said.items() if value is not None}
+    return f"{who.client_id} {who.token or jwt.encode(claims, SECRET)}"
+
+
+CREDENTIALS = {who: credential(who) for who in (*OURS, *THEIRS)}
+
+
+POLL_IDS, BUFFER_IDS = ({"id": ""}, {"id": "quiz"}, {"id": "global-x"}), ({"id": ""}, {"id": "global-x"})
+READINGS = (
+    *((path, query) for path in ("vote", "vote_logs", "vote_config") for query in POLL_IDS),
+    *((path, query) for path in ("rank", "accumulate") for query in BUFFER_IDS),
+    *((store, {}) for store in STORES),
+    *((path, {}) for path in ("all_state", "all_config", "codes", "codes/eligibility", "codes/redeemed")),
+    *((path, {"id": name}) for path in ("json_store",) for name in ("", "globalwarming")),
+)
+
+
+class Asking(RuleBasedStateMachine):
+    """One service and its model, which are told the same."""
+
+    def __init__(self, live: Live) -> None:
+        super().__init__()
+        self.live = live
+        self.http = Client(base_url=f"{live.url}/v1/e/")
+        self.touched: tuple[str, dict[str, str]] | None = None
+        self.turn = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """As if just started, with a clock that stands."""
+        self.live.reset()
+        self.live.set(NOON)
+        self.model = Surface(NOON)
+
+    def ask(self, who: Who, method: str, path: str, query: dict[str, str] | None = None, body: Any = ...) -> Any:
+        """Make a call of both, hold the answers against each other, and return the service's."""
+        response = self.send(who, method, path, query or {}, body)
+        expected = self.model.answer(Call(who, method, path, query or {}, None if body is ... else body))
+        said = response.json()
+        got = response.status_code, said if response.status_code == 200 else said["reason"]
+        wrong = [*differences(list(expected), list(got))]
+        assert not wrong, f"{who} {method} {path} {query} {body}: {wrong}"
+        return said
+
+    def send(self, who: Who, method: str, path: str, query: dict[str, str], body: Any) -> httpx.Response:
+        header = CREDENTIALS.get(who) or credential(who)
+        content = None if body is ... else json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+        return self.http.request(method, path, params=query, content=content, headers={"Authorization": header})
+
+    @invariant()
+    def what_was_touched_is_the_same_to_others(self) -> None:
+        """Two of the witnesses look at it, others each time."""
+        if self.touched is None:
+            return
+        (path, query), self.touched = self.touched, None
+        for _ in range(2):
+            self.turn += 1
+            self.ask(WITNESSES[self.turn % len(WITNESSES)], "GET", path, query)
+
+    def teardown(self) -> None:
+        """At the end everything is looked at."""
+        for index, (path, query) in enumerate(READINGS):
+            self.ask(WITNESSES[(index + self.turn) % len(WITNESSES)], "GET", path, query)
+        self.http.close()
+
+    def move(self, now: int) -> None:
+        """Set the clock of both."""
+        self.live.set(now)
+        self.model.move(now)
