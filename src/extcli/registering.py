@@ -35,23 +35,20 @@ class Written:
 
 
 def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
-    """Add an extension with a fresh secret; makes the file if there is none."""
+    """Add an extension with a fresh secret, at the end; makes the file if there is none."""
     before = read_text(path) if path.exists() else None
-    if client_id in tables_of(path, before or ""):
+    tables = tables_of(path, before or "")
+    if client_id in tables:
         fix = f"`extcli extension rotate --client-id {client_id}` gives it a fresh secret"
         raise Misused(f"{path}: extensions.{client_id}: is registered already", fix=fix)
-    document = _editable(path, before or f"# {_HEADING}\n\n")
-    if "extensions" not in document:
-        document["extensions"] = tomlkit.table(is_super_table=True)
-    table = tomlkit.table()
-    try:
-        document["extensions"].append(client_id, table)
-    except (ValueError, TypeError, AttributeError, TOMLKitError):
-        raise _not_editable(path) from None
+    addition, extensions, table = tomlkit.document(), tomlkit.table(is_super_table=True), tomlkit.table()
     written = _with_secret(path, client_id, table, inline=inline)
     if owner is not None:
         table["owner_user_id"] = owner
-    return _save(path, before, document, written)
+    addition["extensions"] = extensions.append(client_id, table)
+    above = before or f"# {_HEADING}\n"
+    gap = "\n" if above.endswith("\n") else "\n\n"
+    return _save(path, before, f"{above}{gap}{tomlkit.dumps(addition)}", tables | {client_id: table.unwrap()}, written)
 
 
 def rotate(path: Path, client_id: str, *, keep: int) -> Written:
@@ -62,11 +59,11 @@ def rotate(path: Path, client_id: str, *, keep: int) -> Written:
         known = f"registered are {', '.join(tables)}" if tables else "nothing is registered"
         raise Misused(f"{path}: extensions.{client_id}: is not registered", why=known)
     document = _editable(path, before)
-    table: Any = document["extensions"][client_id]
+    extensions: Any = document["extensions"]
+    table = extensions[client_id]
     dropped = _drop(table, keep)
-    return _save(
-        path, before, document, _with_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
-    )
+    written = _with_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
+    return _save(path, before, tomlkit.dumps(document), extensions.unwrap(), written)
 
 
 def _drop(table: Any, keep: int) -> list[str]:
@@ -118,19 +115,14 @@ def _editable(path: Path, text: str) -> tomlkit.TOMLDocument:
         raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
 
 
-def _not_editable(path: Path) -> Misused:
-    return Misused(
-        f"{path}: extensions: is laid out in a way that cannot be edited here",
-        fix="write a table [extensions.<client id>] for each",
-    )
-
-
-def _save(path: Path, before: str | None, document: tomlkit.TOMLDocument, written: Written) -> Written:
-    """Write the edited file, unless what came out is not what was meant, or somebody else was faster."""
+def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], written: Written) -> Written:
+    """Write the edited file, unless it does not say what was meant, or somebody else was faster."""
     try:
-        text = tomlkit.dumps(document)
-        if tomllib.loads(text) != document.unwrap():
-            raise _not_editable(path)
+        if not _says(text, meant):
+            raise Misused(
+                f"{path}: extensions: is laid out in a way that cannot be edited here",
+                fix="write a table [extensions.<client id>] for each",
+            )
         if (read_text(path) if path.exists() else None) != before:
             raise Misused(f"{path}: was changed by somebody else meanwhile", fix="run the command again")
         whole_files.replace(path, text)
@@ -141,3 +133,10 @@ def _save(path: Path, before: str | None, document: tomlkit.TOMLDocument, writte
             raise whole_files.cannot_be_written(path, error) from None
         raise
     return written
+
+
+def _says(text: str, tables: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text).get("extensions") == tables
+    except tomllib.TOMLDecodeError:
+        return False

@@ -207,6 +207,20 @@ def test_an_extension_that_stands_on_one_line_can_be_rotated(extcli, folder: Pat
     assert f'[extensions]\ne = {{ secrets = ["{fresh}", "QUJD"], owner_user_id = "1" }}  # ours\n' == file.read_text()
 
 
+def test_tables_may_stand_in_any_order(extcli, folder: Path):
+    file = folder / "extensions.toml"
+    text = 'title = "x"\n[extensions.a]\nsecrets = ["QUJD"]\n[other]\nx = 1\n[extensions.b]\nsecrets = ["QUJD"]'
+    file.write_text(text)
+
+    codes = [
+        extcli("extension", verb, "--client-id", name).exit_code for verb, name in (("init", "c"), ("rotate", "b"))
+    ]
+
+    assert [0, 0] == codes
+    assert {"a": 1, "b": 2, "c": 1} == {name: len(each.secrets) for name, each in registered(folder).items()}
+    assert file.read_text().startswith(text[: text.rindex('"QUJD"')])
+
+
 def test_an_edit_follows_a_link_to_the_file(extcli, folder: Path):
     (folder / "real.toml").write_text(LAID_OUT)
     (folder / "extensions.toml").symlink_to("real.toml")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
 File = Annotated[
-    str, typer.Argument(metavar="[FILE]", envvar="EXTCLI_SERVE_EXTENSIONS", help="The TOML file.", show_default=False)
+    str, typer.Argument(metavar="FILE", envvar="EXTCLI_SERVE_EXTENSIONS", help="The TOML file.", show_default=False)
 ]
 Show = Annotated[bool, typer.Option("--show", help="Print the secret as well; else it is only written.")]
 _DEFAULT = "extensions.toml"
