@@ -23,6 +23,7 @@ MISTAKES = {
     "an extension that is text": ('[extensions]\nmy-ext = "{SECRET}"', "extensions.my-ext: must be a table"),
     "not TOML": ("[extensions.my-ext\nsecrets = {SECRET}", "is not TOML"),
     "not text": ("\udcff\udcfe", "is not TOML"),
+    "a number without end": ("a = " + "1" * 5_000, "is not TOML"),
     "nested without end": ("a = " + "[" * 5_000, "is nested too deeply"),
     "a key twice": ('[extensions.e]\nsecrets = ["{SECRET}"]\nsecrets = ["{SECRET}"]', "is not TOML"),
     "no secret": ("[extensions.my-ext]", "extensions.my-ext: has no secret"),

@@ -56,7 +56,7 @@ def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of TOML, of UTF-8, or a number of more digits than Python reads
         raise ConfigurationError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply") from None

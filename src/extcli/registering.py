@@ -138,5 +138,5 @@ def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], writ
 def _says(text: str, tables: dict[str, Any]) -> bool:
     try:
         return tomllib.loads(text).get("extensions") == tables
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return False

@@ -57,7 +57,7 @@ def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
     """The table of each client id, its shape checked; none of them where nothing is registered."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or a number of more digits than Python reads
         raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise Misused(f"{path}: is nested too deeply") from None

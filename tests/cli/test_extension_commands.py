@@ -263,6 +263,7 @@ def test_the_file_may_be_named_by_argument_or_by_the_variable_of_serve(extcli, f
 
 WRONG = {
     "no TOML": ("[extensions.e\n", "is not TOML"),
+    "a number without end": ("a = " + "1" * 5_000, "is not TOML"),
     "no text": ("\udcff", "is not TOML"),
     "an extension that is text": ('[extensions]\ne = "QUJD"', "extensions.e: must be a table"),
     "extensions that are a list": ("extensions = []", "extensions: must be a table"),
