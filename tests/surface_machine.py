@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from running import OTHER_ID
-from surface_asking import Asking
+from surface_asking import NOON, Asking
 from surface_calls import SECOND, Who
 from surface_people import (
     ADDS_UP,
@@ -52,7 +52,7 @@ class SurfaceMachine(Asking):
     )
     def begin_with_votes(self, adds_up: bool, votes: list[Any], answers: list[Any]) -> None:
         if adds_up:
-            self.ask(OURS[5], "POST", "vote_config", body={"config": ADDS_UP})
+            self.ask(OURS[5], "POST", "vote_config", body={"config": ADDS_UP | {"endsAt": NOON // SECOND + 3_600}})
         for poll, vote in votes:
             self.cast_votes(poll, [vote])
         self.submit_answers("", answers)
@@ -70,6 +70,7 @@ class SurfaceMachine(Asking):
     def begin_with_codes_and_pins(self, tries: list[Any], pins: list[Who]) -> None:
         self.ask(OURS[9], "PUT", "codes", body=FIRST_SETS)
         self.ask(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1", "2"]})
+        self.ask(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1"]})
         self.redeem(tries)
         self.issue_pin(OURS[0])
         for who in pins[:2]:
@@ -265,7 +266,7 @@ class SurfaceMachine(Asking):
         self.move(self.model.time.now + (ms if really else 1))
 
     @precondition(lambda self: self.model.ends())
-    @rule(which=st.integers(0, 5), before=st.sampled_from([0, 1]))
+    @rule(which=st.integers(0, 11), before=st.sampled_from([0, 1]))
     def advance_to_an_end(self, which: int, before: int) -> None:
         """Or to one millisecond before it."""
         ends = self.model.ends()
