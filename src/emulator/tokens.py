@@ -23,8 +23,10 @@ _CACHED = 65_536
 _LONGEST_CACHED = 1_024
 _LONGEST_HEADER = 8_192
 
-_DEMANDS = {"kid", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
-"""What a token's header may not have: it names a key, or asks for more than a signature over header and claims."""
+_DEMANDS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
+"""What a token's header may not have: it brings a key, or asks for more than a signature over header and claims.
+
+A `kid` is a hint, which some libraries add by themselves; nobody looks at it."""
 
 # Lifetimes are compared with the service's clock, so pyjwt must not look at its own.
 _UNVERIFIED: Any = {"verify_signature": False}
