@@ -121,8 +121,8 @@ class Polls:
     def get_vote_logs(self, call: Call) -> dict[str, Any]:
         call.only(*EXTENSION_WRITERS)
         since, limit = int(call.query.get("since", 0)), int(call.query.get("limit", 10**9))
-        counted = call.channel is not None and any(poll.adds_up for _, poll in self.polls.covered(call))
-        counted = counted or (call.id.startswith("global-") and any(p.adds_up for _, p in self.polls.covered(call)))
+        is_one_poll = call.channel is not None or call.id.startswith("global-")
+        counted = is_one_poll and any(poll.adds_up for _, poll in self.polls.covered(call))
         lines = [
             {"identifier": vote.voter, "opaque": vote.opaque, "value": vote.value, "timestamp": vote.at}
             | ({"count": vote.times} if counted or vote.times > 1 else {})
