@@ -65,13 +65,15 @@ class Stores:
 
     def patch_store(self, call: Call) -> dict[str, Any]:
         call.only(*STORES[call.path][1])
+        if "viewer" not in call.path and call.path != "channel_config":  # these take maps, of up to 4 MiB
+            _check_size(call)
         key = self._key(call) if isinstance(call.body, list) or not self._is_map(call) else None
         if key is not None:
             _check_size(call)
             return self._write({key: patched(self._read(key) or {}, call.body)}, LIFETIME)
+        keys = {user: self._key(call, viewer=user) for user in call.body}
         if len(call.body) == 1:  # the service gives a map the larger limit of W8 from two users on
             _check_size(call)
-        keys = {user: self._key(call, viewer=user) for user in call.body}
         written: dict[Key, Any] = {}
         for user, patch in call.body.items():
             written[keys[user]] = _fitting(patched(self._read(keys[user]) or {}, patch), 64 * KIB)
