@@ -52,10 +52,6 @@ class Codes:
         mine = [each for each in self.sets if each.client_id == call.who.client_id and each.is_active]
         return {each.index: each for each in sorted(mine, key=lambda each: each.index)}
 
-    def outlive(self, instant: int) -> bool:
-        """Whether a set lives longer than one that is put at this instant, because the clock was set back."""
-        return any(each.is_active and each.ends > instant + LIFETIME for each in self.sets)
-
     def put_codes(self, call: Call) -> dict[str, Any]:
         call.only(*EXTENSION_WRITERS)
         codes, names = call.body["codes"], call.body["names"]

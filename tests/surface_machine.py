@@ -176,8 +176,6 @@ class SurfaceMachine(Asking):
 
     @rule(who=MANAGERS, body=CODE_SETS)
     def define_codes(self, who: Who, body: dict[str, Any]) -> None:
-        if self._is_behind_its_codes():
-            return
         self.ask(who, "PUT", "codes", body=body)
         self.touched = "codes", {}
 
@@ -188,8 +186,6 @@ class SurfaceMachine(Asking):
 
     @rule(who=MANAGERS, body=GRANTS, users=st.lists(st.sampled_from(["1", "1", "2", "Aabc", "777"]), max_size=4))
     def mark_from_list(self, who: Who, body: dict[str, Any], users: list[str]) -> None:
-        if self._is_behind_its_codes():
-            return
         self.ask(who, "POST", "codes/mark_from_list", body=body | {"users": users})
         self.touched = "codes/eligibility", {}
 
@@ -206,8 +202,6 @@ class SurfaceMachine(Asking):
         cutoff: tuple[int, bool],
         voter: Who,
     ) -> None:
-        if self._is_behind_its_codes():
-            return
         self.ask(voter, "POST", "vote", {"id": poll}, {"value": correct})
         early, in_seconds = cutoff
         instant = (self.model.time.now - early) // (SECOND if in_seconds else 1)
@@ -215,10 +209,6 @@ class SurfaceMachine(Asking):
         self.ask(who, "POST", "codes/mark_from_poll", {"id": poll} | where, asked)
         self.ask(voter, "GET", "codes/eligibility")
         self.touched = "codes/eligibility", {}
-
-    def _is_behind_its_codes(self) -> bool:
-        """The service lets eligibility end before its set, if it is granted, or a set put, on a clock set back."""
-        return self.model.codes.outlive(self.model.time.now)
 
     @rule(tries=st.lists(st.tuples(VOTERS, PRIZES), min_size=1, max_size=4))
     def redeem(self, tries: list[tuple[Who, int]]) -> None:

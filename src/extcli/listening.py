@@ -57,7 +57,7 @@ class Listening:
         if since - self._connected_at >= _STEADY:
             self._attempts, self._trouble_since = 0, since
         until = min(deadline, self._trouble_since + self._patience)
-        self._session.output.note(f"{lost.what}; trying again")
+        self._session.output.report(f"lost: {lost.what}; trying again")
         while _may_pass(lost):
             clock.sleep(max(min(_pause(self._attempts), until - clock.elapsed()), 0))
             self._attempts += 1

@@ -50,7 +50,7 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
         except CliError as error:
             wrong = isinstance(error, _Unlike) or (isinstance(error, Refused) and error.status == 400)
             if isinstance(error, Refused) and error.status == 400:
-                error.fix = "PINs run out after five minutes: ask for a new one with `extcli pin request`"
+                error.fix = f"PINs run out after five minutes: let {shown_by} ask for a new one"
             if not (wrong and left):
                 raise
             complain(error.lines())

@@ -152,7 +152,8 @@ class Sources:
         if self.flags.token_file:
             if self.flags.acts_as:
                 raise Misused("--token-file and --as exclude each other", why="a token already says who it is")
-            return _one_word(_read(self.flags.token_file, "--token-file"), "--token-file", "a token")
+            origin = f"{self.flags.token_file} (--token-file)"
+            return _one_word(_read(self.flags.token_file, "--token-file"), origin, "a token")
         text = self.variable("EXTCLI_TOKEN")
         return _one_word(text.strip(), "EXTCLI_TOKEN", "a token") if text and not self.flags.acts_as else None
 
@@ -166,6 +167,8 @@ class Sources:
 
 
 def _one_word(text: str, origin: str, what: str) -> str:
+    if not text:
+        raise Misused(f"what {origin} holds is empty", fix="did the command that was to fill it fail?")
     if not re.fullmatch(r"[!-~]+", text):
         raise Misused(f"what {origin} holds is not {what}", why="it has spaces, line breaks or non-ASCII characters")
     return text

@@ -99,7 +99,7 @@ def test_a_prize_that_is_no_set_is_the_service_s_to_refuse(mark):
     result = mark("mark-from-list", "U1", "--prize", "2")
 
     assert 4 == result.exit_code
-    assert "there is no set 2; there are 0, 1, 3" in result.stderr
+    assert "there is no set at 2; the sets are at 0, 1, 3" in result.stderr
 
 
 # From a poll

@@ -247,11 +247,12 @@ def test_a_service_that_dies_without_a_word_is_a_gap_too(extcli, listening):
         assert 0 == process.wait(timeout=WITHIN)
 
 
-def test_whoever_watches_is_told_at_once(extcli, listening):
+@pytest.mark.parametrize("output", ["table", "jsonl"])
+def test_a_lost_connection_is_told_at_once(listening, output):
     with serving() as served:
-        process = listening("-o", "table", EXTCLI_URL=served.url)
+        process = listening("-o", output, EXTCLI_URL=served.url)
         served.end(signal.SIGTERM)
-        assert until(process, "ws://").endswith("closed the connection: the service stops; trying again")
+        assert until(process, "lost: ").endswith("closed the connection: the service stops; trying again")
 
 
 def test_a_service_that_is_away_when_the_time_is_up_is_exit_3(listening):
@@ -261,7 +262,8 @@ def test_a_service_that_is_away_when_the_time_is_up_is_exit_3(listening):
 
     stdout, stderr = process.communicate(timeout=WITHIN)
     assert (3, b"") == (process.returncode, stdout)
-    gap, error, *_ = stderr.decode().splitlines()
+    lost, gap, error, *_ = stderr.decode().splitlines()
+    assert lost.startswith("lost: ")
     assert re.fullmatch(r"gap: not connected for \d\.\d s; events since are lost", gap)
     assert "nobody answers" in error
 

@@ -30,6 +30,8 @@ class CodeSet(Struct):
 
     name: str
     set_id: str
+    until: int
+    """Its end, in ms."""
 
 
 class Mark(Struct):
@@ -160,8 +162,8 @@ def granted(body: GrantBody, sets: dict[int, CodeSet]) -> dict[str, tuple[int, i
             raise BadRequest("Invalid body", f"prize_limits[{position}]: {limit} is not within 0 to {_LARGEST_LIMIT}")
     for position, prize in enumerate(body.prizes):
         if prize not in sets:
-            known = ", ".join(map(str, sets)) or "none"
-            raise BadRequest("Unknown prize", f"prizes[{position}]: there is no set {prize}; there are {known}")
+            known = f"the sets are at {', '.join(map(str, sets))}" if sets else "no set is defined"
+            raise BadRequest("Unknown prize", f"prizes[{position}]: there is no set at {prize}; {known}")
     return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
 
 

@@ -98,6 +98,8 @@ class Marking:
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
         self.roster = new_id()
+        self.until: int | None = None
+        """When the roster ends, once that is known."""
 
     def restart(self) -> None:
         """What came so far does not count: the member came twice."""
@@ -126,7 +128,9 @@ class CodeSets:
         indices = checked_indices(upload.faults, body, arrays)
         upload.faults.check()
         keys = pool_keys(upload.client_id)
-        fresh = {index: CodeSet(name, new_id()) for index, name in zip(indices, body.names, strict=True)}
+        now = self._clock.now()
+        until = now + LIFETIME
+        fresh = {index: CodeSet(name, new_id(), until) for index, name in zip(indices, body.names, strict=True)}
         sources = {index: upload.list_of(array) for array, index in enumerate(indices)}
 
         def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
@@ -142,8 +146,7 @@ class CodeSets:
                 for index, code_set in fresh.items()
             }
 
-        now = self._clock.now()
-        await self._pools.supply(keys, change, now=now, expires_at=now + LIFETIME)
+        await self._pools.supply(keys, change, now=now, expires_at=until)
         await self._keep_marks(upload.client_id)
 
     async def abandon(self, upload: Upload) -> None:
@@ -175,11 +178,12 @@ class CodeSets:
 
     async def enlist(self, marking: Marking, users: Sequence[str]) -> None:
         """Note users who are to be granted something by `mark`."""
+        if marking.until is None:
+            marking.until = self._eligible_until(await self._sets(marking.caller.client_id))
         for start in range(0, len(users), _ENLISTED_AT_ONCE):
-            now = self._clock.now()
             some = users[start : start + _ENLISTED_AT_ONCE]
             key = roster_key(marking.caller.client_id, marking.roster)
-            await self._rosters.enlist(key, some, now=now, expires_at=now + LIFETIME)
+            await self._rosters.enlist(key, some, now=self._clock.now(), expires_at=marking.until)
 
     async def mark(self, marking: Marking, body: GrantBody) -> None:
         """Grant prizes to everybody enlisted, from this instant on; raises `BadRequest` for an unknown prize."""
@@ -192,8 +196,7 @@ class CodeSets:
             marks = [each for each in _marks_of(found.get(key)) if not alive.isdisjoint(each.granted)]
             return {key: wire.encode([*marks, mark])}
 
-        now = self._clock.now()
-        await self._documents.update([key], add, now=now, expires_at=now + LIFETIME)
+        await self._documents.update([key], add, now=self._clock.now(), expires_at=self._eligible_until(sets))
 
     async def eligibility(self, caller: Caller) -> list[int]:
         """How many codes of each set the caller may still redeem, to the highest index in use."""
@@ -253,10 +256,14 @@ class CodeSets:
     async def _keep_marks(self, client_id: str) -> None:
         """Have eligibility live as long as the sets, which a PUT has given a longer life."""
         key = marks_key(client_id)
-        now = self._clock.now()
-        kept = await self._documents.update([key], lambda found: found, now=now, expires_at=now + LIFETIME)
+        now, until = self._clock.now(), self._eligible_until(await self._sets(client_id))
+        kept = await self._documents.update([key], lambda found: found, now=now, expires_at=until)
         for mark in _marks_of(kept.get(key)):
-            await self._rosters.enlist(roster_key(client_id, mark.roster), [], now=now, expires_at=now + LIFETIME)
+            await self._rosters.enlist(roster_key(client_id, mark.roster), [], now=now, expires_at=until)
+
+    def _eligible_until(self, sets: Mapping[int, CodeSet]) -> int:
+        """When eligibility may end: not before any set, also of one that was put while the clock was further on."""
+        return max([self._clock.now() + LIFETIME, *(each.until for each in sets.values())])
 
 
 def _sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:

@@ -121,7 +121,7 @@ class Stores:
         config, in one step. Only such a map may be larger than other bodies; `size` is the body's, in bytes.
         """
         patches = self._patches(store, caller, channel, body)
-        if len(patches) == 1 and size > self._largest_patch:
+        if size > self._largest_patch and not _is_map(store, caller, body):
             raise TooLarge(
                 "Body too large", f"the body has {size} bytes; for one record {self._largest_patch} are taken"
             )
@@ -134,7 +134,7 @@ class Stores:
     def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
         if not isinstance(body, dict | list):
             raise BadRequest("Invalid body", "the body must be an array of operations or an object to merge")
-        if isinstance(body, list) or caller.role is not Role.ADMIN or not is_map_of_patches(store, body):
+        if isinstance(body, list) or not _is_map(store, caller, body):
             return {self._key(store, caller, channel): body}
         ids = checked_users(list(body))
         if store.per_viewer:
@@ -192,6 +192,11 @@ ALL_STATE = {
     "extension_viewer": EXTENSION_VIEWER_STATE,
 }
 ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
+
+
+def _is_map(store: Store, caller: Caller, body: Any) -> bool:
+    """Whether an admin's body patches the records of those whom it names."""
+    return isinstance(body, dict) and caller.role is Role.ADMIN and is_map_of_patches(store, body)
 
 
 def _pointer(name: str) -> str:
