@@ -138,7 +138,7 @@ async def test_a_subscription_on_which_nothing_comes_any_more_is_made_anew(
         there = Listener(second)
         with redis.Redis.from_url(own_server.url(), protocol=2) as database:
             before = subscriptions(database)
-            await asyncio.sleep(1)
+            await comes_true(lambda: last_commands(database) == {"ping"})
             assert before == subscriptions(database)  # it has only been asked whether it stands
             own_server.stop()
             await comes_true(lambda: caplog.text.count("cannot be heard") == 2)
@@ -158,3 +158,8 @@ async def comes_true(condition: Callable[[], bool]) -> None:
 def subscriptions(database: redis.Redis) -> set[str]:
     """The connections that have subscribed."""
     return {client["id"] for client in database.client_list(_type="pubsub")}
+
+
+def last_commands(database: redis.Redis) -> set[str]:
+    """What those that have subscribed said last."""
+    return {client["cmd"] for client in database.client_list(_type="pubsub")}
