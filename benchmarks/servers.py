@@ -1,9 +1,12 @@
-"""The servers that are measured: `python benchmarks/servers.py NAME [FILE]` serves one and prints its URL.
+"""The servers that are measured: `python benchmarks/servers.py NAME [FILE [CORE]]` serves one and prints its URL.
+
+It keeps to one core, the first if none is named.
 
 plain    a typed Litestar route that verifies the JWT at each request and keeps the poll in memory: the reference
 bare     a bare ASGI callable with the same poll in memory and a cache of verified tokens
 memory   the service, data in memory
 file     the service, data in FILE
+redis    the service, data in the Redis whose URL stands where FILE stands for others
 sockets  the service as it is on one node, data in memory
 websockets  the `websockets` library's server, which says with `broadcast()` to all what it hears from one
 """
@@ -140,7 +143,7 @@ async def serve(name: str, file: str | None) -> None:
             )
         else:
             sockets.PING_EVERY = 3_600.0  # a ping would come amid what is counted
-            data = f"sqlite://{file}" if name == "file" else "sqlite://"
+            data = {"file": f"sqlite://{file}", "redis": str(file)}.get(name, "sqlite://")
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions)
             app, _ = await stack.enter_async_context(open_app(settings))
@@ -153,5 +156,5 @@ async def serve(name: str, file: str | None) -> None:
 
 if __name__ == "__main__":
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {0})
+        os.sched_setaffinity(0, {int(sys.argv[3]) if len(sys.argv) > 3 else 0})
     uvloop.run(serve(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))

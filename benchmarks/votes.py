@@ -44,10 +44,10 @@ def ballots(voters: int = VOTERS) -> list[bytes]:
     return requests
 
 
-def start(stack: ExitStack, name: str, folder: Path) -> tuple[str, int]:
-    """Start one of the servers and return where it listens."""
+def start(stack: ExitStack, name: str, folder: Path, *more: str) -> tuple[str, int]:
+    """Start one of the servers and return where it listens. Its data is a file in `folder` unless `more` says otherwise."""
     here = Path(__file__).parent
-    command = [sys.executable, str(here / "servers.py"), name, str(folder / f"{name}.db")]
+    command = [sys.executable, str(here / "servers.py"), name, *(more or [str(folder / f"{name}.db")])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     stack.callback(process.wait, 10)
     stack.callback(process.terminate)
