@@ -1,10 +1,10 @@
 """POST vote with data in Redis against data in memory: `python benchmarks/nodes.py [ROUNDS] [SECONDS]`.
 
-Prints the median and range over interleaved rounds of: votes per second of one node on Redis, divided by those of the same
-service with its data in memory; and of two nodes on the same Redis, divided by one and by memory. `redis-server` must be
-installed; one of its own is started, with its append-only file written once a second. The first node keeps to the first core
-like the service in memory, the second to another; Redis and the load run where there is room. On two cores they take the
-second node's time, so that it brings less than on a machine of its own.
+Prints the median and range over interleaved rounds of: votes per second of one node on Redis, divided by those of the
+same service with its data in memory; and of two nodes on the same Redis, divided by one and by memory. `redis-server`
+must be installed; one of its own is started, with its append-only file written once a second. The first node keeps to
+the first core like the service in memory, the second to another; Redis and the load run where there is room. On two
+cores they take the second node's time, so that it brings less than on a machine of its own.
 """
 
 from __future__ import annotations

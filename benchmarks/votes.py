@@ -45,7 +45,7 @@ def ballots(voters: int = VOTERS) -> list[bytes]:
 
 
 def start(stack: ExitStack, name: str, folder: Path, *more: str) -> tuple[str, int]:
-    """Start one of the servers and return where it listens. Its data is a file in `folder` unless `more` says otherwise."""
+    """Start one of the servers and return where it listens. Its data is a file in `folder`, if `more` names none."""
     here = Path(__file__).parent
     command = [sys.executable, str(here / "servers.py"), name, *(more or [str(folder / f"{name}.db")])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -125,7 +125,7 @@ def test_a_refused_body_is_told_which_field_does_not_fit(admin: Client, path: st
 
 
 @pytest.mark.ruling("W4")
-def test_while_storage_is_gone_every_call_is_500_and_says_nothing_of_the_inside():
+def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the_inside():
     with run_live() as live:
         admin = live.client("admin", user="1", channel="777")
         admin.get("vote").raise_for_status()
@@ -141,9 +141,9 @@ def test_while_storage_is_gone_every_call_is_500_and_says_nothing_of_the_inside(
             admin.get("rank"),
         ]
 
-    assert {500} == {answer.status_code for answer in answers}
-    assert {"Internal Service Error"} == {
-        text for each in answers for text in (facts(each)["reason"], facts(each)["info"])
+    assert {(503, "1")} == {(answer.status_code, answer.headers["retry-after"]) for answer in answers}
+    assert {("Service Unavailable", "storage does not answer for now; try again")} == {
+        (facts(each)["reason"], facts(each)["info"]) for each in answers
     }
 
 
@@ -154,6 +154,7 @@ def test_while_storage_is_gone_the_service_is_alive_and_not_ready():
         alive, ready = client.get("/_emulator/live"), client.get("/_emulator/ready")
 
     assert (200, 503) == (alive.status_code, ready.status_code)
+    assert "1" == ready.headers["retry-after"]
     facts(ready)
 
 

@@ -18,6 +18,8 @@ class ServiceError(Exception):
 
     status = 500
     title = "Internal Service Error"
+    retry_after: int | None = None
+    """Seconds after which the same call may fare better; `None` where waiting is no help."""
 
     def __init__(self, reason: str, detail: str = "", *, others: Sequence[str] = ()) -> None:
         super().__init__(detail or reason)
@@ -74,10 +76,14 @@ class TooLarge(ServiceError):
 
 
 class TooManyRequests(ServiceError):
-    """Not so often."""
+    """Not so many."""
 
     status = 429
     title = "Too Many Requests"
+
+    def __init__(self, reason: str, detail: str = "", *, retry_after: int | None = None) -> None:
+        super().__init__(reason, detail)
+        self.retry_after = retry_after
 
 
 class HeadTooLarge(ServiceError):
@@ -88,11 +94,15 @@ class HeadTooLarge(ServiceError):
 
 
 class Unavailable(ServiceError):
-    """Not now: storage cannot be reached. Only `ready` says so."""
+    """Not now: storage fails or cannot be reached. What was not acknowledged may or may not have been done."""
 
     status = 503
     title = "Service Unavailable"
+    retry_after = 1
+
+    def __init__(self) -> None:
+        super().__init__("Service Unavailable", "storage does not answer for now; try again")
 
 
 class EngineError(Exception):
-    """Storage failed or cannot be reached. Engines wrap their driver's failures in it; clients see a bare 500."""
+    """Storage failed or cannot be reached. Engines wrap their driver's failures in it; clients see `Unavailable`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -12,7 +13,7 @@ from typing import Any, Final
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
-from emulator.errors import BadRequest, NotFound, ServiceError, TooManyRequests
+from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.settings import Limits
 from emulator.web.dispatch import Gate
@@ -24,6 +25,7 @@ DEFAULT: Final = "default"
 _PREFIX: Final = "/_ns"
 _ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_log = logging.getLogger("emulator")
 
 Open = Callable[[str], AbstractAsyncContextManager[Front]]
 """Opens the service of a namespace."""
@@ -72,6 +74,10 @@ class Namespaces:
             front = await self.named(_checked(name))
         except ServiceError as error:
             await error_reply(error, cors=path.startswith("/v1/"))(send)
+            return
+        except EngineError as error:
+            _log.error("storage failed in opening the namespace %s: %s", name[:64], error)
+            await error_reply(Unavailable(), cors=path.startswith("/v1/"))(send)
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         await front(inner, receive, send)

@@ -88,7 +88,7 @@ class Control:
         try:
             await self._engine.check()
         except EngineError as error:
-            raise Unavailable("Service Unavailable", "storage cannot be reached") from error
+            raise Unavailable from error
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:

@@ -21,7 +21,9 @@ class Guesses:
         if self._most is not None and len(recent) >= self._most:
             wait = (recent[0] + MINUTE - self._clock.now() + 999) // 1000
             raise TooManyRequests(
-                "Too many attempts", f"{self._most} wrong PINs for this client id in a minute; wait {wait} s"
+                "Too many attempts",
+                f"{self._most} wrong PINs for this client id in a minute; wait {wait} s",
+                retry_after=wait,
             )
 
     def failed(self, client_id: str) -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from emulator.callers import Role
 from emulator.clock import Clock
-from emulator.errors import BadRequest, EngineError, Forbidden, NotFound, ServiceError
+from emulator.errors import BadRequest, EngineError, Forbidden, NotFound, ServiceError, Unavailable
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.envelope import Request, Unreadable
@@ -125,7 +125,7 @@ class Sockets:
             error = BadRequest("Invalid body", "the request is nested too deeply")
         except EngineError as failed:
             _log.error("storage failed in %s %s: %s", request.action[:40], request.target[:40], failed)
-            error = ServiceError("Internal Service Error", "an internal error prevented processing")
+            error = Unavailable()
         except Exception:
             _log.exception("unexpected failure in %s %s", request.action[:40], request.target[:40])
             error = ServiceError("Internal Service Error", "an internal error prevented processing")

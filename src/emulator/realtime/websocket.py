@@ -20,7 +20,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.errors import EngineError, ServiceError
+from emulator.errors import EngineError, ServiceError, Unavailable
 from emulator.protocol import Gathering
 from emulator.realtime.frames import PING, text_frame
 from emulator.settings import Limits
@@ -186,7 +186,7 @@ class WebSocket(asyncio.Protocol):
             response = _refusal(error)
         except EngineError as error:
             _log.error("storage failed in opening %s: %s", path[:100], error)
-            response = _refusal(ServiceError("Internal Service Error"))
+            response = _refusal(Unavailable())
         self._opening = None
         if self._transport.is_closing():
             if self._peer:
@@ -234,6 +234,8 @@ class WebSocket(asyncio.Protocol):
 def _refusal(error: ServiceError) -> Response:
     body = error_body(error)
     headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
     return Response(error.status, error.title, headers, body)
 
 

@@ -10,7 +10,7 @@ from litestar.types import HTTPScope, Receive
 
 from emulator import wire
 from emulator.callers import Caller
-from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unavailable
 from emulator.settings import Limits
 from emulator.web.call import Call, query_of
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
@@ -67,7 +67,7 @@ class Dispatcher:
             reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
         except EngineError as error:
             _log.error("storage failed in %s %s: %s", method, path, error)
-            reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
+            reply = error_reply(Unavailable(), cors=cors)
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)

@@ -30,12 +30,17 @@ class Reply:
     body: bytes | AsyncIterator[bytes]
     cors: bool
     content_type: bytes = JSON
+    retry_after: int | None = None
+    """Seconds."""
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """Without the content length, which `send` adds where it is known."""
         if self.content_type is JSON:
-            return _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
+            headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
+            if self.retry_after is None:
+                return headers
+            return (*headers, (b"retry-after", str(self.retry_after).encode()))
         return ((b"content-type", self.content_type), _AS_TYPED, *(CORS if self.cors else ()))
 
     async def __call__(self, send: Send) -> None:
@@ -68,4 +73,4 @@ def error_body(error: ServiceError) -> bytes:
 
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:
     """The answer to a refused call."""
-    return Reply(error.status, error_body(error), cors)
+    return Reply(error.status, error_body(error), cors, retry_after=error.retry_after)
