@@ -1,11 +1,13 @@
-"""The whole REST surface on the embedded engine, held against a plain model of the specification."""
+"""The whole REST surface on each engine, held against a plain model of the specification."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from engines.a_redis import RedisServer
 from surface_contract import SurfaceContract
 
 
@@ -19,3 +21,10 @@ class TestInAFile(SurfaceContract):
     @pytest.fixture
     def data(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/surface.db"
+
+
+class TestOnRedis(SurfaceContract):
+    @pytest.fixture
+    def data(self, tmp_path: Path) -> Iterator[str]:
+        with RedisServer(tmp_path) as server:
+            yield server.url()
