@@ -16,13 +16,14 @@ SECONDS = 10.0
 
 
 class RedisServer:
-    """On a free port of this machine, with its data in memory; it can be killed, and started again empty."""
+    """On a free port of this machine. Its data is in memory, unless `options`, words of its command line, say more."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         program = shutil.which("redis-server") or shutil.which("valkey-server")
         assert program, MISSING
         self._program = program
         self._folder = folder
+        self._options = options
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -36,12 +37,13 @@ class RedisServer:
     def url(self, database: int = 0) -> str:
         return f"redis://127.0.0.1:{self.port}/{database}"
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
+        """With `more` options, if any, for as long as it runs."""
         options = {"bind": "127.0.0.1", "port": str(self.port), "save": "", "appendonly": "no", "databases": "1024"}
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         with open(self._folder / "redis.log", "ab") as log:
             self._process = subprocess.Popen(
-                [self._program, *words, "--dir", os.fspath(self._folder)], stdout=log, stderr=log
+                [self._program, *words, "--dir", os.fspath(self._folder), *self._options, *more], stdout=log, stderr=log
             )
         until = time.monotonic() + SECONDS
         while not self._answers():

@@ -23,7 +23,6 @@ from engines.vocabulary import (
     END,
     EVERYWHERE,
     NOW,
-    Listener,
     Open,
     append,
     cast,
@@ -173,18 +172,6 @@ async def test_a_reset_by_one_engine_is_seen_by_the_other_at_once(engine: Engine
     assert await read(engine) is None
     await write(engine, b"2")
     assert await read(second) == b"2"
-
-
-async def test_what_another_program_publishes_on_the_channel_is_passed_over(
-    engine: Engine, second: Engine, database: redis.Redis
-) -> None:
-    listener = Listener(engine)
-    for junk in (b"", b"hello", b"x" * 16 + (3).to_bytes(4, "big") + b"\xff|a|b", b"\xff" * 99):
-        assert 2 == database.publish("{emulator|main}:relay", junk)
-
-    await second.relay.publish(key(), b"1")
-
-    await listener.has(1)
 
 
 # What is left in the database

@@ -1,5 +1,9 @@
 """Messages between processes, by Redis's own publish and subscribe on one channel for each namespace.
 
+From Redis 7 on it is a channel of the namespace's slot, which a cluster does not take to all of its nodes. Nobody
+remembers whether the server has such channels: each message and each subscription finds out by asking. So all processes
+agree, also after another server has taken its place.
+
 What is said while the subscription is lost is not heard, as for anyone who listens later.
 """
 
@@ -13,7 +17,7 @@ from contextlib import suppress
 from math import inf
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from emulator.engines.base import Key
 from emulator.engines.redis.calls import Calls
@@ -34,7 +38,8 @@ class RedisRelay:
     def __init__(self, calls: Calls, pool: ConnectionPool, namespace: bytes) -> None:
         self._calls = calls
         self._pool = pool
-        self._channel = namespace + b":relay"
+        database = pool.connection_kwargs.get("db", 0)
+        self._channel = namespace + b":relay:%d" % database  # as to publish and subscribe all databases are one
         self._sender = uuid.uuid4().bytes
         self._deliver: list[Callable[[Key, bytes], None]] = []
         self._hearing: asyncio.Task[None] | None = None
@@ -44,8 +49,13 @@ class RedisRelay:
 
     async def publish(self, topic: Key, message: bytes) -> None:
         name = by_holder(topic)
-        head = self._sender + len(name).to_bytes(4, "big")
-        await self._calls.send(b"PUBLISH", self._channel, head + name + message)
+        said = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
+        try:
+            await self._calls.send(b"SPUBLISH", self._channel, said)
+        except EngineError as error:
+            if not _is_of_later(error.__cause__):
+                raise
+            await self._calls.send(b"PUBLISH", self._channel, said)
         self._hand_out(topic, message)
 
     async def open(self) -> None:
@@ -68,12 +78,20 @@ class RedisRelay:
         connection = connection_of(self._pool)
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
-            await connection.send_packed_command(connection.pack_command(b"SUBSCRIBE", self._channel))
-            await connection.read_response(disable_decoding=True)
+            try:
+                await self._subscribe(connection, b"SSUBSCRIBE")
+            except ResponseError as error:
+                if not _is_of_later(error):
+                    raise
+                await self._subscribe(connection, b"SUBSCRIBE")
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
         return connection
+
+    async def _subscribe(self, connection: AbstractConnection, word: bytes) -> None:
+        await connection.send_packed_command(connection.pack_command(word, self._channel))
+        await connection.read_response(disable_decoding=True)
 
     async def _hear(self, connection: AbstractConnection | None) -> None:
         is_failing = False
@@ -105,7 +123,7 @@ class RedisRelay:
                 is_asked = True
                 continue
             is_asked = False
-            if isinstance(said, list) and said[0] == b"message":
+            if isinstance(said, list) and said[0] in (b"smessage", b"message"):
                 self._read(said[2])
 
     def _read(self, said: bytes) -> None:
@@ -118,3 +136,8 @@ class RedisRelay:
             _log.warning("somebody else has published on the channel %r", self._channel)
         else:
             self._hand_out(topic, said[start:])
+
+
+def _is_of_later(error: BaseException | None) -> bool:
+    """Whether the server said that it does not have such a command, as those before 7 do."""
+    return isinstance(error, ResponseError) and str(error).startswith("unknown command")
