@@ -12,6 +12,7 @@ OPEN = {
     "access-control-allow-origin": "*",
     "access-control-allow-headers": "Authorization, Content-Type",
     "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+    "access-control-expose-headers": "X-Request-Id, Retry-After",
 }
 
 

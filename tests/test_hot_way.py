@@ -70,7 +70,7 @@ class Asked(NamedTuple):
     body: bytes
 
     def of(self, client: Client) -> Answer:
-        headers = {} if self.credential is None else {"Authorization": self.credential}
+        headers = {"X-Request-Id": "the-same"} | ({} if self.credential is None else {"Authorization": self.credential})
         answer = client.request(self.method, f"/v1/e/{self.path}", content=self.body, headers=headers)
         return Answer(
             answer.status_code,

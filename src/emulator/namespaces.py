@@ -13,6 +13,7 @@ from typing import Any, Final
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
+from emulator.errands import set_aside, take_up
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.settings import Limits
@@ -64,6 +65,7 @@ class Namespaces:
         if found is None:
             await self._default(scope, receive, send)
             return
+        take_up(scope)
         name, path = found["name"], found["path"]
         try:
             if path in ("", "/") and scope["method"] == "DELETE":
@@ -102,7 +104,8 @@ class Namespaces:
         async with tenant.opening:
             if tenant.front is None:
                 try:
-                    tenant.front = await tenant.stack.enter_async_context(self._open(name))
+                    with set_aside():  # its housekeeping is no part of the request that came first
+                        tenant.front = await tenant.stack.enter_async_context(self._open(name))
                 except BaseException:
                     self._tenants.pop(name, None)
                     raise

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from emulator.errands import REQUEST_ID, Errand, entrust, request_id
 from emulator.errors import BadRequest, HeadTooLarge, ServiceError
 from emulator.web.reply import error_body
 
@@ -173,7 +174,11 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head has ended."""
         self._in_head = False
+        errand = Errand(request_id(self.headers))
+        entrust(self.scope["state"], errand)
         super().on_headers_complete()
+        if self.cycle is not None and self.cycle.scope is self.scope:  # else it is to become a WebSocket
+            self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, errand.id.encode())]
 
     def on_message_complete(self) -> None:
         """The next request begins."""
@@ -184,11 +189,17 @@ class Protocol(HttpToolsProtocol):
         """Answer what is no HTTP like any other refusal (ruling W4), and hang up."""
         self._refuse(BadRequest("Bad Request", "this cannot be read as an HTTP request"))
 
+    def _request_id(self) -> str:
+        """That of the request at fault, as far as it has come."""
+        is_former = self._in_head and self.cycle is not None and self.cycle.scope is self.scope
+        return request_id(() if is_former else self.headers or ())
+
     def _refuse(self, error: ServiceError) -> None:
         body = error_body(error)
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
+            f"x-request-id: {self._request_id()}\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

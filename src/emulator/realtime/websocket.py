@@ -20,6 +20,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from emulator.errands import Errand, current, request_id
 from emulator.errors import EngineError, ServiceError, Unavailable
 from emulator.protocol import Gathering
 from emulator.realtime.frames import PING, text_frame
@@ -74,6 +75,8 @@ class WebSocket(asyncio.Protocol):
         self._home: Home = home
         self._outbox: int = self._home.limits.outbox
         self._connections: set[Any] = server_state.connections
+        self.request_id = ""
+        """That of the handshake."""
         self._protocol = ServerProtocol(max_size=self._home.limits.frame, logger=_library_log)
         self._transport: Gathering
         self._peer: Peer | None = None
@@ -171,7 +174,10 @@ class WebSocket(asyncio.Protocol):
         self.write(PING)
 
     def _shake_hands(self, request: Request) -> None:
+        brought = ((name.lower().encode(), value.encode()) for name, value in request.headers.raw_items())
+        self.request_id = request_id(brought)
         response = self._protocol.accept(request)
+        response.headers["X-Request-Id"] = self.request_id
         if response.status_code == 101:
             path, _, query = request.path.partition("?")
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
@@ -180,13 +186,14 @@ class WebSocket(asyncio.Protocol):
 
     async def _open(self, path: str, query: str, response: Response) -> None:
         """Answer the handshake once it is known who speaks here."""
+        current.set(Errand(self.request_id))
         try:
             self._peer = await self._home.open_peer(path, query, self)
         except ServiceError as error:
-            response = _refusal(error)
+            response = self._refusal(error)
         except EngineError as error:
             _log.error("storage failed in opening %s: %s", path[:100], error)
-            response = _refusal(Unavailable())
+            response = self._refusal(Unavailable())
         self._opening = None
         if self._transport.is_closing():
             if self._peer:
@@ -230,13 +237,13 @@ class WebSocket(asyncio.Protocol):
         if ends and self._cut is None:
             self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
 
-
-def _refusal(error: ServiceError) -> Response:
-    body = error_body(error)
-    headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(error.retry_after)
-    return Response(error.status, error.title, headers, body)
+    def _refusal(self, error: ServiceError) -> Response:
+        body = error_body(error)
+        headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
+        headers["X-Request-Id"] = self.request_id
+        if error.retry_after is not None:
+            headers["Retry-After"] = str(error.retry_after)
+        return Response(error.status, error.title, headers, body)
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -8,6 +8,7 @@ from litestar import Litestar
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
+from emulator.errands import take_up
 from emulator.errors import MethodNotAllowed, NotFound
 from emulator.realtime.sockets import Sockets
 from emulator.realtime.websocket import Peer, WebSocket
@@ -70,6 +71,7 @@ class Front:
         if scope["type"] != ScopeType.HTTP:  # sockets do not come this way: `open_peer`
             await self._routes(scope, receive, send)
             return
+        take_up(scope)
         path = resolved(scope["path"])
         method = scope["method"]
         if (method, path) in self._hot:

@@ -16,6 +16,7 @@ CORS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-headers", b"Authorization, Content-Type"),
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
+    (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
 )
 _AS_TYPED = (b"x-content-type-options", b"nosniff")
 _JSON_HEADERS = ((b"content-type", JSON),)
