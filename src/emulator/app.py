@@ -51,6 +51,7 @@ from emulator.pins.http import endpoints as pin_endpoints
 from emulator.pins.service import Pins
 from emulator.ranking.http import endpoints as ranking_endpoints
 from emulator.ranking.service import Rankings
+from emulator.rates import Rates
 from emulator.realtime.hub import Hub
 from emulator.realtime.sockets import Sockets
 from emulator.realtime.updates import Updates
@@ -133,7 +134,8 @@ class Service:
         self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
         self.control = Control(engine, clock, settings, version("extcli"))
-        for forget in (self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
+        rates = Rates(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
+        for forget in (rates.forget, self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
             self.control.on_reset(forget)
         for moved in (self.alarms.clock_moved, self.polls.updates.clock_moved):
             self.control.on_move(moved)
@@ -144,6 +146,7 @@ class Service:
             check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,
+            rates=rates,
             count=self.metrics.count,
         )
         self.sockets = Sockets(
@@ -166,6 +169,7 @@ class Service:
             hub=self.hub,
             clock=clock,
             limits=settings.limits,
+            rates=rates,
             count=self.metrics.count,
         )
 

@@ -24,6 +24,10 @@ class Environment:
     """The `allowed_stage` it turns away with 403."""
     limits_guesses: bool
     """Whether wrong PINs are counted, and refused when there are too many (ruling T4)."""
+    caller_rate: int
+    """Requests a second that a caller may make, unless the settings say otherwise; 0 for no limit."""
+    client_rate: int
+    """The same for all callers of a client id together."""
     has_control: bool
     """Whether the control API is there."""
     state_lifetime: int
@@ -43,6 +47,8 @@ SANDBOX = Environment(
     stage="sandbox",
     refused_stage=None,
     limits_guesses=False,
+    caller_rate=0,
+    client_rate=0,
     has_control=True,
     state_lifetime=DAY,
     config_lifetime=DAY,
@@ -55,6 +61,8 @@ PRODUCTION = Environment(
     stage=None,
     refused_stage="sandbox",
     limits_guesses=True,
+    caller_rate=100,
+    client_rate=5_000,
     has_control=False,
     state_lifetime=30 * DAY,
     config_lifetime=NEVER,

@@ -34,6 +34,16 @@ class Limits:
     """Subscriptions of one socket."""
     namespaces: int = 1_000
     """Namespaces that may be open at once."""
+    caller_rate: int | None = None
+    """Requests a second of one caller; 0 for no limit, `None` for what the environment says."""
+    client_rate: int | None = None
+    """Requests a second of one client id."""
+    sockets: int = 10_000
+    """Connections of one client id at the same time."""
+    ids: int = 1_000
+    """Ids that one extension may use in one channel, of each kind: polls, rankings, buffers, JSON stores."""
+    patience: int = 30
+    """Seconds in which a request has to arrive, and its answer to be taken."""
     guesses: int = 60
     """Wrong PINs per client id and minute in production, before all are refused (ruling T4)."""
 
@@ -59,6 +69,18 @@ class Settings:
     limits: Limits = Limits()
     has_peers: bool = False
     """Whether other processes serve the same data on the same port. The clock, which is one process's, then stays."""
+
+    @property
+    def caller_rate(self) -> int:
+        """Requests a second of one caller; 0 for no limit."""
+        asked = self.limits.caller_rate
+        return self.environment.caller_rate if asked is None else asked
+
+    @property
+    def client_rate(self) -> int:
+        """Requests a second of one client id; 0 for no limit."""
+        asked = self.limits.client_rate
+        return self.environment.client_rate if asked is None else asked
 
     @property
     def admits_any_client(self) -> bool:

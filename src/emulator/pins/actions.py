@@ -38,8 +38,8 @@ async def authenticate(pins: Pins, message: Message) -> Authenticated:
     else:
         admission = await pins.authenticate_by_jwt(client_id, given.jwt or "")
     followed = session.follows(topic)
-    session.unfollow(topic)
     session.admit(admission.caller)
+    session.unfollow(topic)
     if followed:
         session.follow(_topic(session))
     await pins.announce(admission)

@@ -47,6 +47,10 @@ class Answers(Protocol):
         """This session has ended."""
         ...
 
+    def move(self, session: Session, client_id: str) -> None:
+        """Count it for this client id; raises `TooManyRequests`."""
+        ...
+
 
 class Session:
     """One connection's requests, one after the other, and its rights. A `Peer` and a `Subscriber`.
@@ -157,7 +161,12 @@ class Session:
         return topic in self._topics
 
     def admit(self, caller: Caller) -> None:
-        """Take these rights. Subscriptions that came with other rights end."""
+        """Take these rights. Subscriptions that came with other rights end.
+
+        Raises `TooManyRequests` when the client id has too many connections; then nothing changes.
+        """
+        if not self._ended:
+            self._answers.move(self, caller.client_id)
         before, self.caller = self.caller, caller
         if before and (before.client_id, before.channel_id, before.role) != (
             caller.client_id,

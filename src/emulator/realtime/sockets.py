@@ -14,11 +14,13 @@ from msgspec import Struct
 from emulator.callers import Role
 from emulator.clock import Clock
 from emulator.errors import BadRequest, EngineError, Forbidden, NotFound, ServiceError, Unavailable
+from emulator.rates import Rates
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.hub import Hub
 from emulator.realtime.pages import Page
+from emulator.realtime.seats import Seats
 from emulator.realtime.session import Outlet, Session
 from emulator.settings import Limits
 from emulator.web.call import query_of
@@ -34,7 +36,7 @@ PING_EVERY: Final = 20.0
 
 _PLAIN: Final = ("", "ws")
 _SLASHES: Final = re.compile("//+")
-_APP: Final = re.compile(r"/+app/+[^/]+/?")
+_APP: Final = re.compile(r"/+app/+(?P<client_id>[^/]+)/?")
 _FORM: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
 _LONGEST_CLIENT_ID: Final = 100
 _PINGED_AT_ONCE: Final = 250
@@ -59,6 +61,7 @@ class Sockets:
         hub: Hub,
         clock: Clock,
         limits: Limits,
+        rates: Rates,
         count: Callable[[str, str, int], None],
     ) -> None:
         self._actions = {name: each for each in actions for name in each.names}
@@ -68,27 +71,43 @@ class Sockets:
         self._clock = clock
         self.limits = limits
         self._count = count
-        self._peers: dict[Session | Page, None] = {}
+        self._rates = rates
+        self._seats = Seats(limits.sockets)
+        self._peers: dict[Session | Page, str] = {}
+        """Everybody, and the client id that each is counted for."""
         self.hub = hub
 
     def open(self, path: str, query: str, outlet: Outlet) -> Session | Page:
-        """Who speaks at a path; raises `NotFound` where nobody does.
+        """Who speaks at a path; raises `NotFound` where nobody does, and `TooManyRequests` where too many do.
 
         That is a page at `/app/<key>`, and a session at `/ws` and every path whose last segment is a client id (X1).
         """
         peer: Session | Page
-        if _APP.fullmatch(path):
+        page = _APP.fullmatch(path)
+        client_id = page["client_id"][:_LONGEST_CLIENT_ID] if page else client_id_of(path)
+        self._seats.take(client_id)
+        if page:
             asked = query_of(query.encode()).get("protocol", "")
             protocol = int(asked) if asked.isdecimal() and len(asked) < 4 else None
             peer = Page(outlet, self.hub, protocol, most=self.limits.topics, left=self.left)
         else:
-            peer = Session(outlet, client_id_of(path), self, most_topics=self.limits.topics)
-        self._peers[peer] = None
+            peer = Session(outlet, client_id, self, most_topics=self.limits.topics)
+        self._peers[peer] = client_id
         return peer
+
+    def move(self, peer: Session, client_id: str) -> None:
+        """Count a connection for the client id that it has turned out to be of; raises `TooManyRequests`."""
+        if client_id != (before := self._peers.get(peer)):
+            self._seats.take(client_id)
+            if before is not None:
+                self._seats.leave(before)
+            self._peers[peer] = client_id
 
     def left(self, peer: Session | Page) -> None:
         """This one's connection is no more."""
-        self._peers.pop(peer, None)
+        client_id = self._peers.pop(peer, None)
+        if client_id is not None:
+            self._seats.leave(client_id)
 
     def dismiss(self) -> None:
         """Close all sessions (1001)."""
@@ -138,6 +157,8 @@ class Sockets:
         return envelope.refusal(request, error, now=self._clock.now())
 
     async def _perform(self, session: Session, request: Request) -> object:
+        if session.caller is not None:
+            self._rates.check(session.caller)
         message = Message(session, request)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._follow(message)

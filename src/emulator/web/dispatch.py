@@ -11,6 +11,7 @@ from litestar.types import HTTPScope, Receive
 from emulator import wire
 from emulator.callers import Caller
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unavailable
+from emulator.rates import Rates
 from emulator.settings import Limits
 from emulator.web.call import Call, query_of
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
@@ -37,6 +38,7 @@ class Dispatcher:
         check_registered: Callable[[str], None],
         control_gate: Gate,
         limits: Limits,
+        rates: Rates,
         count: Callable[[str, str, int], None],
     ) -> None:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
@@ -45,6 +47,7 @@ class Dispatcher:
         self._check_registered = check_registered
         self._control_gate = control_gate
         self._limits = limits
+        self._rates = rates
         self._count = count
 
     def serves(self, method: str, path: str) -> bool:
@@ -77,10 +80,13 @@ class Dispatcher:
     async def _answer(self, bound: Bound, scope: HTTPScope, receive: Receive) -> object:
         endpoint = bound.endpoint
         headers = dict(scope["headers"])
+        client: Any = scope.get("client")
+        peer = client[0] if client else ""
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
             caller = self._known_caller(header) or await self._caller(header)
+            self._rates.check(caller)
             if caller.role not in endpoint.roles:
                 needed = " or ".join(sorted(endpoint.roles))
                 raise Forbidden("role is not authorized", f"the role {caller.role} may not do this: {needed} may")
@@ -92,12 +98,13 @@ class Dispatcher:
             elif header:
                 caller = self._known_caller(header) or await self._caller(header)
                 client_id = caller.client_id
+            self._rates.check(caller) if caller else self._rates.check_address(client_id, peer)
+        elif endpoint.audience is Audience.STRANGERS:
+            self._rates.check_address("", peer)
         elif endpoint.audience is Audience.OPERATORS:
             self._control_gate(scope)
         chunks = chunks_of(headers, receive, getattr(self._limits, endpoint.limit))
         body = b"" if endpoint.streamed else await read_body(headers, receive, getattr(self._limits, endpoint.limit))
-        client: Any = scope.get("client")
-        peer = client[0] if client else ""
         call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered, chunks)
         return await bound.answer(call)
 
