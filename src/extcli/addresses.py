@@ -42,3 +42,17 @@ def checked_path(text: str, origin: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*", path) or {".", ".."} & set(path.split("/")):
         raise Misused(f"{text!r} ({origin}) is no path below /v1/e/", fix="write it like link/pin")
     return path
+
+
+def same_address(one: str, other: str) -> bool:
+    """Whether two addresses are one, however it is spelt: case of the host, its usual port, a slash at the end."""
+    return _spelt_one_way(one) == _spelt_one_way(other)
+
+
+def _spelt_one_way(url: str) -> tuple[str, str, int | None, str]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(parts.scheme)
+    except ValueError:
+        return "", url, None, ""
+    return parts.scheme, (parts.hostname or "").rstrip("."), port, parts.path.rstrip("/")

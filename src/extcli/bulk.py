@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from extcli import settings
 from extcli.client import Call, answer_submission, buffer_addition, vote_cast
 from extcli.errors import CliError, Declined, Misused, reason_of
 from extcli.lane import Lane
@@ -55,7 +56,7 @@ def send(
 ) -> None:
     """Send every line, then say what became of them. Raises for lines refused, or when it had to stop."""
     if batches.name_users:
-        _check_that_lines_may_name_users(session, acts_as)
+        _check_that_lines_may_name_users(session)
     tally = Tally(session.output, batches.input)
     delivery = Delivery(session, batches, call_of, session.credentials(acts_as), tally)
     try:
@@ -72,19 +73,21 @@ def send(
     tally.complain_of_refusals()
 
 
-def _check_that_lines_may_name_users(session: Session, acts_as: str) -> None:
+def _check_that_lines_may_name_users(session: Session) -> None:
     """Raise `Misused` for an identity that is of one user already: what it or the lines say would be ignored."""
-    identity = session.sources.identity(acts_as)
-    text, origin = session.sources.find(session.sources.flags.acts_as, "--as", "EXTCLI_AS")
+    chosen = session.sources.find(settings.ACTS_AS)
+    if chosen is None:
+        return
+    identity = chosen.value
     if identity.role == "broadcaster":
         raise Misused(
-            f"{text} ({origin}) cannot send lines that name their users",
+            f"{identity} ({chosen.label}) cannot send lines that name their users",
             why="a broadcaster is the owner of the channel, one user for all lines",
             fix="use --as viewer",
         )
-    if text and identity.user:
+    if identity.user:
         raise Misused(
-            f"{text} ({origin}) names a user, and so does each line",
+            f"{identity} ({chosen.label}) names a user, and so does each line",
             why="each line is sent as the user it names",
             fix=f"use --as {identity.role}",
         )

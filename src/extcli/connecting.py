@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
-from extcli.settings import DEFAULT_CHANNEL, Sources
+from extcli import at_hand
+from extcli.settings import DEFAULT_CHANNEL
+from extcli.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,20 +75,28 @@ def _unity(sources: Sources) -> list[str]:
 
 
 def _curl(sources: Sources) -> list[str]:
-    channel = sources.channel()
-    has_secret = sources.variable("EXTCLI_SECRET") or sources.variable("EXTCLI_SECRET_FILE")
-    options = ["--url", sources.url(), "--client-id", sources.client_id()]
+    channel, asked = sources.channel(), sources.asked_profile
+    # By its name, as a secret of the profile cannot be named on a command line.
+    options = ["--profile", asked[0]] if asked else []
+    options += ["--url", sources.url(), "--client-id", sources.client_id()]
     options += ["--channel", channel] if channel else []
-    token = join(["extcli", "token", "mint" if has_secret else "sandbox", "--header", *options])
+    token = join(["extcli", "token", "mint" if at_hand.secret_at(sources) else "sandbox", "--header", *options])
     return [f'curl -sS -H "$({token})" {quote(f"{sources.url()}/v1/e/vote?id=default")}']
 
 
 def _env(sources: Sources) -> list[str]:
-    values = {"EXTCLI_URL": sources.url(), "EXTCLI_CLIENT_ID": sources.client_id(), "EXTCLI_CHANNEL": sources.channel()}
+    values = {
+        "EXTCLI_PROFILE": sources.asked_profile[0] if sources.asked_profile else None,
+        "EXTCLI_URL": sources.url(),
+        "EXTCLI_CLIENT_ID": sources.client_id(),
+        "EXTCLI_CHANNEL": sources.channel(),
+    }
     lines = [f"export {name}={quote(value)}" for name, value in values.items() if value]
-    if socket := sources.variable("EXTCLI_WS_URL"):
+    if socket := sources.told_socket():
+        lines.append(f"export EXTCLI_WS_URL={quote(socket.value)}")
+    elif sources.variable("EXTCLI_WS_URL"):
         # It belongs to the service of the environment; beside another one's address it would lead elsewhere.
-        lines.append("unset EXTCLI_WS_URL" if sources.flags.url else f"export EXTCLI_WS_URL={quote(socket)}")
+        lines.append("unset EXTCLI_WS_URL")
     return lines
 
 
@@ -101,8 +111,8 @@ _LINES: dict[Kind, Callable[[Sources], list[str]]] = {
 
 def _game_address(sources: Sources) -> str:
     """Where a game connects: the path that its library would ask for, at this service."""
-    if sources.variable("EXTCLI_WS_URL") and not sources.flags.url:
-        return sources.ws_url()
+    if told := sources.told_socket():
+        return told.value
     base = sources.ws_url().removesuffix("/ws")
     return f"{base}/{_PROTOCOL}/{percent_encoded(sources.client_id(), safe='')}"
 

@@ -10,12 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from extcli import clock, tokens
+from extcli import at_hand, clock, tokens
 from extcli.client import CONTROL, SERVICE, Call, encoded
 from extcli.errors import Declined, Failed, Misused, Refused, is_from_service
 from extcli.http import Answer, Http
 from extcli.output import Unexpected
-from extcli.settings import DEFAULT_CHANNEL, Identity, Sources
+from extcli.settings import DEFAULT_CHANNEL, Identity
+from extcli.sources import Sources
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"
@@ -43,12 +44,12 @@ class Credentials(Protocol):
         """What to do when a token is refused."""
 
 
-def credentials(sources: Sources, identity: Identity, http: Http) -> Credentials:
-    """A given token, else the secret's, else the sandbox's."""
-    if token := sources.token():
+def credentials(sources: Sources, identity: Identity, http: Http, *, to: str) -> Credentials:
+    """A given token, else the secret's, else the sandbox's, to be sent to an address."""
+    if token := at_hand.token(sources, to):
         return GivenToken(token)
     channel = channel_of(identity, sources)
-    if secret := sources.secret():
+    if secret := at_hand.secret(sources, to):
         return SelfSigned(secret, identity, channel, http)
     return SandboxTokens(sources.client_id(), identity, channel, http)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from extcli import clock, tokens
+from extcli import at_hand, clock, settings, tokens
 from extcli.errors import CliError, Failed, Misused, Refused
 from extcli.links import Link
 from extcli.messages import Message
@@ -83,7 +83,7 @@ def introduce(session: Session, acts_as: str = BROADCASTER) -> str:
 
     Returns which, in words.
     """
-    link = None if session.sources.names_somebody else _kept(session)
+    link = None if _names_somebody(session) else _kept(session)
     if link is not None:
         renew(session, link)
         return f"as broadcaster of channel {link.channel_id}, by the refresh token that is kept"
@@ -91,7 +91,7 @@ def introduce(session: Session, acts_as: str = BROADCASTER) -> str:
 
 
 def _introduce_by_token(session: Session, acts_as: str) -> str:
-    credentials = session.credentials(acts_as)
+    credentials = session.credentials(acts_as, to=session.sources.ws_url())
     try:
         reply = _authenticate(session, jwt=credentials.token())
     except Refused as error:
@@ -106,6 +106,12 @@ def _introduce_by_token(session: Session, acts_as: str) -> str:
     channel = reply.data.get("twitch_id")
     where = f" of channel {channel}" if isinstance(channel, str) and channel else ""
     return f"as {session.sources.identity(acts_as).role}{where}, by {credentials.origin}"
+
+
+def _names_somebody(session: Session) -> bool:
+    """Whether the user said whom to act as, by a role or by a token."""
+    sources = session.sources
+    return bool(sources.find(settings.ACTS_AS) or at_hand.token_at(sources, sources.ws_url()))
 
 
 def _kept(session: Session) -> Link | None:

@@ -26,6 +26,10 @@ def _option(*names: str, metavar: str | None = None, help: str) -> Any:
 
 
 def shared_flags(
+    profile: Annotated[
+        str | None,
+        _option("-p", "--profile", metavar="NAME", help="The profile of settings [EXTCLI_PROFILE; that of the file]."),
+    ] = None,
     url: Annotated[
         str | None, _option("--url", metavar="URL", help="Where the service is [EXTCLI_URL; http://127.0.0.1:8282].")
     ] = None,
@@ -59,7 +63,7 @@ def shared_flags(
     verbose: Annotated[bool, _option("-v", "--verbose", help="Show what goes over the wire, without secrets.")] = False,
 ) -> Flags:
     """The one declaration of the shared options; `shared` puts it on every command."""
-    return Flags(url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose)
+    return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose)
 
 
 _PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
@@ -129,22 +133,28 @@ def noun(summary: str) -> typer.Typer:
 def _nothing_more() -> None: ...
 
 
-def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a verb: a function that takes a `Session` first, and is given the shared options with its own."""
+def command(
+    app: typer.Typer, name: str | None = None, *, by_profile: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a verb: a function that takes a `Session` first, and is given the shared options with its own.
+
+    What mends the file of profiles goes not `by_profile`, so that nothing in that file keeps it from working.
+    """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        return app.command(name, cls=Command)(shared(function))
+        return app.command(name, cls=Command)(shared(function, by_profile=by_profile))
 
     return add
 
 
-def shared(function: Callable[..., None]) -> Callable[..., None]:
+def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callable[..., None]:
     """The function as a command that also takes the shared options, and ends errors of ours with their exit code."""
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
         session = Session(_merged(context, values))
         try:
+            session.sources.choose_profile() if by_profile else session.sources.pass_over_profiles()
             function(session, **values)
         except CliError as error:
             explain(error, as_json=session.wants_json)

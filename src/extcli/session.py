@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from extcli.errors import CliError, Declined, Failed, Refused, reason_of
 from extcli.output import Output
-from extcli.settings import DEFAULT_USER, Flags, Format, Sources
+from extcli.settings import DEFAULT_USER, Flags, Format
+from extcli.sources import Sources
 
 if TYPE_CHECKING:
     from extcli.client import Call, Service
@@ -43,16 +44,19 @@ class Session:
     @property
     def wants_json(self) -> bool:
         """Whether errors are to be JSON as well; asked when the settings themselves may be the error."""
-        try:
+        with suppress(CliError):
             return self.output.format is Format.JSON
-        except CliError:
-            return False
+        with suppress(CliError):
+            self.sources.pass_over_profiles()  # it may be what is wrong
+            return self.output.format is Format.JSON
+        return False
 
     @cached_property
     def http(self) -> Http:
         """The connection to the service."""
         from extcli.http import Http
 
+        self._remark_if_elsewhere(self.sources.url())
         return Http(self.sources.url(), timeout=self.sources.timeout(), output=self.output)
 
     def service(self, acts_as: str = VIEWER) -> Service:
@@ -61,14 +65,14 @@ class Session:
 
         return Service(SignedCalls(self, self.credentials(acts_as)))
 
-    def credentials(self, acts_as: str) -> Credentials:
-        """Where the tokens of that identity come from."""
+    def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
+        """Where the tokens of that identity come from, which are to be sent to the service, or to another address."""
         from extcli.credentials import credentials
 
         identity = self.sources.identity(acts_as)
         if identity.role not in ROLES:
             self.output.report(f"the service takes the unknown role {identity.role} as viewer")
-        return credentials(self.sources, identity, self.http)
+        return credentials(self.sources, identity, self.http, to=to or self.sources.url())
 
     def open_service(self) -> Service:
         """The service, for calls that need no credentials."""
@@ -95,6 +99,7 @@ class Session:
         """The socket of the service, connected."""
         from extcli.live import Live
 
+        self._remark_if_elsewhere(self.sources.ws_url())
         return Live(self.sources.ws_url(), timeout=self.sources.timeout(), output=self.output)
 
     def reconnect(self, seconds: float) -> None:
@@ -119,6 +124,12 @@ class Session:
         from extcli.credentials import service_time
 
         return service_time(self.http)
+
+    def _remark_if_elsewhere(self, address: str) -> None:
+        """A profile that was asked for by name, and is not where the command goes, may be a mistake."""
+        profile = self.sources.profile
+        if profile and self.sources.asked_profile and not profile.is_of(address):
+            self.output.report(f"{address} is not of profile {profile.name}, whose secret and token it is not given")
 
     def close(self) -> None:
         """Give back what was opened."""

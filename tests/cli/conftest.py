@@ -58,6 +58,7 @@ def environment(live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         monkeypatch.delenv(name)
     monkeypatch.setenv("EXTCLI_URL", live.url)
     monkeypatch.setenv("EXTCLI_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("EXTCLI_CONFIG", str(tmp_path / "config.toml"))
     return {"EXTCLI_URL": live.url}
 
 

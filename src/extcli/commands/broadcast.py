@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from extcli import views
+from extcli import at_hand, views
 from extcli.errors import Misused, Unmet
 from extcli.inputs import read_json
 from extcli.options import command, noun
@@ -100,7 +100,7 @@ def _channel(session: Session) -> str | None:
     """The channel to name in the request; `None` leaves it to a token that was given."""
     from extcli.credentials import channel_of
 
-    if session.sources.token():
+    if at_hand.token_at(session.sources):
         return session.sources.channel()
     channel = channel_of(session.sources.identity(BROADCASTER), session.sources)
     if channel is None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from extcli import clock, times, tokens, views
+from extcli import at_hand, clock, times, tokens, views
 from extcli.errors import Misused, Refused
 from extcli.inputs import read_bytes
 from extcli.options import command, noun
@@ -43,7 +43,7 @@ def mint(
     """
     from extcli.credentials import channel_of
 
-    secret = session.sources.secret()
+    secret = at_hand.secret(session.sources)
     if secret is None:
         raise Misused("there is no secret to sign with", fix="set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file")
     identity = _identity(session, role, user, BACKEND)

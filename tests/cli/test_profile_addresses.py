@@ -1,0 +1,144 @@
+"""A profile is of one deployment: its secret, its token and its socket are not another service's."""
+
+from __future__ import annotations
+
+import pytest
+from deployments import profiles
+
+from conftest import SECRET_TEXT
+from running import CLIENT_ID, run_live
+
+INFO = ("user", "info", "-o", "json")
+GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
+
+
+@pytest.fixture
+def live_profile(environment, production, tmp_path, monkeypatch):
+    """A profile with the secret of a production service, in a file beside that of the profiles."""
+    monkeypatch.delenv("EXTCLI_URL")
+    (tmp_path / "live.secret").write_text(f"{SECRET_TEXT}\n")
+    profiles(live={"url": production.url, "client_id": CLIENT_ID, "secret_file": "live.secret"})
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_the_secret_of_a_profile_lies_in_a_file_beside_it(extcli, tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+
+    result = extcli(*INFO, "-p", "live")
+
+    assert (0, "U1") == (result.exit_code, result.json["user_id"])
+
+
+@pytest.mark.usefixtures("live_profile")
+@pytest.mark.parametrize("by", ["flag", "variable"])
+def test_another_url_is_not_given_what_opens_the_profile_s(extcli, live, by):
+    """Somebody types `-p live --url http://other`: a token that live would take must not be sent there."""
+    arguments, variables = (("--url", live.url), {}) if by == "flag" else ((), {"EXTCLI_URL": live.url})
+
+    result = extcli(*INFO, "-v", "-p", "live", *arguments, env=variables)
+
+    assert 0 == result.exit_code
+    assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a token of that sandbox, and none signed here
+    assert f"{live.url} is not of profile live, whose secret and token it is not given" in result.stderr
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_a_token_is_not_minted_for_another_url(extcli, live):
+    assert 0 == extcli("token", "mint", "-p", "live").exit_code
+    assert "there is no secret" in extcli("token", "mint", "-p", "live", "--url", live.url).stderr
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_the_same_address_in_other_words_is_the_profile_s(extcli, production):
+    assert 0 == extcli(*INFO, "-p", "live", "--url", f"{production.url.replace('http', 'HTTP')}/").exit_code
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_a_socket_elsewhere_is_not_given_what_opens_the_profile_s(extcli, live):
+    """The variable comes before the profile, and is another's."""
+    result = extcli(*GET, "-v", "-p", "live", env={"EXTCLI_WS_URL": f"{live.url.replace('http', 'ws')}/ws"})
+
+    assert 4 == result.exit_code
+    assert '"action":"authenticate"' not in result.stderr.replace(" ", "")
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_the_token_of_a_profile_goes_to_its_own_url_only(extcli, live, production, tmp_path):
+    (tmp_path / "token").write_text(extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout)
+    profiles(live={"url": production.url, "token_file": "token"})
+
+    assert "U7" == extcli(*INFO, "-p", "live").json["user_id"]
+    assert "U1" == extcli(*INFO, "-p", "live", "--url", live.url).json["user_id"]
+
+
+@pytest.mark.usefixtures("live_profile")
+@pytest.mark.parametrize("variables", [{"EXTCLI_AS": "viewer:U3"}, {"EXTCLI_SECRET": SECRET_TEXT}])
+def test_who_is_named_nearer_passes_over_the_token_of_a_profile(extcli, production, tmp_path, variables):
+    token = extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout
+    (tmp_path / "token").write_text(token)
+    profiles(live={"url": production.url, "token_file": "token", "secret_file": "live.secret"})
+
+    assert "U7" == extcli(*INFO, "-p", "live").json["user_id"]
+    assert "U7" != extcli(*INFO, "-p", "live", env=variables).json["user_id"]
+
+
+def test_a_profile_without_a_url_goes_with_any(extcli, production, tmp_path):
+    (tmp_path / "live.secret").write_text(SECRET_TEXT)
+    profiles(mine={"secret_file": "live.secret", "client_id": CLIENT_ID})
+
+    assert 0 == extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url}).exit_code
+
+
+def test_a_secret_file_may_be_named_from_home(extcli, production, tmp_path):
+    (tmp_path / "live.secret").write_text(SECRET_TEXT)
+    profiles(live={"url": production.url, "secret_file": "~/live.secret"})
+
+    assert 0 == extcli(*INFO, "-p", "live", env={"HOME": str(tmp_path), "EXTCLI_URL": ""}).exit_code
+
+
+def test_the_profile_s_socket_is_used_with_its_own_url_and_no_other(extcli, live, monkeypatch):
+    own = f"{live.url.replace('http', 'ws')}/0.2.0/mine"
+    profiles(dev={"url": live.url, "ws_url": own})
+    beside = f"{live.url.replace('http', 'ws')}/_ns/other/ws"
+
+    assert f"> CONNECT {own}" in extcli(*GET, "-v", "-p", "dev", env={"EXTCLI_URL": ""}).stderr
+    assert f"> CONNECT {own}" in extcli(*GET, "-v", "-p", "dev", "--url", f"{live.url}/").stderr
+    for args, variables in (("--url", f"{live.url}/_ns/other"), {}), ((), {"EXTCLI_URL": f"{live.url}/_ns/other"}):
+        assert f"> CONNECT {beside}" in extcli(*GET, "-v", "-p", "dev", *args, env=variables).stderr
+
+
+def test_a_link_that_is_kept_for_one_profile_is_not_used_for_another(extcli, monkeypatch):
+    with run_live() as other, run_live() as one:
+        monkeypatch.delenv("EXTCLI_URL")
+        profiles(one={"url": one.url}, other={"url": other.url})
+        pin = extcli("pin", "request", "-p", "one", "-o", "plain").stdout
+        assert 0 == extcli("pin", "login", "-p", "one", input=pin).exit_code
+
+        assert 0 == extcli("token", "refresh", "-p", "one").exit_code
+        assert 2 == extcli("token", "refresh", "-p", "other").exit_code
+
+
+# What `connect` prints
+
+
+def test_connect_prints_what_the_profile_says(extcli, live, monkeypatch):
+    monkeypatch.delenv("EXTCLI_URL")
+    profiles(dev={"url": "https://ext.example", "ws_url": "wss://sockets.example", "client_id": "mine", "channel": "7"})
+
+    env = extcli("connect", "env", "-p", "dev").stdout.splitlines()
+
+    assert [
+        "export EXTCLI_PROFILE=dev",
+        "export EXTCLI_URL=https://ext.example",
+        "export EXTCLI_CLIENT_ID=mine",
+        "export EXTCLI_CHANNEL=7",
+        "export EXTCLI_WS_URL=wss://sockets.example",
+    ] == env
+    assert '"wss://sockets.example"' in extcli("connect", "unity", "-p", "dev").stdout
+    assert '"https://ext.example"' in extcli("connect", "js", "-p", "dev").stdout
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_the_line_for_curl_signs_with_the_profile_s_secret(extcli, live):
+    assert "token mint --header --profile live " in extcli("connect", "curl", "-p", "live").stdout
+    assert "token sandbox --header" in extcli("connect", "curl", "-p", "live", "--url", live.url).stdout

@@ -1,0 +1,196 @@
+"""Which profile is chosen, in which order places are asked, and what is wrong with a file of profiles."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from deployments import config_file, profiles
+
+INFO = ("user", "info", "-o", "json")
+
+
+@pytest.fixture
+def nowhere(environment, monkeypatch):
+    """No `EXTCLI_URL`: what is reached is what a profile names."""
+    monkeypatch.delenv("EXTCLI_URL")
+
+
+# Which
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("-p", "dev", *INFO), ("user", "--profile", "dev", "info", "-o", "json"), (*INFO, "-p", "dev")],
+    ids=["before", "between", "after"],
+)
+def test_a_profile_is_chosen_wherever_shared_options_are(extcli, args):
+    profiles(dev={"channel": "9", "as": "viewer:U5", "client_id": "other"})
+
+    info = extcli(*args).json
+
+    assert ("9", "U5", "other") == (info["channel_id"], info["user_id"], info["extension_id"])
+
+
+def test_the_flag_chooses_before_the_variable_and_that_before_the_file(extcli):
+    profiles('profile = "third"', first={"channel": "1"}, second={"channel": "2"}, third={"channel": "3"})
+
+    assert "3" == extcli(*INFO).json["channel_id"]
+    assert "2" == extcli(*INFO, env={"EXTCLI_PROFILE": "second"}).json["channel_id"]
+    assert "1" == extcli(*INFO, "-p", "first", env={"EXTCLI_PROFILE": "second"}).json["channel_id"]
+
+
+def test_a_flag_comes_before_the_environment_that_before_the_profile_and_that_before_the_default(extcli):
+    profiles(dev={"channel": "7"})
+    variable = {"EXTCLI_CHANNEL": "8"}
+
+    assert "9" == extcli(*INFO, "-p", "dev", "--channel", "9", env=variable).json["channel_id"]
+    assert "8" == extcli(*INFO, "-p", "dev", env=variable).json["channel_id"]
+    assert "7" == extcli(*INFO, "-p", "dev").json["channel_id"]
+    assert "1001" == extcli(*INFO).json["channel_id"]
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_a_profile_says_where_the_service_is(extcli, live):
+    profiles(dev={"url": f"{live.url}/_ns/dev"})
+
+    assert f"> GET {live.url}/_ns/dev/v1/e/vote?id=default" in extcli("vote", "get", "-v", "-p", "dev").stderr
+
+
+def test_a_profile_says_how_results_are_printed_and_how_long_to_wait(extcli, answering):
+    profiles(dev={"output": "json", "timeout": "100ms"})
+
+    assert "stats" in extcli("vote", "get", "-p", "dev").json
+    assert 3 == extcli("vote", "get", "-p", "dev", "--url", answering(hold=True)).exit_code
+
+
+def test_a_profile_says_how_a_deployment_differs(extcli, answering):
+    profiles(dev={"pin_path": "mine/pin", "broadcast_method": "post"})
+
+    pin, event = (
+        extcli(*args, "-v", "-p", "dev", "--url", answering(), env={"EXTCLI_TOKEN": "a.b.c"}).stderr
+        for args in (("pin", "request"), ("broadcast", "send", "hint", "1"))
+    )
+
+    assert "/v1/e/mine/pin" in pin
+    assert "> POST" in event
+
+
+def test_without_a_file_nothing_is_missed(extcli):
+    assert not config_file().exists()
+    assert (0, "") == (extcli("vote", "get").exit_code, extcli("vote", "get").stderr)
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize("args", [("vote", "get"), ("-o", "json", "token", "inspect", "a.b.c"), ("extension", "list")])
+@pytest.mark.parametrize("text", ["", "[profiles.dev]\n[profiles.live]\n"], ids=["none", "others"])
+def test_a_profile_that_is_not_there_is_wrong_usage_and_those_there_are_named(extcli, args, text):
+    profiles(text)
+
+    result = extcli("-p", "lvie", *args)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"there is no profile 'lvie' (--profile) in {config_file()}" in result.stderr
+    assert ("there are dev, live" if text else "there are none") in result.stderr
+
+
+def test_a_profile_is_missed_even_where_there_is_no_file(extcli):
+    result = extcli("vote", "get", env={"EXTCLI_PROFILE": "dev"})
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "there is no profile 'dev' (EXTCLI_PROFILE)" in result.stderr
+    assert "`extcli profile add dev --url URL` makes one" in result.stderr
+
+
+def test_a_default_that_is_not_there_is_wrong_configuration(extcli):
+    profiles('profile = "gone"', dev={})
+
+    result = extcli("vote", "get")
+
+    assert 2 == result.exit_code
+    assert f"there is no profile 'gone' (the key profile) in {config_file()}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("[profiles.dev", "is not TOML"),
+        ("a = " + "[" * 3000, "is "),
+        ("profile = 5", "profile: must be the name"),
+        ("profiles = 5", "profiles: must be a table"),
+        ("url = 'http://x'", "'url': is not a known key"),
+        ("[profiles]\ndev = 5", "profiles.dev: must be a table"),
+        ("[profiles.dev]\nurll = 'http://x'", "profiles.dev.urll: is not a known key"),
+        ("[profiles.dev]\ntimeout = 10", "profiles.dev.timeout: must be text"),
+        ("[profiles.dev]\nchannel = ''", "profiles.dev.channel: must be text"),
+        ("[profiles.dev]\nproduction = 'true'", "profiles.dev.production: must be true or false"),
+        (b"[profiles.dev]\nchannel = '\xff'", "is not TOML: it is not UTF-8 text"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_named_with_its_key_and_a_fix(extcli, text, where):
+    config_file().write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    result = extcli("vote", "get", "-o", "json")
+
+    error = json.loads(result.stderr)["error"]
+    assert (2, "", 2) == (result.exit_code, result.stdout, error["exit_code"])
+    assert error["what"].startswith(f"{config_file()}: {where}")
+    assert error["fix"]
+
+
+@pytest.mark.parametrize("key", ["secret", "token"])
+def test_a_secret_in_the_file_is_refused_and_not_shown(extcli, key):
+    profiles(dev={key: "hunter2"})
+
+    result = extcli("vote", "get")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"{config_file()}: profiles.dev.{key}: a secret or token itself never stands in this file" in result.stderr
+    assert f"name that by {key}_file" in result.stderr
+    assert "hunter2" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("url", "nonsense"),
+        ("ws_url", "http://h"),
+        ("client_id", "two words"),
+        ("as", ":U1"),
+        ("output", "xml"),
+        ("timeout", "soon"),
+        ("pin_path", "../x"),
+        ("broadcast_method", "PUT"),
+        ("secret_file", "none.secret"),
+        ("token_file", "none.token"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_named_with_file_profile_and_key(extcli, live, monkeypatch, key, value):
+    if key != "url":
+        monkeypatch.setenv("EXTCLI_URL", live.url)
+    else:
+        monkeypatch.delenv("EXTCLI_URL")
+    profiles(dev={key: value})
+    commands = {"ws_url": ("socket", "send", "get"), "pin_path": ("pin", "request")}
+    command = ("broadcast", "send", "a", "1") if key == "broadcast_method" else commands.get(key, ("vote", "get"))
+
+    result = extcli(*command, "-p", "dev")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"{key} of profile dev in {config_file()}" in result.stderr
+
+
+def test_a_file_that_may_not_be_read_is_said(extcli):
+    config_file().mkdir()
+
+    result = extcli("vote", "get")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"{config_file()}: cannot be read: " in result.stderr
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_serve_takes_no_profile(extcli):
+    assert 2 == extcli("serve", "-p", "dev").exit_code
