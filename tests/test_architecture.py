@@ -37,6 +37,7 @@ TELLING = {
     "emulator.realtime.pages",
     "emulator.alarms",
     "emulator.pace",
+    "emulator.room",
 }
 SERVICE_MAY = (
     BASICS

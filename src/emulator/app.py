@@ -55,6 +55,7 @@ from emulator.rates import Rates
 from emulator.realtime.hub import Hub
 from emulator.realtime.sockets import Sockets
 from emulator.realtime.updates import Updates
+from emulator.room import Room
 from emulator.settings import Settings
 from emulator.stores.actions import actions as store_actions
 from emulator.stores.actions import feeds as store_feeds
@@ -122,20 +123,21 @@ class Service:
         self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.updates, key, self._caller)
         self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked)
         self.stores = Stores(engine.documents, clock, settings, self.updates)
-        self.polls = Polls(engine.ballots, clock, self.updates, self.alarms, self.stores)
-        self.rankings = Rankings(engine.ballots, clock)
-        self.buffers = Buffers(engine.logs, clock)
+        room = Room(engine.documents, clock, settings.limits.ids)
+        self.polls = Polls(engine.ballots, clock, room, self.updates, self.alarms, self.stores)
+        self.rankings = Rankings(engine.ballots, clock, room)
+        self.buffers = Buffers(engine.logs, clock, room)
         self.broadcasts = Broadcasts(self.updates, settings.environment)
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls)
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
         self.datastream = Datastream(clock, self.updates)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
-        self.json_stores = JsonStores(engine.documents, clock)
+        self.json_stores = JsonStores(engine.documents, clock, room)
         self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
         self.control = Control(engine, clock, settings, version("extcli"))
         rates = Rates(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
-        for forget in (rates.forget, self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
+        for forget in (rates.forget, room.forget, self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
             self.control.on_reset(forget)
         for moved in (self.alarms.clock_moved, self.polls.updates.clock_moved):
             self.control.on_move(moved)

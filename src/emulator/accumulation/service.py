@@ -12,6 +12,7 @@ from emulator.accumulation.rules import LIFETIME, Collected, checked_blob
 from emulator.callers import Caller
 from emulator.clock import Clock, within_time
 from emulator.engines.base import Key, Logs
+from emulator.room import Room
 
 
 class Reading(NamedTuple):
@@ -26,9 +27,10 @@ class Reading(NamedTuple):
 class Buffers:
     """Accumulation buffers of all extensions. `channel` is `None` for an extension-level caller (ruling A4)."""
 
-    def __init__(self, logs: Logs, clock: Clock) -> None:
+    def __init__(self, logs: Logs, clock: Clock, room: Room) -> None:
         self._logs = logs
         self._clock = clock
+        self._room = room
 
     async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
         """Append a blob with its poster and time; raises `BadRequest` for one of 256 bytes or more."""
@@ -42,6 +44,7 @@ class Buffers:
             data=Raw(checked_blob(value)),
         )
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
+        await self._room.take(key, LIFETIME)
         await self._logs.append(key, wire.encode(entry), now=now, expires_at=now + LIFETIME)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Reading:

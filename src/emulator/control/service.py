@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.engines.base import Engine, Expired
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
+from emulator.room import SHELF
 from emulator.settings import Settings
 
 _MOST_UNTOLD = 10_000
@@ -133,7 +134,9 @@ class Control:
             expired, self._untold = sorted(self._untold, key=lambda one: one.at), []
             for moved in self._on_move:
                 await moved()
-        return MovedClock(record.now, record.offset, record.frozen, [_due(each) for each in expired])
+        return MovedClock(
+            record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.shelf != SHELF]
+        )
 
 
 class Metrics(Collector):

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import Caller
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, Key, Mark
+from emulator.room import Room
 
 LIFETIME = DAY
 """A buffer is removed this long after its last entry (Limits)."""
@@ -32,17 +33,18 @@ class Score(Struct):
 class Rankings:
     """Buffers with at most one answer per user. `channel` as for polls: `None` spans all (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock) -> None:
+    def __init__(self, ballots: Ballots, clock: Clock, room: Room) -> None:
         self._ballots = ballots
         self._clock = clock
+        self._room = room
 
     async def submit(self, caller: Caller, channel: str | None, buffer_id: str, answer: str) -> Accepted:
         """Store the caller's answer in place of an earlier one. The text is kept byte for byte."""
         now = self._clock.now()
+        key = _key(caller, channel or "", buffer_id)
+        await self._room.take(key, LIFETIME)
         mark = Mark(caller.identity, answer, caller.opaque_id.encode())
-        cast = await self._ballots.cast(
-            _key(caller, channel or "", buffer_id), mark, now=now, expires_at=now + LIFETIME
-        )
+        cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str) -> list[Score]:
@@ -52,7 +54,9 @@ class Rankings:
 
     async def clear(self, caller: Caller, channel: str | None, buffer_id: str) -> None:
         """Remove the buffer; an absent one is fine."""
-        await self._ballots.drop(_key(caller, channel, buffer_id), now=self._clock.now())
+        key = _key(caller, channel, buffer_id)
+        await self._ballots.drop(key, now=self._clock.now())
+        await self._room.free(key)
 
 
 def _key(caller: Caller, channel: str | None, buffer_id: str) -> Key:

@@ -14,6 +14,7 @@ from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, Forbidden, NotFound, TooLarge
 from emulator.realtime.updates import Updates
+from emulator.room import Room
 from emulator.settings import Settings
 from emulator.stores.patches import patched
 from emulator.stores.rules import (
@@ -165,9 +166,10 @@ class Stores:
 class JsonStores:
     """Small objects under developers' ids (ruling S5)."""
 
-    def __init__(self, documents: Documents, clock: Clock) -> None:
+    def __init__(self, documents: Documents, clock: Clock, room: Room) -> None:
         self._documents = documents
         self._clock = clock
+        self._room = room
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """The object; raises `NotFound` when there is none."""
@@ -182,6 +184,7 @@ class JsonStores:
         key = json_store_key(caller, channel, store_id)
         text = checked_document(document, largest=JSON_STORE_LARGEST, name="json_store")
         now = self._clock.now()
+        await self._room.take(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
 
 

@@ -16,6 +16,7 @@ from emulator.engines.base import Ballots, Entry, Key, Mark
 from emulator.errors import NotFound
 from emulator.realtime.hub import EVERY
 from emulator.realtime.updates import Updates
+from emulator.room import Room
 from emulator.votes.definitions import (
     Definition,
     PollConfig,
@@ -78,10 +79,17 @@ class Polls:
     """Polls of all extensions. `channel` is where the caller acts, `None` for all channels together (ruling A4)."""
 
     def __init__(
-        self, ballots: Ballots, clock: Clock, updates: Updates, alarms: Alarms, channel_state: ChannelState
+        self,
+        ballots: Ballots,
+        clock: Clock,
+        room: Room,
+        updates: Updates,
+        alarms: Alarms,
+        channel_state: ChannelState,
     ) -> None:
         self._ballots = ballots
         self._clock = clock
+        self._room = room
         self._channel_state = channel_state
         self.updates = PollUpdates(self._standing, self._definition, updates, alarms, clock)
 
@@ -103,6 +111,7 @@ class Polls:
         if count != 1 and not await self._lets_votes_add_up(key, now):
             count = 1
         checked_count(count)
+        await self._room.take(key, LIFETIME)
         note = wire.encode(_Voter(caller.identity, caller.opaque_id))[:-1]
         mark = Mark(caller.identity, choice, note, known=caller.user_id is not None, times=count)
         cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME, tally=True)
@@ -117,6 +126,7 @@ class Polls:
         """End the poll: votes, log and definition are gone. An absent poll is fine."""
         key = _key(caller, channel, poll_id)
         await self._ballots.drop(key, now=self._clock.now())
+        await self._room.free(key)
         self.updates.cleared(key)
         if key.place:
             await self._channel_state.remove_member(caller, key.place, poll_id, _ANNOUNCED)
@@ -147,6 +157,7 @@ class Polls:
         """`define` it, and announce it in the channel state, where pages look for its prompt (ruling X6)."""
         key = _key(caller, channel, poll_id)
         definition = checked_definition(poll_id, config, now=self._clock.now())
+        await self._room.take(key, LIFETIME)  # before there is an announcement of what may not be
         if key.place:
             announcement = Announcement(definition.prompt, definition.options, definition.user_data)
             await self._channel_state.set_member(caller, key.place, poll_id, msgspec.to_builtins(announcement))
@@ -188,6 +199,7 @@ class Polls:
 
     async def _define(self, key: Key, definition: Definition) -> None:
         now = self._clock.now()
+        await self._room.take(key, LIFETIME)
         await self._ballots.define(
             key, wire.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
         )
