@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from running import Reachable
 
 COMMAND = (str(Path(sys.executable).with_name("extcli")), "serve")
 WITHIN = 5
 """Seconds in which a stop is promised."""
+
+T = TypeVar("T")
 
 
 class Served(Reachable):
@@ -30,6 +34,28 @@ class Served(Reachable):
         for number in signals:
             self.process.send_signal(number)
         return self.process.wait(WITHIN)
+
+
+def workers_of(served: Served) -> set[int]:
+    """The processes that serve; the one that multiprocessing keeps for itself is none of them."""
+    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
+    return {int(pid) for pid in children if b"spawn_main" in _command(pid)}
+
+
+def _command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def until(look: Callable[[], T]) -> T:
+    """Wait for what the kernel tells, and no longer than for anything that hangs; returns what was seen."""
+    deadline = time.monotonic() + 20
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it never came to be so"
+        os.sched_yield()
+    return seen
 
 
 @contextmanager

@@ -8,15 +8,14 @@ import re
 import select
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jwt
 import pytest
 
 from running import CLIENT_ID, SECRET, Client, real_seconds
-from serving import COMMAND, WITHIN, Served, serving
+from serving import COMMAND, WITHIN, Served, serving, until, workers_of
 from speaking import Game
 
 FRESH = b"a fresh secret that is long enough for HS256"
@@ -168,21 +167,6 @@ def test_a_worker_that_replaces_another_takes_the_extensions_of_now(register: Re
         until(lambda: not old & workers_of(served) and len(workers_of(served)) == 2)
 
         assert [401, 200] == statuses(client(served, SECRET), client(served, FRESH))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for what the kernel tells, and no longer than for anything that hangs."""
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to be so"
-        os.sched_yield()
-
-
-def workers_of(served: Served) -> set[int]:
-    """The processes that serve; the one that multiprocessing keeps for itself is none of them."""
-    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
-    commands = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in children}
-    return {pid for pid, path in commands.items() if path.exists() and b"spawn_main" in path.read_bytes()}
 
 
 @WORKERS

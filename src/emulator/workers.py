@@ -20,6 +20,8 @@ from emulator.signals import HANGUPS, STOPS, Signals, hangups_held, ignore_signa
 _log = logging.getLogger("emulator")
 _STOP_WITHIN = 4.5
 """Seconds for all workers together."""
+_TRIES = 5
+"""How often a worker is started in the place of one that ended. The machine may be short of memory for a while."""
 
 Work = Callable[[socket.socket, Connection], None]
 """What a worker does: serve the listening socket, and send one message down the pipe when it serves."""
@@ -40,7 +42,7 @@ class Workers:
             end.setblocking(False)
 
     def run(self, started: Callable[[], None], hangups: Signals, passes_on: Callable[[], bool]) -> bool:
-        """Keep the workers running until SIGTERM or SIGINT; returns whether all of them came up.
+        """Keep the workers running until SIGTERM or SIGINT; returns False if that could not be done.
 
         `started` is called once, when every worker serves. After a hangup the workers get one too, if `passes_on`.
         """
@@ -50,7 +52,7 @@ class Workers:
         came_up = all([self._is_up(each) for each in [self._start() for _ in range(self._count)]])
         if came_up and not self._stopping:
             started()
-            self._tend(passes_on)
+            came_up = self._tend(passes_on)
         self._end()
         ignore_signals()
         return came_up or self._stopping
@@ -72,7 +74,7 @@ class Workers:
         except EOFError:
             return False
 
-    def _tend(self, passes_on: Callable[[], bool]) -> None:
+    def _tend(self, passes_on: Callable[[], bool]) -> bool:
         while not self._stopping:
             wait([self._hung_up, *(process.sentinel for process in self._processes)], timeout=0.5)
             if self._has_hung_up() and passes_on():
@@ -80,9 +82,20 @@ class Workers:
             for process in self._dead():
                 _log.error("worker %s ended with %s and is replaced", process.pid, process.exitcode)
                 self._processes.remove(process)
-                if not self._is_up(self._start()):
-                    _log.error("its replacement did not come up; stopping")
-                    return
+                if not self._replaced():
+                    _log.error("no replacement came up in %s tries; stopping", _TRIES)
+                    return False
+        return True
+
+    def _replaced(self) -> bool:
+        """Start one worker more, again if it ends before it serves; the others go on meanwhile."""
+        for _ in range(_TRIES):
+            if self._is_up(self._start()) or self._stopping:
+                return True
+            process = self._processes.pop()
+            process.join()
+            _log.error("its replacement %s ended with %s before it served", process.pid, process.exitcode)
+        return False
 
     def _dead(self) -> list[SpawnProcess]:
         """Workers that ended though nobody told them to."""

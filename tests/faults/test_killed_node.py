@@ -1,0 +1,69 @@
+"""Processes on a file are killed under load: whatever was acknowledged is there, once, also after the next start."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from faults.crowd import ACKNOWLEDGED, Crowd
+from faults.rounds import ROUNDS
+from serving import serving, until, workers_of
+
+ENOUGH = 300
+"""Acknowledged writes before each death."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_of_a_service_that_is_killed_whole_nothing_acknowledged_is_lost(tmp_path: Path, workers: int):
+    command = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers))
+    crowd = Crowd()
+    with serving(*command) as served:
+        crowd.prepare(served)
+    for _ in range(ROUNDS):
+        with serving(*command) as served, crowd.writing(served):
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+            for victim in [served.process.pid, *workers_of(served)]:
+                os.kill(victim, signal.SIGKILL)
+
+    with serving(*command) as served:
+        account = crowd.account(served).shown(f"killed {ROUNDS} times, {workers} process(es)")
+
+    assert account.faultless, account
+    assert account.found >= ROUNDS * ENOUGH
+
+
+def test_when_one_of_two_workers_is_killed_the_other_goes_on_and_nothing_acknowledged_is_lost(tmp_path: Path):
+    """Whichever it is: also one that is just being started in place of the last victim."""
+    crowd = Crowd()
+    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+        crowd.prepare(served)
+        with crowd.writing(served):
+            for _ in range(ROUNDS):
+                crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+                os.kill(max(workers_of(served)), signal.SIGKILL)
+                back = crowd.wait_for(ACKNOWLEDGED)
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+        account = crowd.account(served).shown(f"one of two workers killed {ROUNDS} times", back)
+
+    assert account.faultless, account
+    assert account.refused == 0
+
+
+def test_a_worker_that_is_killed_before_it_serves_is_replaced_too(tmp_path: Path):
+    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+        complaints = served.process.stderr
+        assert complaints is not None
+        first = workers_of(served)
+        victim = first.pop()
+        os.kill(victim, signal.SIGKILL)
+        assert f"worker {victim} ended with -9 and is replaced" in complaints.readline()
+        starting = until(lambda: workers_of(served) - first - {victim}).pop()
+        os.kill(starting, signal.SIGKILL)
+        assert f"its replacement {starting} ended with -9 before it served" in complaints.readline()
+        until(lambda: len(workers_of(served)) == 2)
+
+        assert 200 == served.client("viewer", user="1", channel="777").get("vote").status_code
+        assert 0 == served.end(signal.SIGTERM)

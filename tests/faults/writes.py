@@ -1,0 +1,186 @@
+"""The kinds of writes there are, each made out of a number, and how many times each number is found afterwards.
+
+So that loss and doubling can be told exactly, no two numbers write the same thing: a number has its own voter, answer,
+entry, document or winner.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection
+from itertools import groupby
+
+import httpx
+
+CHANNEL = "777"
+ANSWERS_IN_A_RANKING = 90
+"""Fewer than the hundred that a ranking shows."""
+PATCHES_OF_A_STORE = 500
+"""So that the document stays under its 64 KiB."""
+WINNERS = 20_000
+CODES = [f"CODE-{number:05}" for number in range(WINNERS)]
+
+Ask = Callable[..., httpx.Response]
+"""`ask(method, path, role, user=…, channel=…, json=…, params=…)`: one call with a token of its own."""
+
+
+class HalfDone(AssertionError):
+    """Something was written in part."""
+
+
+class Write(ABC):
+    """One kind of write."""
+
+    name: str
+
+    def prepare(self, ask: Ask) -> None:
+        """Do what has to be there before the first."""
+        return
+
+    @abstractmethod
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        """Do it once."""
+
+    @abstractmethod
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        """How many times each number is there, those too that nobody asked for; raises `HalfDone`."""
+
+
+class Vote(Write):
+    """A vote; the log and the statistics have to agree."""
+
+    name = "votes"
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        return ask("POST", "vote", "viewer", user=f"voter{number}", channel=CHANNEL, json={"value": number % 64})
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        log = ask("GET", "vote_logs", "backend", channel=CHANNEL).json()["result"]
+        poll = ask("GET", "vote", "backend", channel=CHANNEL).json()
+        values = {int(entry["identifier"].removeprefix("voter")): entry["value"] for entry in log}
+        if (len(log), sum(values.values())) != (poll["count"], poll["sum"]):
+            raise HalfDone(f"the poll counts {poll['count']} votes, and its log has {len(log)}")
+        if wrong := [number for number, value in values.items() if value != number % 64]:
+            raise HalfDone(f"votes of other values: {wrong}")
+        return Counter(int(entry["identifier"].removeprefix("voter")) for entry in log)
+
+
+class Answer(Write):
+    """An answer that nobody else gives, so that its score is how often it was counted."""
+
+    name = "answers"
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        answer = {"key": str(number)}
+        return ask("POST", "rank", "viewer", user=f"r{number}", channel=CHANNEL, json=answer, params=_ranking(number))
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        rankings = {number // ANSWERS_IN_A_RANKING: number for number in numbers}
+        pages = [
+            ask("GET", "rank", "backend", channel=CHANNEL, params=_ranking(number)).json()
+            for number in rankings.values()
+        ]
+        return Counter({int(score["key"]): score["score"] for page in pages for score in page["data"]})
+
+
+def _ranking(number: int) -> dict[str, str]:
+    return {"id": f"r{number // ANSWERS_IN_A_RANKING}"}
+
+
+class Entry(Write):
+    """An entry of a buffer."""
+
+    name = "entries"
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        return ask("POST", "accumulate", "viewer", user="5551", channel=CHANNEL, json={"n": number})
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        entries = ask("GET", "accumulate", "backend", channel=CHANNEL).json()["data"]
+        return Counter(entry["data"]["n"] for entry in entries)
+
+
+class Store(Write):
+    """A whole store of a viewer."""
+
+    name = "stores"
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        document = {"n": number, "filling": "x" * 200}
+        return ask("POST", "extension_viewer_state", "viewer", user=str(number), channel=CHANNEL, json=document)
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for _, some in groupby(sorted(numbers), lambda number: number // 500):
+            users = {"user_ids": ",".join(map(str, some))}
+            stores = ask("GET", "extension_viewer_state", "admin", user="9001", channel=CHANNEL, params=users).json()
+            found.update(int(user) for user, store in stores.items() if store.get("n") == int(user))
+        return found
+
+
+class Patch(Write):
+    """Two operations on a store that many change: both or neither."""
+
+    name = "patches"
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        patch = [{"op": "add", "path": f"/{part}/{number}", "value": 1} for part in ("left", "right")]
+        return ask("PATCH", "channel_state", "broadcaster", user=_channel(number), channel=_channel(number), json=patch)
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for channel in {_channel(number) for number in numbers}:
+            store = ask("GET", "channel_state", "broadcaster", user=channel, channel=channel).json()
+            if store.get("left") != store.get("right"):
+                raise HalfDone(f"of two operations of a patch one was done, in channel {channel}")
+            found.update(int(number) for number in store.get("left", {}))
+        return found
+
+
+def _channel(number: int) -> str:
+    return str(9_000 + number // PATCHES_OF_A_STORE)
+
+
+class JsonStore(Write):
+    """A JSON store of an id of its own."""
+
+    name = "json"
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        which = {"id": f"global{number}"}
+        return ask("POST", "json_store", "broadcaster", user=CHANNEL, channel=CHANNEL, json={"n": number}, params=which)
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        stores = (
+            ask("GET", "json_store", "broadcaster", user=CHANNEL, channel=CHANNEL, params={"id": f"global{number}"})
+            for number in numbers
+        )
+        return Counter(store.json()["n"] for store in stores if store.status_code != httpx.codes.NOT_FOUND)
+
+
+class Redemption(Write):
+    """A winner's only code, each given once and in the order of the list."""
+
+    name = "redemptions"
+
+    def prepare(self, ask: Ask) -> None:
+        marks = {"prizes": [0], "prize_limits": [1], "users": [f"w{number}" for number in range(WINNERS)]}
+        ask("PUT", "codes", "backend", json={"codes": [CODES], "names": ["Hats"]}).raise_for_status()
+        ask("POST", "codes/mark_from_list", "backend", json=marks).raise_for_status()
+
+    def send(self, ask: Ask, number: int) -> httpx.Response:
+        return ask("POST", "codes/redeem", "viewer", user=f"w{number}", channel=CHANNEL, json={"prize": 0})
+
+    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
+        held = {
+            number: ask("GET", "codes/redeemed", "viewer", user=f"w{number}", channel=CHANNEL).json()["redeemed"][0]
+            for number in numbers
+        }
+        codes = sorted(code for each in held.values() for code in each)
+        if codes != CODES[: len(codes)]:
+            raise HalfDone("of the codes that were handed out some are nobody's, or two people's")
+        return Counter({number: len(each) for number, each in held.items() if each})
+
+
+KINDS: tuple[Write, ...] = (Vote(), Answer(), Entry(), Store(), Patch(), JsonStore(), Redemption())
