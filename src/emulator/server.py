@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
+from typing import Any
 
 import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
@@ -36,7 +37,6 @@ _log = logging.getLogger("emulator")
 _GRACE = 3
 """Seconds that requests under way are given at a stop; all must be over within five."""
 _BACKLOG = 2048
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class Server(uvicorn.Server):
@@ -83,16 +83,6 @@ def url_of(host: str, listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def log_to_stderr(level: str) -> None:
-    """All logging goes to standard error; standard output carries one line, the URL."""
-    if level.upper() not in LEVELS:
-        raise ConfigurationError(f"--log-level: {level!r} is none of {', '.join(LEVELS).lower()}")
-    logging.basicConfig(
-        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, logging.getLogger().level))
-
-
 def config_of(app: Front | Namespaces) -> uvicorn.Config:
     """How uvicorn is to serve it."""
     return uvicorn.Config(
@@ -112,6 +102,7 @@ def config_of(app: Front | Namespaces) -> uvicorn.Config:
 async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: Signals) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
     stops = Signals(*STOPS)
+    asyncio.get_running_loop().set_exception_handler(_complain)
     async with open_app(settings) as (app, service):
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
@@ -120,6 +111,11 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         stops.then(server.stop)
         async with _following(settings, service.extensions, hangups):
             await server.serve([listener])
+
+
+def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What nobody waits for has failed. asyncio would also print what was at hand, with all that is in it."""
+    _log.error(context["message"], exc_info=context.get("exception"))
 
 
 @asynccontextmanager
@@ -156,11 +152,10 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
         return
     open_and_close(settings)
     settings = replace(settings, has_peers=True)
-    level = logging.getLogger().level
 
     def work() -> Work:
         """What a worker does that starts now: the extensions may not be those of the start."""
-        return partial(_work, replace(settings, extensions=extensions.current), level)
+        return partial(_work, replace(settings, extensions=extensions.current))
 
     def read_again() -> bool:
         file = settings.extensions_file
@@ -188,9 +183,9 @@ def announce(url: str) -> None:
     os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
 
 
-def _work(settings: Settings, level: int, listener: socket.socket, ready: Connection) -> None:
+def _work(settings: Settings, listener: socket.socket, ready: Connection) -> None:
     hangups = Signals(*HANGUPS)
-    log_to_stderr(logging.getLevelName(level))
+    settings.logs.begin()
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     end_with_parent()
     try:

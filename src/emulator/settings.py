@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from emulator.discretion import discreet
 from emulator.engines import open_engine
 from emulator.environment import PRODUCTION, SANDBOX, Environment
 from emulator.extensions import ConfigurationError, Extension, read_extensions
+from emulator.logs import Logs
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -67,6 +69,7 @@ class Settings:
     control_hosts: tuple[str, ...] = ()
     """Names, beside loopback, under which the control API answers."""
     limits: Limits = Limits()
+    logs: Logs = field(default_factory=Logs)
     has_peers: bool = False
     """Whether other processes serve the same data on the same port. The clock, which is one process's, then stays."""
 
@@ -98,6 +101,7 @@ def read_settings(
     leeway: int = 0,
     control_hosts: tuple[str, ...] = (),
     limits: Limits | None = None,
+    logs: Logs | None = None,
 ) -> Settings:
     """Turn the words of the command line into settings; raises `ConfigurationError` with one line."""
     if production and extensions is None:
@@ -107,7 +111,7 @@ def read_settings(
     try:
         open_engine(data, namespace="")  # stays closed
     except ValueError as error:
-        raise ConfigurationError(f"--data: {error}") from None
+        raise ConfigurationError(f"--data: {_without_password(data, str(error))}") from None
     if channel_stores not in ("shared", "extension"):
         raise ConfigurationError(f"--channel-stores: {channel_stores!r} is neither 'shared' nor 'extension'")
     return Settings(
@@ -120,4 +124,12 @@ def read_settings(
         channel_stores_per_extension=channel_stores == "extension",
         control_hosts=control_hosts,
         limits=limits or Limits(),
+        logs=logs or Logs(),
     )
+
+
+def _without_password(url: str, complaint: str) -> str:
+    """What is wrong with a URL. One whose password is taken for a port or a path is not quoted."""
+    if not url.startswith("sqlite") and any(each in "/?#[]" for each in url.partition("://")[2].rpartition("@")[0]):
+        return "what stands before the @ has characters that a URL has percent-encoded, as %2F for /"
+    return discreet(complaint)

@@ -10,6 +10,7 @@ import typer
 from emulator import server
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
+from emulator.logs import Logs
 from emulator.settings import KIB, MIB, Limits, read_settings
 from extcli.options import Command
 
@@ -118,6 +119,12 @@ def serve(
     log_level: Annotated[
         str, typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning or error.")
     ] = "info",
+    log_format: Annotated[
+        str,
+        typer.Option(
+            envvar="EXTCLI_SERVE_LOG_FORMAT", metavar="text|json", help="Lines for people, or one JSON object per line."
+        ),
+    ] = "text",
 ) -> None:
     """Start the service.
 
@@ -128,7 +135,8 @@ def serve(
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
     try:
-        server.log_to_stderr(log_level)
+        logs = Logs(log_level, log_format)
+        logs.begin()
         settings = read_settings(
             production=production,
             data=data,
@@ -144,6 +152,7 @@ def serve(
                 user_list=max_user_list * MIB,
                 frame=max_frame * KIB,
             ),
+            logs=logs,
         )
         server.run(settings, host, port, workers)
     except (ConfigurationError, EngineError) as error:
