@@ -109,8 +109,9 @@ def run_live(
     up: list[tuple[Live, Server]] = []
 
     async def serve() -> None:
-        async with open_app(settings or Settings(), clock, hot=hot) as (app, service):
-            server = Server(config_of(app), ready.set)
+        chosen = settings or Settings()
+        async with open_app(chosen, clock, hot=hot) as (app, service):
+            server = Server(config_of(app), ready.set, patience=chosen.limits.patience)
             up.append((Live(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 

@@ -68,6 +68,13 @@ class MethodNotAllowed(ServiceError):
     title = "Method Not Allowed"
 
 
+class RequestTimeout(ServiceError):
+    """The request did not arrive in time."""
+
+    status = 408
+    title = "Request Timeout"
+
+
 class TooLarge(ServiceError):
     """The body is over the limit of its route (ruling W8)."""
 

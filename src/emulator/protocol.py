@@ -1,170 +1,54 @@
-"""HTTP on the wire is uvicorn's; what it writes in one turn of the event loop leaves in one piece.
-
-uvicorn writes the head of an answer and its body apart, which costs a system call and a packet more than needed.
-"""
+"""HTTP on the wire is uvicorn's, with limits to how much may come before a body, and to how long anything may take."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, cast
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable
+from typing import Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.errands import REQUEST_ID, Errand, entrust, request_id
-from emulator.errors import BadRequest, HeadTooLarge, ServiceError
+from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
+from emulator.gathering import Gathering, turn_of
 from emulator.web.reply import error_body
-
-_LARGEST_GATHERED: Final = 64 * 1024
-"""Bytes of one connection that are not kept until the turn is over: joining them would cost more than it saves."""
-
-
-class Turn:
-    """The connections of an event loop on which something was written in this turn.
-
-    One callback hands on what all of them have: one for each would be a good part of what telling thousands costs.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: list[Gathering] = []
-
-    def join(self, transport: Gathering) -> None:
-        """Have `transport` hand on what it has when the turn is over."""
-        if not self._waiting:
-            self._loop.call_soon(self._end)
-        self._waiting.append(transport)
-
-    def _end(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for transport in waiting:
-            try:
-                transport.flush()
-            except Exception as error:  # one connection's failure is not to be another's
-                context = {"message": "a connection could not be written to", "exception": error}
-                self._loop.call_exception_handler(context)
-
-
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
-
-
-def turn_of(loop: asyncio.AbstractEventLoop) -> Turn:
-    """The one of this event loop."""
-    turn = _turns.get(loop)
-    if turn is None:
-        turn = _turns[loop] = Turn(loop)
-    return turn
-
-
-class Gathering(asyncio.Transport):
-    """A transport that hands on what was written when the turn is over, or when it is to be closed."""
-
-    __slots__ = ("_more", "_size", "_transport", "_turn", "_written")
-
-    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
-        super().__init__()
-        self._transport = transport
-        self._turn = turn
-        self._written: bytes | bytearray | memoryview | None = None
-        self._more: list[bytes | bytearray | memoryview] | None = None
-        """All pieces, where there is more than the first, which most often stands alone."""
-        self._size = 0
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Keep `data` until the turn is over."""
-        if self._written is None:
-            self._written = data
-            self._turn.join(self)
-        elif self._more is None:
-            self._more = [self._written, data]
-        else:
-            self._more.append(data)
-        self._size += len(data)
-        if self._size > _LARGEST_GATHERED:
-            self.flush()
-
-    def flush(self) -> None:
-        """Hand on what was written, before the turn is over."""
-        written, more = self._written, self._more
-        if written is None:
-            return
-        self._written = self._more = None
-        self._size = 0
-        if not self._transport.is_closing():
-            self._transport.write(written if more is None else b"".join(more))
-
-    def close(self) -> None:
-        """Close behind what was written."""
-        self.flush()
-        self._transport.close()
-
-    def write_eof(self) -> None:
-        """End the stream behind what was written."""
-        self.flush()
-        self._transport.write_eof()
-
-    def is_closing(self) -> bool:
-        """Whether no more can be written."""
-        return self._transport.is_closing()
-
-    def abort(self) -> None:
-        """Close at once."""
-        self._transport.abort()
-
-    def can_write_eof(self) -> bool:
-        """Whether the stream can be ended one way."""
-        return self._transport.can_write_eof()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What the transport below knows of the connection."""
-        return self._transport.get_extra_info(name, default)
-
-    def pause_reading(self) -> None:
-        """Take no more from the other side for now."""
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Take from the other side again."""
-        self._transport.resume_reading()
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Give the connection to another protocol, which writes through this transport too."""
-        self._transport.set_protocol(protocol)
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        """The protocol that reads."""
-        return self._transport.get_protocol()
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """When writers are told to pause, and when to go on."""
-        self._transport.set_write_buffer_limits(high, low)
-
-    def get_write_buffer_size(self) -> int:
-        """Bytes that wait for the other side."""
-        return self._transport.get_write_buffer_size() + self._size
-
 
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request line with its headers. uvicorn sets no limit, and copies a header anew with every piece of it."""
 
 
+SLOWEST: Final = 1024
+"""Bytes a second by which a request may take longer than it otherwise would."""
+_LOOK_EVERY: Final = 1.0
+
+
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP on a transport that gathers, with a limit to what may come before a body."""
+    """uvicorn's HTTP on a transport that gathers, with limits."""
 
     _in_head = True
     _head = 0
     _ended = False
+    _since: float | None = None
+    """When what is still incomplete began to come, in seconds of the event loop; `None` between two requests."""
+    _came = 0
+    """Bytes of it so far."""
+    _untaken_since: float | None = None
+    """Since when the other side takes nothing of what it is answered."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a connection."""
         # uvloop's transports do all that asyncio's do without being their subclasses.
         super().connection_made(Gathering(cast("asyncio.Transport", transport), turn_of(self.loop)))
+        self._since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
         """Take what came."""
         if self.transport.is_closing():
             return
         self._ended = False
+        if self._since is None:
+            self._since = self.loop.time()
+        self._came += len(data)
         super().data_received(data)
         if self._in_head and not self._ended:  # a head that begins behind an end is counted from the next piece on
             self._head += len(data)
@@ -184,6 +68,37 @@ class Protocol(HttpToolsProtocol):
         """The next request begins."""
         super().on_message_complete()
         self._in_head, self._head, self._ended = True, 0, True
+        self._since, self._came = None, 0
+
+    def pause_writing(self) -> None:
+        """The other side does not keep up."""
+        self._untaken_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._untaken_since = None
+        super().resume_writing()
+
+    def cut_if_overdue(self, patience: float) -> None:
+        """End a connection on which a request comes, or an answer is taken, too slowly.
+
+        A request has `patience` seconds, and one more for each `SLOWEST` bytes of it; of an answer something has to be
+        taken within `patience` seconds.
+        """
+        now = self.loop.time()
+        if self._untaken_since is not None and now - self._untaken_since > patience:
+            self.transport.abort()
+        elif self._since is None:
+            return
+        elif self.flow.read_paused:  # it is we who do not keep up
+            self._since, self._came = now, 0
+        elif now - self._since > patience + self._came / SLOWEST:
+            if self._came and (self.cycle is None or self.cycle.response_complete or not self.cycle.response_started):
+                detail = f"the request did not arrive within {patience:g} seconds"
+                self._refuse(RequestTimeout("Request timeout", detail))
+            else:
+                self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP like any other refusal (ruling W4), and hang up."""
@@ -204,3 +119,12 @@ class Protocol(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+async def cut_overdue(connections: Iterable[object], patience: float) -> None:
+    """Look at all connections once a second, for ever: a timer for each request would cost each request something."""
+    while True:
+        await asyncio.sleep(_LOOK_EVERY)
+        for each in list(connections):
+            if isinstance(each, Protocol):
+                each.cut_if_overdue(patience)

@@ -25,7 +25,7 @@ from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError, Extensions
 from emulator.namespaces import Namespaces
-from emulator.protocol import Protocol
+from emulator.protocol import Protocol, cut_overdue
 from emulator.realtime.websocket import WebSocket
 from emulator.reloading import follow, reread, warn_of_short_secrets
 from emulator.settings import Settings
@@ -40,11 +40,26 @@ _BACKLOG = 2048
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which leaves signals to `Stop`, and has a word when it serves."""
+    """uvicorn, which leaves signals to `Signals`, has a word when it serves, and waits for nobody for ever.
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    A request that comes too slowly, or whose answer is not taken, is cut after `patience` seconds; with 0, never.
+    """
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], *, patience: float = 0) -> None:
         super().__init__(config)
         self._tell_started = started
+        self._patience = patience
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until stopped."""
+        if not self._patience:
+            await super().serve(sockets)
+            return
+        cutting = asyncio.create_task(cut_overdue(self.server_state.connections, self._patience))
+        try:
+            await super().serve(sockets)
+        finally:
+            cutting.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve, and say so."""
@@ -107,7 +122,7 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        server = Server(config_of(app), started)
+        server = Server(config_of(app), started, patience=settings.limits.patience)
         stops.then(server.stop)
         async with _following(settings, service.extensions, hangups):
             await server.serve([listener])

@@ -22,7 +22,7 @@ from websockets.server import ServerProtocol
 
 from emulator.errands import Errand, current, request_id
 from emulator.errors import EngineError, ServiceError, Unavailable
-from emulator.protocol import Gathering
+from emulator.gathering import Gathering
 from emulator.realtime.frames import PING, text_frame
 from emulator.settings import Limits
 from emulator.web.reply import error_body
