@@ -1,22 +1,71 @@
-"""Asks before something is lost that cannot be brought back."""
+"""Asks before something is lost that cannot be brought back, and names the production service that it is lost from."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from extcli.errors import CliError, Misused
 from extcli.output import complain
+from extcli.text import visible
+
+if TYPE_CHECKING:
+    from extcli.session import Session
+
+
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+"""For commands that may ask before something is lost."""
 
 
 class Withheld(CliError):
-    """Somebody was asked, and said no."""
+    """Somebody was asked, and said no: as where nobody can be asked, the command came without the yes it needs."""
 
-    exit_code = 130
+    exit_code = Misused.exit_code
 
 
-def ask(losses: Sequence[str], question: str) -> None:
-    """Show what would be lost and ask; raises unless the answer is yes. Without a terminal nobody can answer."""
+def in_production(session: Session) -> bool:
+    """Whether what is lost would be lost from production."""
+    return session.sources.production() is not None
+
+
+def guard(session: Session, loss: str, *, yes: bool) -> None:
+    """Ask before production loses something; anything else loses it without a word. Raises unless it may be lost."""
+    if not yes and in_production(session):
+        ask(session, [visible(loss)], "Go on?")
+
+
+def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a function --yes, without which it asks before production loses what the text says.
+
+    In the text `{poll}` stands for that argument.
+    """
+
+    def careful(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def run(session: Session, *, yes: bool, **values: Any) -> None:
+            guard(session, loses.format_map(values), yes=yes)
+            function(session, **values)
+
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        asked = inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Yes)
+        run.__signature__ = inspect.Signature([*own, asked])  # type: ignore[attr-defined]
+        return run
+
+    return careful
+
+
+def ask(session: Session, losses: Sequence[str], question: str) -> None:
+    """Show what would be lost and where, and ask; raises unless the answer is yes.
+
+    Without a terminal nobody can answer, which is `Misused`.
+    """
+    if profile := session.sources.production():
+        losses = [f"profile {visible(profile.name)} is production: {session.sources.url()}", *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Misused(
             "this needs a yes, and there is no terminal to ask at",

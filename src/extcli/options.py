@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from extcli.consent import guarded
 from extcli.errors import CliError
 from extcli.output import explain, silence
 from extcli.quick import read_quickly
@@ -134,15 +135,17 @@ def _nothing_more() -> None: ...
 
 
 def command(
-    app: typer.Typer, name: str | None = None, *, by_profile: bool = True
+    app: typer.Typer, name: str | None = None, *, by_profile: bool = True, loses: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a verb: a function that takes a `Session` first, and is given the shared options with its own.
 
-    What mends the file of profiles goes not `by_profile`, so that nothing in that file keeps it from working.
+    What always `loses` something is `guarded`. What mends the file of profiles goes not `by_profile`, so that nothing
+    in that file keeps it from working.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        return app.command(name, cls=Command)(shared(function, by_profile=by_profile))
+        careful = guarded(loses)(function) if loses else function
+        return app.command(name, cls=Command)(shared(careful, by_profile=by_profile))
 
     return add
 

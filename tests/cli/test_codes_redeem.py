@@ -71,7 +71,7 @@ def test_removing_is_the_body_of_the_service_as_json_and_items_as_jsonl(codes):
 
 
 @pytest.mark.usefixtures("sets", "environment")
-@pytest.mark.parametrize(("typed", "code", "left"), [("yes\n", 0, []), ("what\n", 130, ["Hat", "Cap"])])
+@pytest.mark.parametrize(("typed", "code", "left"), [("yes\n", 0, []), ("what\n", 2, ["Hat", "Cap"])])
 def test_somebody_at_a_terminal_is_asked_before_sets_end(backend, typed, code, left):
     with Terminal("codes", "rm") as terminal:
         terminal.until("set 1, 'Hat', ends")

@@ -190,7 +190,7 @@ def test_yes_replaces_without_asking(upload, file, backend, viewer):
 
 @pytest.mark.usefixtures("old", "environment")
 @pytest.mark.parametrize(
-    ("typed", "code", "name"), [("y\n", 0, "New"), ("n\n", 130, "Old"), ("\n", 130, "Old"), ("\x04", 130, "Old")]
+    ("typed", "code", "name"), [("y\n", 0, "New"), ("n\n", 2, "Old"), ("\n", 2, "Old"), ("\x04", 2, "Old")]
 )
 def test_somebody_at_a_terminal_is_asked(file, backend, typed, code, name):
     with Terminal("codes", "upload", "--set", f"New={file('N1')}") as terminal:

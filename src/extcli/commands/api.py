@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
+from extcli import consent
 from extcli.client import SERVICE, Call, encoded
+from extcli.consent import Yes
 from extcli.errors import Declined, Misused
 from extcli.inputs import read_bytes, read_pairs
 from extcli.options import shared
 from extcli.session import BROADCASTER, Session
+
+_DESTRUCTIVE = ("DELETE", "PUT")
 
 
 @shared
@@ -33,10 +37,12 @@ def api(
         typer.Option("--input", metavar="FILE|-", help="The body, byte for byte.", show_default=False),
     ] = None,
     no_auth: Annotated[bool, typer.Option("--no-auth", help="Send no Authorization header.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Call any endpoint and print the body of its answer, also of a refusal. Acts as broadcaster.
 
-    A body may go with any method, GET included.
+    A body may go with any method, GET included. DELETE and PUT ask first where a
+    profile says production.
 
     \b
     Examples:
@@ -52,6 +58,8 @@ def api(
         body = read_bytes(source if source == "-" else f"@{source}")
     elif fields:
         body = encoded(read_pairs(fields))
+    if method.upper() in _DESTRUCTIVE:
+        consent.guard(session, f"{method.upper()} {path} deletes or replaces", yes=yes)
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
     service = session.open_service() if no_auth else session.service(BROADCASTER)
     try:

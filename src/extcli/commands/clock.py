@@ -22,7 +22,7 @@ def now(session: Session) -> None:
     session.output.show(session.open_service().read_clock(), views.CLOCK)
 
 
-@command(app)
+@command(app, loses="the clock moves, and what falls due ends")
 def advance(
     session: Session,
     by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.", show_default=False)],
@@ -34,7 +34,7 @@ def advance(
     _move(session, advance=times.duration(by))
 
 
-@command(app, "set")
+@command(app, "set", loses="the clock moves, and what falls due ends")
 def set_clock(
     session: Session,
     to: Annotated[str, typer.Argument(metavar="INSTANT", help="Unix milliseconds, or ISO 8601.", show_default=False)],
@@ -46,7 +46,7 @@ def set_clock(
     _move(session, set=times.instant(to))
 
 
-@command(app)
+@command(app, loses="the clock leaves the real time")
 def freeze(
     session: Session, off: Annotated[bool, typer.Option("--off", help="Let time run on from where it stands.")] = False
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from extcli import times, views
+from extcli.consent import Yes
 from extcli.entries import Entries
 from extcli.errors import Misused, Unmet
 from extcli.formats import FileFormat
@@ -35,7 +36,6 @@ Form = Annotated[
     typer.Option("--format", help="What the files are, whatever their names end in.", show_default=False),
 ]
 Duplicates = Annotated[bool, typer.Option("--allow-duplicates", help="The same code may come twice.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Prizes = Annotated[
     list[int],
     typer.Option("--prize", metavar="I", help="A code of this set; repeat it for more than one.", show_default=False),
@@ -97,7 +97,7 @@ def upload(
             return
         losses = uploads.losses(opened, giving_way)
         if losses and not yes:
-            consent.ask(losses, "What was not handed out of the old codes is lost. Replace them?")
+            consent.ask(session, losses, "What was not handed out of the old codes is lost. Replace them?")
         codes = sum(each.count for each in opened)
         what = f"{uploads.counted(len(opened), 'set')} of {uploads.counted(codes, 'code')}"
         body = uploads.body_of(opened, name_indices=bool(index))
@@ -160,7 +160,7 @@ def rm(session: Session, yes: Yes = False) -> None:
     there = uploads.sets_there(service)
     if there and not yes:
         losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(there.items())]
-        consent.ask(losses, "Codes that were not handed out are lost. End all sets?")
+        consent.ask(session, losses, "Codes that were not handed out are lost. End all sets?")
     session.output.show(service.clear_codes(), code_views.distributed(there))
 
 

@@ -106,7 +106,7 @@ def status(session: Session) -> None:
     session.output.show(session.service(BROADCASTER).pin_token_exists(), pin_views.LINKED)
 
 
-@command(app)
+@command(app, loses="the clock moves by five minutes, and every PIN runs out")
 def expire(session: Session) -> None:
     """Let every PIN of an emulator run out, and print what expired.
 
@@ -119,7 +119,7 @@ def expire(session: Session) -> None:
     session.output.show(answer, views.MOVED_CLOCK)
 
 
-@command(app)
+@command(app, loses="all links and PINs of the channel end")
 def revoke(session: Session) -> None:
     """End all PINs and links of the channel. Acts as broadcaster.
 

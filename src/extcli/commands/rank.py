@@ -70,7 +70,7 @@ def get(
     session.output.show(session.service(BROADCASTER).read_ranking(ranking), views.ranking(top))
 
 
-@command(app)
+@command(app, loses="ranking {ranking} ends, with its answers")
 def rm(session: Session, ranking: Ranking = "default") -> None:
     """Forget a ranking and its answers. Acts as broadcaster.
 

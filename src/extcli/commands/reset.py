@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from extcli import views
+from extcli.consent import guarded
 from extcli.options import shared
 from extcli.session import Session
 
 
 @shared
+@guarded("all data goes")
 def reset(session: Session) -> None:
     """Forget all data of the emulator, and set its clock right.
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from extcli import clock, views
+from extcli import clock, consent, views
+from extcli.consent import Yes
 from extcli.errors import Misused, Unmet
 from extcli.inputs import read_json
 from extcli.options import command, noun
@@ -30,6 +31,7 @@ def send(
         int, typer.Option("--wait", metavar="N", min=0, help="Then print so many updates, one JSON a line.")
     ] = 0,
     no_auth: NoAuth = False,
+    yes: Yes = False,
 ) -> None:
     """Send one request, and print the data of its reply.
 
@@ -48,6 +50,8 @@ def send(
             why="process lists and histories show them",
             fix="pipe the data in: --data -",
         )
+    if action in ("set", "delete"):
+        consent.guard(session, f"{action} {target} replaces or deletes", yes=yes)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
     reply = session.live.ask(action, target, document)

@@ -44,7 +44,7 @@ def get(
     session.output.show(service.read_store(store.path, users=users), views.STORE)
 
 
-@command(app, "set")
+@command(app, "set", loses="what is in state {scope} is replaced")
 def replace(session: Session, scope: ScopeName, document: Document = None) -> None:
     """Replace a store's object. Acts as who may write it: backend, broadcaster or viewer:U1.
 

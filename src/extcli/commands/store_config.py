@@ -1,4 +1,4 @@
-"""`extcli store-config`: the config stores. (`config` will be this program's own.)"""
+"""`extcli store-config`: the config stores. (`config` is this program's own.)"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def get(session: Session, scope: ScopeName) -> None:
     session.output.show(session.service(store.reader).read_store(store.path), views.STORE)
 
 
-@command(app, "set")
+@command(app, "set", loses="what is in config {scope} is replaced")
 def replace(session: Session, scope: ScopeName, document: Document = None) -> None:
     """Replace a store's object. Acts as backend for extension, broadcaster for channel.
 

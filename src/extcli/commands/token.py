@@ -120,7 +120,7 @@ def list_links(session: Session) -> None:
     session.output.show_value([pin_views.facts_of(link) for link in session.links.all()], pin_views.LINKS)
 
 
-@command(app)
+@command(app, loses="all links and PINs of the channel end")
 def revoke(session: Session) -> None:
     """End a kept link at the service, and forget it here.
 

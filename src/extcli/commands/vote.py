@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extcli import times, views
-from extcli.errors import Misused
+from extcli import consent, times, views
+from extcli.consent import Yes
+from extcli.errors import Misused, Refused
 from extcli.inputs import read_json
 from extcli.options import command, noun
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
+from extcli.text import visible
+
+if TYPE_CHECKING:
+    from extcli.client import Service
 
 app = noun("Polls: one vote per user, the latest counts.")
 
@@ -95,7 +100,7 @@ def logs(
         session.output.show_stream(answer, "result.item", views.VOTE_LOG)
 
 
-@command(app)
+@command(app, loses="poll {poll} ends, with its votes, its log and its definition")
 def rm(session: Session, poll: Poll = "default") -> None:
     """End a poll: votes, log and definition go. Acts as broadcaster.
 
@@ -141,6 +146,7 @@ def define(
     user_id_voting: Annotated[bool, typer.Option("--user-id-voting", help="Only users who share their id.")] = False,
     disabled: Annotated[bool, typer.Option("--disabled", help="Take no votes for now.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the definition that is there; change nothing.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Create a poll with a question and answers; existing votes stay. Acts as broadcaster.
 
@@ -171,9 +177,21 @@ def define(
     if show:
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
+    if not yes and consent.in_production(session) and _is_defined(service, poll):
+        consent.ask(session, [f"poll {visible(poll)} has a definition, which is replaced"], "Go on?")
     given = {name: value for name, value in config.items() if value is not None}
     session.output.show(service.define_poll(poll, given), views.NOTHING)
     session.output.note(f"poll {poll} is defined")
+
+
+def _is_defined(service: Service, poll: str) -> bool:
+    try:
+        service.read_poll_definition(poll)
+    except Refused as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
 
 
 def _whole_seconds(duration: str) -> int:

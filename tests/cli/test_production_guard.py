@@ -1,0 +1,179 @@
+"""What deletes, replaces or resets asks first where a profile says production, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+from deployments import profiles
+from terminal import Terminal
+
+from conftest import answer
+
+DESTRUCTIVE = {
+    "vote rm": ("vote", "rm", "lunch"),
+    "rank rm": ("rank", "rm", "colour"),
+    "state set": ("state", "set", "channel", "{}"),
+    "store-config set": ("store-config", "set", "channel", "{}"),
+    "codes rm": ("codes", "rm"),
+    "pin revoke": ("pin", "revoke"),
+    "pin expire": ("pin", "expire"),
+    "clock advance": ("clock", "advance", "1s"),
+    "clock set": ("clock", "set", "2026-12-24T18:00:00Z"),
+    "clock freeze": ("clock", "freeze"),
+    "reset": ("reset",),
+    "api DELETE": ("api", "delete", "vote?id=lunch"),
+    "api PUT": ("api", "PUT", "codes", "--as", "backend", "-f", "codes=[]"),
+    "socket set": ("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {}}'),
+    "vote define": ("vote", "define", "lunch", "--prompt", "Which?"),
+    "token revoke": ("token", "revoke"),
+}
+every_destructive_command = pytest.mark.parametrize("command", DESTRUCTIVE.values(), ids=DESTRUCTIVE)
+
+
+@pytest.fixture
+def content(extcli, live, backend):
+    """Something to lose."""
+    extcli("vote", "cast", "lunch", "--value", "3")
+    extcli("vote", "define", "lunch", "--prompt", "Old")
+    extcli("pin", "login", input=extcli("pin", "request", "-o", "plain").stdout)
+    backend.put("codes", json={"codes": [["O1"]], "names": ["Old"]}).raise_for_status()
+
+
+@pytest.mark.usefixtures("content")
+@every_destructive_command
+def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(extcli, live, command):
+    profiles(live={"url": live.url, "production": True})
+
+    result = extcli(*command, "-p", "live", "-v")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"profile live is production: {live.url}; " in result.stderr
+    assert "use --yes if that is what you want" in result.stderr
+    for request in ("> DELETE", "> PUT", "/v1/e/channel_", "/_emulator/", "> POST /v1/e/vote_config", '"set"'):
+        assert request not in result.stderr
+    assert "1" == extcli("vote", "get", "lunch").rows[0][1]
+
+
+@pytest.mark.usefixtures("content")
+@every_destructive_command
+def test_with_yes_it_is_done(extcli, live, command):
+    profiles(live={"url": live.url, "production": True})
+    if command[:2] == ("api", "PUT"):
+        command = (*command[:-1], 'codes=[["N1"]]', "-f", 'names=["New"]')
+
+    assert 0 == extcli(*command, "-p", "live", "--yes").exit_code
+
+
+@pytest.mark.usefixtures("content")
+@every_destructive_command
+@pytest.mark.parametrize("profile", [{}, {"production": False}], ids=["none said", "false"])
+def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profile):
+    profiles(dev={"url": live.url, **profile})
+
+    result = extcli(*command, "-p", "dev", "-v")
+
+    assert ("this needs a yes" in result.stderr) == (command == ("codes", "rm"))
+    assert "production" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("vote", "cast", "--value", "3"),
+        ("vote", "define", "new", "--prompt", "Which?"),
+        ("vote", "define", "new", "--show"),
+        ("state", "patch", "channel", "round=1"),
+        ("store-config", "patch", "channel", "round=1"),
+        ("accumulate", "add", "1"),
+        ("api", "GET", "vote"),
+        ("api", "PATCH", "channel_state", "-f", "round=1"),
+        ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}'),
+        ("broadcast", "send", "hint", "1"),
+        ("clock", "now"),
+        ("codes", "rm"),
+        ("token", "mint"),
+    ],
+)
+def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, live, command, tmp_path):
+    (tmp_path / "live.secret").write_text("c2VjcmV0")
+    profiles(live={"url": live.url, "production": True, "secret_file": "live.secret"})
+
+    assert "this needs a yes" not in extcli(*command, "-p", "live").stderr
+
+
+@pytest.mark.parametrize(("typed", "code", "votes"), [("y\n", 0, []), ("n\n", 2, ["3"]), ("\n", 2, ["3"])])
+def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, typed, code, votes):
+    extcli("vote", "cast", "lunch", "--value", "3")
+    profiles(live={"url": live.url, "production": True})
+
+    with Terminal("vote", "rm", "lunch", "-p", "live") as terminal:
+        terminal.until(f"profile live is production: {live.url}")
+        terminal.until("poll lunch ends, with its votes, its log and its definition")
+        terminal.until("Go on? [y/N] ")
+        terminal.type(typed)
+
+        assert code == terminal.end()
+    assert votes == [row[0] for row in extcli("vote", "get", "lunch").rows]
+    assert ("nothing was changed" in terminal.screen) == (code != 0)
+
+
+def test_an_interrupted_question_is_130(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+
+    with Terminal("reset", "-p", "live") as terminal:
+        terminal.until("Go on? [y/N] ")
+        terminal.process.send_signal(signal.SIGINT)
+
+        assert 130 == terminal.end()
+
+
+@pytest.mark.usefixtures("content")
+def test_sets_of_codes_are_asked_for_once(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+
+    with Terminal("codes", "rm", "-p", "live") as terminal:
+        terminal.until(f"profile live is production: {live.url}")
+        terminal.until("set 0, 'Old', ends")
+        terminal.until("End all sets? [y/N] ")
+        terminal.type("y\n")
+
+        assert 0 == terminal.end()
+    assert 1 == terminal.screen.count("[y/N]")
+
+
+def test_the_address_counts_however_it_was_come_by(extcli, live):
+    """Without a profile, by a variable or an option, it is production all the same."""
+    profiles(live={"url": live.url, "production": True}, dev={"url": "http://127.0.0.1:1"})
+
+    for args in ((), ("--url", f"{live.url}/"), ("-p", "dev")):
+        assert "profile live is production" in extcli("vote", "rm", *args).stderr
+
+
+def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads(extcli, live):
+    profiles(live={"url": "https://ext.example", "production": True})
+
+    assert 2 == extcli("vote", "rm", "-p", "live", "--url", live.url).exit_code
+    assert 0 == extcli("vote", "rm", "--url", live.url).exit_code
+
+
+def test_a_production_profile_by_default_does_not_keep_a_url_elsewhere_from_working(extcli, live):
+    profiles('profile = "live"', live={"url": "https://ext.example", "production": True})
+
+    assert 0 == extcli("reset", env={"EXTCLI_URL": live.url}).exit_code
+
+
+def test_as_json_the_refusal_is_json(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+
+    assert 2 == json.loads(extcli("reset", "-p", "live", "-o", "json").stderr)["error"]["exit_code"]
+
+
+def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
+    url = answering(answer("500 Internal Server Error", '{"reason":"Broken"}'))
+    profiles(live={"url": url, "production": True})
+
+    result = extcli("vote", "define", "lunch", "-p", "live", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"})
+
+    assert 5 == result.exit_code
