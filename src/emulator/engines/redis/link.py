@@ -15,6 +15,7 @@ from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as TimedOut
 
 from emulator.engines.redis.scripts import ALL
 from emulator.errors import EngineError
@@ -24,18 +25,21 @@ PATIENCE = 2.0
 READ_AT_ONCE = 50
 """Answers that have to come within the patience."""
 REST = 0.2
-"""Seconds after a failure to connect in which it is not tried again, so that those who queue do not wait in a row."""
+"""Seconds in which it is not tried again after it did not answer, so that those who queue do not wait in a row."""
 
 Command = Sequence[bytes]
 Answer = Any
 """As the script says it: bytes, int, None, or a list of these. An exception stands for a command that failed."""
+
+FAILURES = (RedisError, OSError, RuntimeError)
+"""What a connection may raise that fails. RuntimeError is uvloop's word for one that was lost just before its use."""
 
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
     try:
         yield
-    except (RedisError, OSError, TimeoutError) as error:
+    except FAILURES as error:
         raise EngineError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
@@ -75,6 +79,10 @@ class Link:
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
         self._connection: AbstractConnection | None = None
+        self._name: Command = ()
+        """How Redis tells the connection from all others that there ever were."""
+        self._given_up: Command = ()
+        """The name of one that failed: what was said on it may still be on its way."""
         self._rests_until = 0.0
 
     async def exchange(self, commands: Sequence[Command]) -> list[Answer]:
@@ -91,7 +99,11 @@ class Link:
                     for index, answer in zip(unknown, again, strict=True):
                         answers[index] = answer
                 return answers
-            except BaseException:
+            except BaseException as error:
+                if self._connection is not None:
+                    self._given_up = self._name
+                if isinstance(error, TimeoutError | TimedOut):
+                    self._rest()
                 await self.close()
                 raise
 
@@ -105,26 +117,50 @@ class Link:
             if not await _is_lost(self._connection):
                 return self._connection
             await self.close()
-        clock = asyncio.get_running_loop().time
-        if clock() < self._rests_until:
+        if asyncio.get_running_loop().time() < self._rests_until:
             raise ConnectionError("it could not be reached a moment ago")
         connection = connection_of(self._pool)
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
+            await self._end_former(connection)
             await _load(connection)
         except BaseException:
-            self._rests_until = clock() + REST
+            self._rest()
             await connection.disconnect(nowait=True)
             raise
         self._connection = connection
         return connection
+
+    def _rest(self) -> None:
+        self._rests_until = asyncio.get_running_loop().time() + REST
+
+    async def _end_former(self, connection: AbstractConnection) -> None:
+        """Have Redis drop the connection that was given up, so that what it has not heard by now it never hears.
+
+        Else a write that was refused might arrive late and undo one that was acknowledged since. Who is not allowed to
+        ask for that goes without.
+        """
+        about = (b"CLIENT", b"INFO")
+        if self._given_up:
+            _, said = await _exchanged(connection, [(b"CLIENT", b"KILL", *self._given_up), about])
+        else:
+            (said,) = await _exchanged(connection, [about])
+        self._name, self._given_up = _name_of(said), ()
+
+
+def _name_of(said: Answer) -> Command:
+    """By the number alone it might be another one, after Redis was started again."""
+    if not isinstance(said, bytes):
+        return ()
+    about = dict(word.split(b"=", 1) for word in said.split() if b"=" in word)
+    return (b"ID", about[b"id"], b"ADDR", about[b"addr"])
 
 
 async def _is_lost(connection: AbstractConnection) -> bool:
     """Whether the other side has hung up since the last answer: nothing is to be read but that."""
     try:
         return bool(await connection.can_read())
-    except (RedisError, OSError):
+    except FAILURES:
         return True
 
 
