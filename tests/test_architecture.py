@@ -38,6 +38,7 @@ TELLING = {
     "emulator.alarms",
     "emulator.pace",
     "emulator.room",
+    "emulator.watching",
 }
 SERVICE_MAY = (
     BASICS

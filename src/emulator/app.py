@@ -31,7 +31,8 @@ from emulator.codes.http import endpoints as code_endpoints
 from emulator.codes.service import CodeSets
 from emulator.control.gate import ControlGate
 from emulator.control.http import controlling, metrics, watching
-from emulator.control.service import Control, Metrics
+from emulator.control.metrics import Metrics
+from emulator.control.service import Control
 from emulator.datastream.actions import feeds as datastream_feeds
 from emulator.datastream.http import endpoints as datastream_endpoints
 from emulator.datastream.service import Datastream
@@ -135,7 +136,7 @@ class Service:
         self.json_stores = JsonStores(engine.documents, clock, room)
         self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
-        self.control = Control(engine, clock, settings, version("extcli"))
+        self.control = Control(engine, clock, settings, version("extcli"), self.metrics)
         rates = Rates(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
         for forget in (rates.forget, room.forget, self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
             self.control.on_reset(forget)
@@ -149,7 +150,7 @@ class Service:
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,
             rates=rates,
-            count=self.metrics.count,
+            watcher=self.metrics,
         )
         self.sockets = Sockets(
             chain(
@@ -172,7 +173,7 @@ class Service:
             clock=clock,
             limits=settings.limits,
             rates=rates,
-            count=self.metrics.count,
+            watcher=self.metrics,
         )
 
     async def reset(self) -> None:
@@ -251,7 +252,7 @@ async def open_service(
     async with open_engine(settings.data, namespace=name) as engine:
         key = await service_key(engine.documents, now=clock.now())
         service = Service(settings, extensions, engine, clock, key)
-        background = [asyncio.create_task(_sweep(service.control)), asyncio.create_task(service.sockets.keep_alive())]
+        background = [asyncio.create_task(_sweep(service.control, service.metrics)), asyncio.create_task(service.sockets.keep_alive())]
         try:
             yield service
         finally:
@@ -263,10 +264,12 @@ async def open_service(
             await service.close()
 
 
-async def _sweep(control: Control) -> None:
+async def _sweep(control: Control, metrics: Metrics) -> None:
     while True:
         await asyncio.sleep(_SWEEP_EVERY)
         try:
             await control.sweep()
+            metrics.storage(answers=True)
         except EngineError as error:
+            metrics.storage(answers=False)
             _log.warning("housekeeping failed and will be tried again: %s", error)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from msgspec import Struct
 
-from emulator.control.service import ClockMove, ClockRecord, Control, Metrics, MovedClock, Readiness
+from emulator.clock import steady
+from emulator.control.metrics import Metrics
+from emulator.control.service import ClockMove, ClockRecord, Control, MovedClock, Readiness
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Nothing, Text, endpoint
 
@@ -34,7 +37,9 @@ async def read_readiness(control: Control, call: Call) -> Readiness:
 @endpoint("GET", "/_emulator/metrics", audience=Audience.WATCHERS, answer=str)
 async def read_metrics(metrics: Metrics, call: Call) -> Text:
     """Read the counters in the Prometheus text format."""
-    return Text(metrics.text(), _METRICS_TYPE)
+    began = steady()
+    await asyncio.sleep(0)  # one turn of the event loop: all that is ready to run comes first
+    return Text(metrics.text(lag=steady() - began), _METRICS_TYPE)
 
 
 @endpoint("POST", "/_emulator/reset", audience=Audience.OPERATORS)

@@ -1,20 +1,18 @@
-"""The clock's control, the reset, and what a watcher is told."""
+"""The clock's control, the reset, and whether the service is ready."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.engines.base import Engine, Expired
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.room import SHELF
 from emulator.settings import Settings
+from emulator.watching import Watcher
 
 _MOST_UNTOLD = 10_000
 """How many expiries housekeeping keeps for a move of the clock that may never come."""
@@ -66,8 +64,9 @@ class Readiness(Struct):
 class Control:
     """What an operator may do to a running service. `forget` drops what the service remembers beside its data."""
 
-    def __init__(self, engine: Engine, clock: Clock, settings: Settings, version: str) -> None:
+    def __init__(self, engine: Engine, clock: Clock, settings: Settings, version: str, watcher: Watcher) -> None:
         self._engine = engine
+        self._watcher = watcher
         self._clock = clock
         self._settings = settings
         self._version = version
@@ -89,7 +88,9 @@ class Control:
         try:
             await self._engine.check()
         except EngineError as error:
+            self._watcher.storage(answers=False)
             raise Unavailable from error
+        self._watcher.storage(answers=True)
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
@@ -137,37 +138,6 @@ class Control:
         return MovedClock(
             record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.shelf != SHELF]
         )
-
-
-class Metrics(Collector):
-    """Counters of one running service, in a registry of its own."""
-
-    def __init__(self, environment: str, version: str, *, open_sockets: Callable[[], int]) -> None:
-        self._open_sockets = open_sockets
-        self._requests: dict[tuple[str, str, int], int] = {}
-        self._registry = CollectorRegistry()
-        Info("emulator", "The running service", registry=self._registry).info(
-            {"environment": environment, "version": version}
-        )
-        ProcessCollector(registry=self._registry)
-        self._registry.register(self)
-
-    def count(self, method: str, path: str, status: int) -> None:
-        """One more answer of an endpoint. Labels are bounded: only endpoints' own paths get here."""
-        answer = (method, path, status)
-        self._requests[answer] = self._requests.get(answer, 0) + 1
-
-    def collect(self) -> Iterator[Metric]:
-        """What the registry asks for at each scrape; counting is a dictionary's work until then."""
-        family = CounterMetricFamily("emulator_requests", "Answered requests", labels=["method", "path", "status"])
-        for (method, path, status), number in self._requests.items():
-            family.add_metric([method, path, str(status)], number)
-        yield family
-        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=self._open_sockets())
-
-    def text(self) -> bytes:
-        """The Prometheus exposition format."""
-        return generate_latest(self._registry)
 
 
 def _check(move: ClockMove, now: int) -> None:

@@ -26,6 +26,9 @@ _MOST_BYTES_WAITING = 4 * 1024 * 1024
 class Outlet(Protocol):
     """The connection, as far as a session uses it."""
 
+    request_id: str
+    """That of the handshake."""
+
     def send(self, text: bytes) -> None: ...
     def write(self, frame: bytes) -> None: ...
     def close(self, code: int, reason: str = "") -> None: ...
@@ -71,6 +74,7 @@ class Session:
         "_topics",
         "_waiting",
         "_work",
+        "asked",
         "caller",
         "client_id",
         "failures",
@@ -81,6 +85,8 @@ class Session:
         self.client_id = client_id
         """That of the address; the one of `authenticate` decides (ruling X1)."""
         self.caller: Caller | None = None
+        self.asked = 0
+        """Requests that were taken up, by which they are told apart."""
         self.failures = 0
         """Attempts to authenticate that failed."""
         self.outlet = outlet

@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 
 from emulator.callers import Role
-from emulator.clock import Clock
-from emulator.errors import BadRequest, EngineError, Forbidden, NotFound, ServiceError, Unavailable
+from emulator.clock import Clock, steady
+from emulator.errands import Errand, current
+from emulator.errors import (
+    BadRequest,
+    EngineError,
+    Forbidden,
+    NotFound,
+    ServiceError,
+    TooManyRequests,
+    Unavailable,
+)
 from emulator.rates import Rates
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
@@ -23,6 +32,7 @@ from emulator.realtime.pages import Page
 from emulator.realtime.seats import Seats
 from emulator.realtime.session import Outlet, Session
 from emulator.settings import Limits
+from emulator.watching import Watcher
 from emulator.web.call import query_of
 
 AUTHENTICATE: Final = "authenticate"
@@ -62,7 +72,7 @@ class Sockets:
         clock: Clock,
         limits: Limits,
         rates: Rates,
-        count: Callable[[str, str, int], None],
+        watcher: Watcher,
     ) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.targets}
@@ -70,7 +80,7 @@ class Sockets:
         """What a target means that no feed has: a developer's event (ruling X8)."""
         self._clock = clock
         self.limits = limits
-        self._count = count
+        self._watcher = watcher
         self._rates = rates
         self._seats = Seats(limits.sockets)
         self._peers: dict[Session | Page, str] = {}
@@ -85,7 +95,11 @@ class Sockets:
         peer: Session | Page
         page = _APP.fullmatch(path)
         client_id = page["client_id"][:_LONGEST_CLIENT_ID] if page else client_id_of(path)
-        self._seats.take(client_id)
+        try:
+            self._seats.take(client_id)
+        except TooManyRequests as error:
+            self._watcher.refused(error)
+            raise
         if page:
             asked = query_of(query.encode()).get("protocol", "")
             protocol = int(asked) if asked.isdecimal() and len(asked) < 4 else None
@@ -131,30 +145,35 @@ class Sockets:
 
     async def answer(self, session: Session, text: bytes) -> bytes:
         """The one reply to one request, whatever it is (ruling X2)."""
+        began = steady()
         request = Request("")
+        error: ServiceError | None = None
+        session.asked += 1
+        current.set(Errand(f"{session.outlet.request_id}/{session.asked}"))
         try:
             request = envelope.read_request(text)
             reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
         except Unreadable as unreadable:
             request = unreadable.request
-            error: ServiceError = unreadable
+            error = unreadable
         except ServiceError as refused:
+            self._watcher.refused(refused)
             error = refused
         except RecursionError:
             error = BadRequest("Invalid body", "the request is nested too deeply")
         except EngineError as failed:
-            _log.error("storage failed in %s %s: %s", request.action[:40], request.target[:40], failed)
+            self._watcher.storage(answers=False)
+            _log.error("storage failed in %s: %s", self._action(request), failed)
             error = Unavailable()
         except Exception:
-            _log.exception("unexpected failure in %s %s", request.action[:40], request.target[:40])
+            _log.exception("unexpected failure in %s", self._action(request))
             error = ServiceError("Internal Service Error", "an internal error prevented processing")
-        else:
-            self._counted(request, 200)
-            return reply
-        if request.action == AUTHENTICATE and error.status < 500:
-            session.failures += 1
-        self._counted(request, error.status)
-        return envelope.refusal(request, error, now=self._clock.now())
+        if error is not None:
+            if request.action == AUTHENTICATE and error.status < 500:
+                session.failures += 1
+            reply = envelope.refusal(request, error, now=self._clock.now())
+        self._watcher.replied(self._action(request), error.status if error else 200, steady() - began)
+        return reply
 
     async def _perform(self, session: Session, request: Request) -> object:
         if session.caller is not None:
@@ -201,12 +220,12 @@ class Sockets:
         names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
         return NotFound("Not Found", f"there is no action {request.action[:40]!r}; there are {names}")
 
-    def _counted(self, request: Request, status: int) -> None:
-        """Labels are bounded: what is no action of the service goes without its name."""
+    def _action(self, request: Request) -> str:
+        """Its name for those who watch; empty for what is no action of the service, and may be anything."""
         known = (request.action, request.target) in self._actions or (
             request.action in (SUBSCRIBE, UNSUBSCRIBE, AUTHENTICATE)
         )
-        self._count("SOCKET", request.action if known else "", status)
+        return request.action if known else ""
 
 
 def client_id_of(path: str) -> str:

@@ -10,9 +10,12 @@ from litestar.types import HTTPScope, Receive
 
 from emulator import wire
 from emulator.callers import Caller
+from emulator.clock import steady
+from emulator.errands import Errand, current
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unavailable
 from emulator.rates import Rates
 from emulator.settings import Limits
+from emulator.watching import Watcher
 from emulator.web.call import Call, query_of
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
 from emulator.web.reply import Reply, error_reply
@@ -39,7 +42,7 @@ class Dispatcher:
         control_gate: Gate,
         limits: Limits,
         rates: Rates,
-        count: Callable[[str, str, int], None],
+        watcher: Watcher,
     ) -> None:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
         self._known_caller = known_caller
@@ -48,7 +51,7 @@ class Dispatcher:
         self._control_gate = control_gate
         self._limits = limits
         self._rates = rates
-        self._count = count
+        self._watcher = watcher
 
     def serves(self, method: str, path: str) -> bool:
         """Whether this service has the endpoint; production has no control API and no `authtoken`."""
@@ -60,24 +63,29 @@ class Dispatcher:
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Answer one request to an endpoint that this service has."""
+        began = steady()
         bound = self._bound[method, path]
+        errand = current.get() or Errand("")
+        errand.route = path
         cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.NAMED, Audience.STRANGERS)
         try:
-            reply = _reply(await self._answer(bound, scope, receive), cors)
+            reply = _reply(await self._answer(bound, errand, scope, receive), cors)
         except ServiceError as error:
+            self._watcher.refused(error)
             reply = error_reply(error, cors=cors)
         except RecursionError:
             reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
         except EngineError as error:
+            self._watcher.storage(answers=False)
             _log.error("storage failed in %s %s: %s", method, path, error)
             reply = error_reply(Unavailable(), cors=cors)
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        self._count(method, path, reply.status)
+        self._watcher.answered(method, path, reply.status, steady() - began)
         return reply
 
-    async def _answer(self, bound: Bound, scope: HTTPScope, receive: Receive) -> object:
+    async def _answer(self, bound: Bound, errand: Errand, scope: HTTPScope, receive: Receive) -> object:
         endpoint = bound.endpoint
         headers = dict(scope["headers"])
         client: Any = scope.get("client")
@@ -85,7 +93,7 @@ class Dispatcher:
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
-            caller = self._known_caller(header) or await self._caller(header)
+            errand.caller = caller = self._known_caller(header) or await self._caller(header)
             self._rates.check(caller)
             if caller.role not in endpoint.roles:
                 needed = " or ".join(sorted(endpoint.roles))
@@ -96,7 +104,7 @@ class Dispatcher:
             if client_id:
                 self._check_registered(client_id)
             elif header:
-                caller = self._known_caller(header) or await self._caller(header)
+                errand.caller = caller = self._known_caller(header) or await self._caller(header)
                 client_id = caller.client_id
             self._rates.check(caller) if caller else self._rates.check_address(client_id, peer)
         elif endpoint.audience is Audience.STRANGERS:
