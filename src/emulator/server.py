@@ -98,8 +98,8 @@ def url_of(host: str, listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def config_of(app: Front | Namespaces) -> uvicorn.Config:
-    """How uvicorn is to serve it."""
+def config_of(app: Front | Namespaces, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
+    """How uvicorn is to serve it. Where a request comes from is what the connection says, except for `proxies`."""
     return uvicorn.Config(
         app,
         http=Protocol,
@@ -108,7 +108,8 @@ def config_of(app: Front | Namespaces) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
     )
@@ -122,7 +123,7 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        server = Server(config_of(app), started, patience=settings.limits.patience)
+        server = Server(config_of(app, settings.proxies), started, patience=settings.limits.patience)
         stops.then(server.stop)
         async with _following(settings, service.extensions, hangups):
             await server.serve([listener])

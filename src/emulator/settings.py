@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,8 @@ class Settings:
     """Names, beside loopback, under which the control API answers."""
     limits: Limits = Limits()
     logs: Logs = field(default_factory=Logs)
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks whose word on whom they speak for (`X-Forwarded-For`) is taken."""
     has_peers: bool = False
     """Whether other processes serve the same data on the same port. The clock, which is one process's, then stays."""
 
@@ -101,6 +104,7 @@ def read_settings(
     leeway: int = 0,
     control_hosts: tuple[str, ...] = (),
     limits: Limits | None = None,
+    proxies: tuple[str, ...] = (),
     logs: Logs | None = None,
 ) -> Settings:
     """Turn the words of the command line into settings; raises `ConfigurationError` with one line."""
@@ -112,6 +116,8 @@ def read_settings(
         open_engine(data, namespace="")  # stays closed
     except ValueError as error:
         raise ConfigurationError(f"--data: {_without_password(data, str(error))}") from None
+    for each in proxies:
+        _check_proxy(each)
     if channel_stores not in ("shared", "extension"):
         raise ConfigurationError(f"--channel-stores: {channel_stores!r} is neither 'shared' nor 'extension'")
     return Settings(
@@ -124,6 +130,7 @@ def read_settings(
         channel_stores_per_extension=channel_stores == "extension",
         control_hosts=control_hosts,
         limits=limits or Limits(),
+        proxies=proxies,
         logs=logs or Logs(),
     )
 
@@ -133,3 +140,13 @@ def _without_password(url: str, complaint: str) -> str:
     if not url.startswith("sqlite") and any(each in "/?#[]" for each in url.partition("://")[2].rpartition("@")[0]):
         return "what stands before the @ has characters that a URL has percent-encoded, as %2F for /"
     return discreet(complaint)
+
+
+def _check_proxy(text: str) -> None:
+    """Raise for what is no address: `*` would let every caller say where it comes from."""
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ConfigurationError(f"--proxy: {text!r} is no address and no network: {error}") from None
+    if network.prefixlen == 0:
+        raise ConfigurationError(f"--proxy: {text!r} is everybody; name the proxies")

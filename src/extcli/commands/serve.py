@@ -27,6 +27,12 @@ class OneLine(Command):
             raise typer.Exit(2) from None
 
 
+def _number(flag: str, unit: str, meaning: str, *, at_least: int = 1) -> Any:
+    """An option that bounds something."""
+    variable = f"EXTCLI_SERVE_{flag.replace('-', '_').upper()}"
+    return typer.Option(f"--{flag}", envvar=variable, min=at_least, metavar=unit, help=meaning, show_default=True)
+
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -43,7 +49,9 @@ def serve(
     data: Annotated[
         str,
         typer.Option(
-            envvar="EXTCLI_SERVE_DATA", metavar="URL", help="sqlite:// keeps data in memory, sqlite:///path in a file."
+            envvar="EXTCLI_SERVE_DATA",
+            metavar="URL",
+            help="sqlite:// keeps data in memory, sqlite:///path in a file, redis://host:port/number for many nodes.",
         ),
     ] = "sqlite://",
     extensions: Annotated[
@@ -92,30 +100,53 @@ def serve(
             help="Another name than loopback under which the control API answers; may be repeated.",
         ),
     ] = None,
-    max_body: Annotated[
-        int, typer.Option(envvar="EXTCLI_SERVE_MAX_BODY", min=1, metavar="KIB", help="Largest body, in KiB.")
-    ] = 64,
-    max_user_map: Annotated[
+    max_body: Annotated[int, _number("max-body", "KIB", "Largest body, in KiB.")] = 64,
+    max_user_map: Annotated[int, _number("max-user-map", "MIB", "Largest PATCH of many users, in MiB.")] = 4,
+    max_codes: Annotated[int, _number("max-codes", "MIB", "Largest PUT of codes, in MiB.")] = 1024,
+    max_user_list: Annotated[int, _number("max-user-list", "MIB", "Largest list of users to mark, in MiB.")] = 64,
+    max_frame: Annotated[int, _number("max-frame", "KIB", "Largest message to the socket, in KiB.")] = 2048,
+    max_sockets: Annotated[int, _number("max-sockets", "N", "Sockets of one client id at the same time.")] = 10_000,
+    max_subscriptions: Annotated[int, _number("max-subscriptions", "N", "Subscriptions of one socket.")] = 1_000,
+    max_ids: Annotated[
         int,
-        typer.Option(
-            envvar="EXTCLI_SERVE_MAX_USER_MAP", min=1, metavar="MIB", help="Largest PATCH of many users, in MiB."
+        _number("max-ids", "N", "Polls of one extension in one channel; as many rankings, buffers, JSON stores each."),
+    ] = 1_000,
+    caller_rate: Annotated[
+        int | None,
+        _number(
+            "caller-rate",
+            "N",
+            "Requests a second of one viewer or game; the extension's own servers have ten times as many. "
+            "0 for no limit; in production 100, in sandbox none.",
+            at_least=0,
         ),
-    ] = 4,
-    max_codes: Annotated[
-        int, typer.Option(envvar="EXTCLI_SERVE_MAX_CODES", min=1, metavar="MIB", help="Largest PUT of codes, in MiB.")
-    ] = 1024,
-    max_user_list: Annotated[
+    ] = None,
+    client_rate: Annotated[
+        int | None,
+        _number(
+            "client-rate",
+            "N",
+            "Requests a second of one client id. 0 for no limit; in production 5000, in sandbox none.",
+            at_least=0,
+        ),
+    ] = None,
+    request_timeout: Annotated[
         int,
-        typer.Option(
-            envvar="EXTCLI_SERVE_MAX_USER_LIST", min=1, metavar="MIB", help="Largest list of users to mark, in MiB."
+        _number(
+            "request-timeout",
+            "SECONDS",
+            "In which a request has to arrive and its answer to be taken; 0 for ever.",
+            at_least=0,
         ),
-    ] = 64,
-    max_frame: Annotated[
-        int,
+    ] = 30,
+    proxy: Annotated[
+        list[str] | None,
         typer.Option(
-            envvar="EXTCLI_SERVE_MAX_FRAME", min=1, metavar="KIB", help="Largest message to the socket, in KiB."
+            envvar="EXTCLI_SERVE_PROXY",
+            metavar="ADDRESS",
+            help="Address or network of a proxy in front, whose X-Forwarded-For is believed; may be repeated.",
         ),
-    ] = 2048,
+    ] = None,
     log_level: Annotated[
         str, typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning or error.")
     ] = "info",
@@ -151,7 +182,14 @@ def serve(
                 codes=max_codes * MIB,
                 user_list=max_user_list * MIB,
                 frame=max_frame * KIB,
+                sockets=max_sockets,
+                topics=max_subscriptions,
+                ids=max_ids,
+                caller_rate=caller_rate,
+                client_rate=client_rate,
+                patience=request_timeout,
             ),
+            proxies=tuple(proxy or ()),
             logs=logs,
         )
         server.run(settings, host, port, workers)
