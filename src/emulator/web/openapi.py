@@ -1,41 +1,31 @@
-"""The OpenAPI 3.1 document, made from the endpoints' declarations, and its viewer, served from installed files."""
+"""The OpenAPI 3.1 document, made from the endpoints' declarations."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from litestar import Request, get
-from litestar.datastructures import CacheControlHeader
+from litestar import Request, Router
 from litestar.enums import MediaType
-from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin, SwaggerRenderPlugin
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import OpenAPI, Operation
-from litestar.response import Response
 
 from emulator.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.endpoint import Audience, Endpoint, JavaScript
+from emulator.web.viewer import HEADERS, VIEWER_FILES, Viewer
 
 _REFERENCE = "#/components/schemas/{name}"
-_VIEWER_FILES = {
-    "swagger_bundle.js": "text/javascript",
-    "swagger_preset.js": "text/javascript",
-    "swagger_style.css": "text/css",
-}
 _TEXTS: Final[dict[object, str]] = {str: "text/plain", JavaScript: "text/javascript"}
 """Answers that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.NAMED: [{"credential": []}, {}],
 }
-PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in _VIEWER_FILES)})
+PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in VIEWER_FILES)})
 """All there is under `/schema`."""
 _ERRORS = {
     400: "The input is unreadable or breaks a rule.",
@@ -163,29 +153,16 @@ class _Json(JsonRenderPlugin):
         return super().render(request, _served(request, openapi_schema))
 
 
-class _Viewer(SwaggerRenderPlugin):
-    """The document as a page."""
-
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        return super().render(request, _served(request, openapi_schema))
-
-
 class DocumentConfig(OpenAPIConfig):
     """What Litestar needs to serve the document and its viewer under `/schema`."""
 
     def __init__(self, endpoints: Iterable[Endpoint[Any]], version: str) -> None:
-        viewer = _Viewer(
-            js_url="/schema/swagger_bundle.js",
-            css_url="/schema/swagger_style.css",
-            standalone_preset_js_url="/schema/swagger_preset.js",
-            favicon='<link rel="icon" href="data:,">',
-            path="/docs",
-        )
         super().__init__(
             title="Extension backend",
             version=version,
             path="/schema",
-            render_plugins=[viewer, _Json(media_type=MediaType.JSON)],
+            render_plugins=[Viewer(path="/docs"), _Json(media_type=MediaType.JSON)],
+            openapi_router=Router(path="/schema", route_handlers=[], response_headers=HEADERS),
         )
         kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, *_TEXTS)]
         _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
@@ -196,31 +173,3 @@ class DocumentConfig(OpenAPIConfig):
         document = _Document(info=plain.info, servers=plain.servers, paths=plain.paths, components=plain.components)
         document.schemas = self._schemas
         return document
-
-
-def viewer_files() -> list[HTTPRouteHandler]:
-    """Routes for the viewer's script and style, which the `offapi` distribution carries."""
-    return [_file(name, content_type) for name, content_type in _VIEWER_FILES.items()]
-
-
-def _file(name: str, content_type: str) -> HTTPRouteHandler:
-    @get(
-        f"/schema/{name}",
-        include_in_schema=False,
-        sync_to_thread=False,
-        name=name,
-        cache_control=CacheControlHeader(max_age=3600),
-    )
-    def read_viewer_file() -> Response[bytes]:
-        return Response(_viewer_file(name), media_type=content_type)
-
-    return read_viewer_file
-
-
-@cache
-def _viewer_file(name: str) -> bytes:
-    # Found without importing it: the package reads all of its nine megabytes when imported.
-    spec = importlib.util.find_spec("offapi")
-    assert spec is not None
-    assert spec.origin is not None, "offapi is a dependency of this distribution"
-    return (Path(spec.origin).parent / name).read_bytes()

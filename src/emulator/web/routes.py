@@ -16,8 +16,9 @@ from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.endpoint import Endpoint
-from emulator.web.openapi import DocumentConfig, operation_class, viewer_files
+from emulator.web.openapi import DocumentConfig, operation_class
 from emulator.web.reply import Reply, error_reply
+from emulator.web.viewer import viewer_files
 
 
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
