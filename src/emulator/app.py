@@ -174,6 +174,7 @@ class Service:
             limits=settings.limits,
             rates=rates,
             watcher=self.metrics,
+            logs_requests=settings.logs.requests,
         )
 
     async def reset(self) -> None:
@@ -252,7 +253,10 @@ async def open_service(
     async with open_engine(settings.data, namespace=name) as engine:
         key = await service_key(engine.documents, now=clock.now())
         service = Service(settings, extensions, engine, clock, key)
-        background = [asyncio.create_task(_sweep(service.control, service.metrics)), asyncio.create_task(service.sockets.keep_alive())]
+        background = [
+            asyncio.create_task(_sweep(service.control, service.metrics)),
+            asyncio.create_task(service.sockets.keep_alive()),
+        ]
         try:
             yield service
         finally:

@@ -15,6 +15,7 @@ from emulator.complaints import OncePerSecond
 from emulator.discretion import discreet, kind_of, way_of
 from emulator.errands import current
 from emulator.extensions import ConfigurationError
+from emulator.request_log import REQUESTS
 
 _OWN: Final = "emulator"
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -76,6 +77,8 @@ class Logs:
 
     level: str = "info"
     format: str = "text"
+    requests: bool = False
+    """Whether there is a line for each answered request."""
 
     def __post_init__(self) -> None:
         for flag, word, known in (("level", self.level.lower(), LEVELS), ("format", self.format, tuple(FORMATS))):
@@ -92,6 +95,8 @@ class Logs:
         # What libraries have to say below a warning may quote what passes through them.
         logging.getLogger().setLevel(max(logging.WARNING, self._number))
         logging.getLogger(_OWN).setLevel(self._number)
+        if self.requests:
+            logging.getLogger(REQUESTS).setLevel(logging.INFO)
         # A line that cannot be written would be shown with all that it was made of.
         logging.raiseExceptions = False
 

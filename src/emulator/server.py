@@ -24,13 +24,12 @@ from emulator.app import open_app
 from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError, Extensions
-from emulator.namespaces import Namespaces
 from emulator.protocol import Protocol, cut_overdue
 from emulator.realtime.websocket import WebSocket
 from emulator.reloading import follow, reread, warn_of_short_secrets
 from emulator.settings import Settings
 from emulator.signals import HANGUPS, STOPS, Signals, ignore_signals
-from emulator.web.front import Front
+from emulator.web.around import Application, RequestLog
 from emulator.workers import Work, Workers, end_with_parent
 
 _log = logging.getLogger("emulator")
@@ -98,7 +97,7 @@ def url_of(host: str, listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def config_of(app: Front | Namespaces, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
+def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
     """How uvicorn is to serve it. Where a request comes from is what the connection says, except for `proxies`."""
     return uvicorn.Config(
         app,
@@ -123,7 +122,8 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        server = Server(config_of(app, settings.proxies), started, patience=settings.limits.patience)
+        outermost: Application = RequestLog(app) if settings.logs.requests else app
+        server = Server(config_of(outermost, settings.proxies), started, patience=settings.limits.patience)
         stops.then(server.stop)
         async with _following(settings, service.extensions, hangups):
             await server.serve([listener])

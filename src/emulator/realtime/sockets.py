@@ -31,6 +31,7 @@ from emulator.realtime.hub import Hub
 from emulator.realtime.pages import Page
 from emulator.realtime.seats import Seats
 from emulator.realtime.session import Outlet, Session
+from emulator.request_log import log_request
 from emulator.settings import Limits
 from emulator.watching import Watcher
 from emulator.web.call import query_of
@@ -73,6 +74,7 @@ class Sockets:
         limits: Limits,
         rates: Rates,
         watcher: Watcher,
+        logs_requests: bool = False,
     ) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.targets}
@@ -81,6 +83,7 @@ class Sockets:
         self._clock = clock
         self.limits = limits
         self._watcher = watcher
+        self._logs_requests = logs_requests
         self._rates = rates
         self._seats = Seats(limits.sockets)
         self._peers: dict[Session | Page, str] = {}
@@ -172,7 +175,10 @@ class Sockets:
             if request.action == AUTHENTICATE and error.status < 500:
                 session.failures += 1
             reply = envelope.refusal(request, error, now=self._clock.now())
-        self._watcher.replied(self._action(request), error.status if error else 200, steady() - began)
+        action, status, seconds = self._action(request), error.status if error else 200, steady() - began
+        self._watcher.replied(action, status, seconds)
+        if self._logs_requests:
+            log_request({"action": f"socket {action}".rstrip()}, status, seconds, len(reply), session.caller)
         return reply
 
     async def _perform(self, session: Session, request: Request) -> object:
