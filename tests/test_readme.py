@@ -25,12 +25,17 @@ def environment(**more: str) -> dict[str, str]:
     return {"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", **more}
 
 
+def kept_in(place: Path) -> dict[str, str]:
+    """What the program keeps is not the user's."""
+    return {"EXTCLI_STATE_DIR": str(place / "state"), "EXTCLI_CONFIG": str(place / "config.toml")}
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.splitlines()[0][:40])
 def test_a_script_of_the_readme_runs_without_an_error(live: Live, tmp_path: Path, script: str):
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
-        env=environment(EXTCLI_URL=live.url, EXTCLI_STATE_DIR=str(tmp_path / "state")),
+        env=environment(EXTCLI_URL=live.url, **kept_in(tmp_path)),
         capture_output=True,
         text=True,
         timeout=60,
@@ -44,7 +49,7 @@ def test_the_thirty_seconds_end_with_a_counted_poll(live: Live, tmp_path: Path):
     result = subprocess.run(
         ["bash", "-euc", SCRIPTS[0]],
         cwd=tmp_path,
-        env=environment(EXTCLI_URL=live.url, EXTCLI_STATE_DIR=str(tmp_path / "state")),
+        env=environment(EXTCLI_URL=live.url, **kept_in(tmp_path)),
         capture_output=True,
         text=True,
         timeout=60,

@@ -29,6 +29,8 @@ NOUNS = {
     "clock": "The emulator's clock: read, advance, set, freeze.",
     "reset": "Empty the emulator: data, clock, everything.",
     "connect": "Print what points a client at the service.",
+    "profile": "Profiles: several deployments by name.",
+    "config": "Settings: what is in force, and why.",
     "wait": "Wait until the service is ready.",
     "api": "Call any endpoint, with credentials.",
 }

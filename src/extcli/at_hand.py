@@ -13,7 +13,7 @@ from pathlib import Path
 
 from extcli import settings
 from extcli.errors import Misused
-from extcli.settings import one_word
+from extcli.settings import SECRET_FILE, one_word
 from extcli.sources import Found, Place, Sources
 
 
@@ -62,6 +62,15 @@ def secret(sources: Sources, to: str | None = None) -> bytes | None:
     return _decoded(_content(found), found.label) if found else None
 
 
+def check_file(key: str, file: Path, where: str) -> None:
+    """Raise `Misused` for a file that holds no secret or token; `key` says which, `where` what to call it."""
+    content = _content_of(file, where)
+    if key == SECRET_FILE.key:
+        _decoded(content, f"{file} ({where})")
+    else:
+        one_word(content, f"{file} ({where})", "a token")
+
+
 def _unless_elsewhere(sources: Sources, found: Found[Path] | None, to: str | None) -> Found[str | Path] | None:
     if found is None:
         return None
@@ -71,13 +80,15 @@ def _unless_elsewhere(sources: Sources, found: Found[Path] | None, to: str | Non
 
 
 def _content(found: Found[str | Path]) -> str:
-    if isinstance(found.value, str):
-        return found.value.strip()
+    return found.value.strip() if isinstance(found.value, str) else _content_of(found.value, found.label)
+
+
+def _content_of(file: Path, label: str) -> str:
     try:
-        return found.value.read_text().strip()
+        return file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
-        raise Misused(f"{found.value} ({found.label}) cannot be read", why=why) from None
+        raise Misused(f"{file} ({label}) cannot be read", why=why) from None
 
 
 def _decoded(text: str, origin: str) -> bytes:

@@ -1,0 +1,109 @@
+"""`extcli config`: the settings of this program, and the file of profiles they may come from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli import profile_views
+from extcli.errors import Misused
+from extcli.options import command, noun
+from extcli.session import Session
+from extcli.settings import KEYS
+from extcli.views import SOLE_VALUE
+
+app = noun("Settings: what is in force, where it comes from, and what profiles say.")
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help=f"One of {', '.join(KEYS)}.", show_default=False)]
+
+
+@command(app, "list")
+def list_settings(
+    session: Session,
+    show_origin: Annotated[bool, typer.Option("--show-origin", help="Say where each comes from.")] = False,
+) -> None:
+    """List every setting with the value in force.
+
+    Of secrets and tokens only whether they are set. Asks no service. Plain output is
+    `key<TAB>value`, and with --show-origin `key<TAB>value<TAB>origin`.
+
+    \b
+    Examples:
+      extcli config list
+      extcli config list --show-origin -p live
+    """
+    from extcli.in_force import settings_in_force
+
+    shown = ("key", "value", "origin") if show_origin else ("key", "value")
+    found = [{name: each[name] for name in shown} for each in settings_in_force(session)]
+    session.output.show_value(found, profile_views.SETTINGS)
+
+
+@command(app)
+def get(
+    session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help="As `config list` names it.")]
+) -> None:
+    """Print the value of a setting that is in force.
+
+    Example: extcli config get url
+    """
+    from extcli.in_force import setting_in_force
+
+    session.output.show_value(setting_in_force(session, key), profile_views.SETTING)
+
+
+@command(app, by_profile=False)
+def path(session: Session) -> None:
+    """Print where the file of profiles is, or would be.
+
+    Example: extcli config path
+    """
+    session.output.show_value({"path": str(session.sources.file_of_profiles)}, SOLE_VALUE)
+
+
+@command(app, "set", by_profile=False)
+def set_value(
+    session: Session,
+    key: Key,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, which is checked first.")],
+) -> None:
+    """Set a value of a profile.
+
+    It is that of -p NAME, which may be new, else the one in use. A secret is named by its file: secret_file. What else stands in the file of
+    profiles stays as it is, comments included.
+
+    \b
+    Examples:
+      extcli config set timeout 10s -p dev
+      extcli config set secret_file live.secret -p live
+    """
+    from extcli import configuring
+
+    name = _name(session)
+    configuring.set_value(session.sources.file_of_profiles, name, key, value)
+    session.output.note(f"{key} of profile {name} is {value}")
+
+
+@command(app, by_profile=False)
+def unset(session: Session, key: Key) -> None:
+    """Take a value out of a profile: of -p NAME, or the one in use.
+
+    Example: extcli config unset timeout -p dev
+    """
+    from extcli import configuring
+
+    name = _name(session)
+    configuring.unset_value(session.sources.file_of_profiles, name, key)
+    session.output.note(f"{key} of profile {name} is not set")
+
+
+def _name(session: Session) -> str:
+    """The profile to edit; nothing but its name is asked of the file, which may need mending."""
+    from extcli import configuring
+
+    asked = session.sources.asked_profile
+    name = asked[0] if asked else configuring.chosen_in(session.sources.file_of_profiles)
+    if name is None:
+        raise Misused("of which profile?", fix="say -p NAME, or choose one by `extcli profile use NAME`")
+    return name

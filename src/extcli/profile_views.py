@@ -1,0 +1,62 @@
+"""How settings and profiles look; secrets never come here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from extcli.output import View
+from extcli.text import field, visible
+from extcli.views import table_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from extcli.profiles import Profile
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else visible(value if isinstance(value, str) else str(value).lower())
+
+
+def _settings_table(settings: Sequence[dict[str, Any]]) -> RenderableType:
+    columns = list(settings[0])
+    table = table_of(*columns, folded=range(1, len(columns)))
+    for each in settings:
+        table.add_row(*map(_text, each.values()))
+    return table
+
+
+def _cells(record: dict[str, Any]) -> list[str]:
+    return [field("" if value is None else value) for value in record.values()]
+
+
+SETTINGS = View(table=_settings_table, rows=lambda settings: map(_cells, settings), items=lambda settings: settings)
+"""Settings by key, and where they come from if that was asked for."""
+
+SETTING = View(
+    table=lambda setting: _text(setting["value"]),
+    rows=lambda setting: [[field("" if setting["value"] is None else setting["value"])]],
+)
+"""One setting, of which people and scripts want the value alone."""
+
+
+def facts_of(profile: Profile, chosen: str | None) -> dict[str, Any]:
+    """What a list says of a profile; `chosen` is the name of the one in use."""
+    return {
+        "name": profile.name,
+        "url": profile.texts.get("url"),
+        "production": profile.production,
+        "chosen": profile.name == chosen,
+    }
+
+
+def _profiles_table(profiles: Sequence[dict[str, Any]]) -> RenderableType:
+    table = table_of("", "name", "url", "", folded=(1, 2))
+    for each in profiles:
+        mark, kind = "*" if each["chosen"] else "", "production" if each["production"] else ""
+        table.add_row(mark, _text(each["name"]), _text(each["url"]), kind)
+    return table if table.row_count else "no profiles"
+
+
+PROFILES = View(table=_profiles_table, rows=lambda profiles: map(_cells, profiles), items=lambda profiles: profiles)

@@ -1,0 +1,287 @@
+"""`extcli config`: what is in force, where it comes from, and edits of the file of profiles."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from deployments import config_file, profiles
+
+from conftest import SECRET_TEXT
+
+TEXT = """\
+# my deployments
+profile = "dev"  # the usual one
+
+[profiles.dev]   # on this machine
+url = "http://127.0.0.1:8282"   # its port
+timeout = "10s"
+
+[profiles.live]
+url = "https://ext.example"
+"""
+
+
+@pytest.fixture
+def config(extcli):
+    return lambda *args, **settings: extcli("config", *args, **settings)
+
+
+@pytest.fixture
+def by_key(config):
+    """The records of `config list`, by key."""
+    return lambda *args, **settings: {
+        each["key"]: each for each in config("list", "--show-origin", "-o", "json", *args, **settings).json
+    }
+
+
+# What is in force
+
+
+def test_every_setting_is_listed_with_the_value_in_force_and_its_origin(by_key, live):
+    file = profiles('profile = "dev"', dev={"channel": "7", "timeout": "2m", "ws_url": "wss://elsewhere.example"})
+
+    found = by_key("--as", "viewer:U5", env={"EXTCLI_CLIENT_ID": "mine"})
+
+    assert {
+        "profile": ("dev", str(file)),
+        "url": (live.url, "EXTCLI_URL"),
+        "ws_url": ("wss://elsewhere.example", f"profile dev in {file}"),
+        "client_id": ("mine", "EXTCLI_CLIENT_ID"),
+        "as": ("viewer:U5", "--as"),
+        "channel": ("7", f"profile dev in {file}"),
+        "token": ("not set", "default"),
+        "secret": ("not set", "default"),
+        "pin_path": ("link/pin", "default"),
+        "broadcast_method": ("GET", "default"),
+        "output": ("json", "--output"),
+        "timeout": ("120s", f"profile dev in {file}"),
+        "production": (False, "default"),
+        "state_dir": (str(file.parent / "state"), "EXTCLI_STATE_DIR"),
+        "config": (str(file), "EXTCLI_CONFIG"),
+    } == {key: (each["value"], each["origin"]) for key, each in found.items()}
+
+
+def test_all_formats_list_the_same(config, live):
+    assert ["url", live.url] == config("list").rows[1]
+    assert ["url", live.url, "EXTCLI_URL"] == config("list", "--show-origin").rows[1]
+    assert {"key": "url", "value": live.url} == config("list", "-o", "json").json[1]
+    assert {"key": "url", "value": live.url} == config("list", "-o", "jsonl").jsonl[1]
+    assert ["url", live.url] == config("list", "-o", "table").stdout.splitlines()[2].split()
+
+
+def test_what_every_command_chooses_for_itself_is_nothing(config):
+    assert ["as", ""] == config("list").rows[4]
+    assert {"key": "as", "value": None} == config("list", "-o", "jsonl").jsonl[4]
+
+
+@pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
+def test_of_secrets_and_tokens_only_whether_they_are_set_is_shown(config, form):
+    secrets = {"EXTCLI_SECRET": SECRET_TEXT, "EXTCLI_TOKEN": "hunter2"}
+
+    result = config("list", "--show-origin", "-o", form, env=secrets)
+
+    assert SECRET_TEXT not in result.stdout + result.stderr
+    assert "hunter2" not in result.stdout + result.stderr
+    assert "set" == config("get", "secret", env=secrets).stdout.strip()
+
+
+def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
+    file = profiles(live={"url": "https://ext.example", "secret_file": "not.there"})
+
+    own, other = by_key("-p", "live", env={"EXTCLI_URL": ""}), by_key("-p", "live")
+
+    assert ("set", f"profile live in {file}") == (own["secret"]["value"], own["secret"]["origin"])
+    assert ("not set", f"default, as that of profile live in {file} is passed over") == (
+        other["secret"]["value"],
+        other["secret"]["origin"],
+    )
+
+
+def test_production_is_that_of_the_address(by_key, live):
+    file = profiles(live={"url": live.url, "production": True})
+
+    assert (True, f"profile live in {file}") == tuple(by_key()["production"][name] for name in ("value", "origin"))
+
+
+def test_nobody_is_asked(config):
+    assert 0 == config("list", "--url", "http://127.0.0.1:1").exit_code
+
+
+def test_one_value_is_printed_alone(config, live):
+    assert f"{live.url}\n" == config("get", "url").stdout
+    assert f"{live.url}\n" == config("get", "url", "-o", "table").stdout
+    assert {"key": "url", "value": live.url, "origin": "EXTCLI_URL"} == config("get", "url", "-o", "json").json
+    assert "\n" == config("get", "channel").stdout
+
+
+def test_a_setting_that_is_none_is_told_which_there_are(config):
+    result = config("get", "colour")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "one of profile, url, ws_url, client_id" in result.stderr
+
+
+def test_path_says_where_the_file_is_or_would_be_whatever_is_in_it(config):
+    assert f"{config_file()}\n" == config("path").stdout
+
+    config_file().write_text("[")
+
+    assert f"{config_file()}\n" == config("path", "-p", "none").stdout
+
+
+# Setting
+
+
+def test_set_writes_into_the_chosen_profile_and_keeps_everything_else(config):
+    config_file().write_text(TEXT)
+
+    assert 0 == config("set", "timeout", "20s").exit_code
+    assert 0 == config("set", "channel", "7", "-p", "live").exit_code
+    assert 0 == config("set", "production", "true", env={"EXTCLI_PROFILE": "live"}).exit_code
+
+    expected = TEXT.replace('"10s"', '"20s"') + 'channel = "7"\nproduction = true\n'
+    assert expected == config_file().read_text()
+
+
+def test_set_makes_the_profile_and_the_file_for_their_owner_alone(config, monkeypatch, tmp_path):
+    place = tmp_path / "settings" / "extcli" / "config.toml"
+    monkeypatch.setenv("EXTCLI_CONFIG", str(place))
+
+    assert 0 == config("set", "url", "http://127.0.0.1:8282", "-p", "dev").exit_code
+    assert 0 == config("set", "channel", "7", "-p", "live").exit_code
+
+    assert "http://127.0.0.1:8282\n" == config("get", "url", "-p", "dev", env={"EXTCLI_URL": ""}).stdout
+    assert "7\n" == config("get", "channel", "-p", "live").stdout
+    assert 0o600 == stat.S_IMODE(place.stat().st_mode)
+    assert 0o700 == stat.S_IMODE(place.parent.stat().st_mode)
+
+
+def test_set_without_a_profile_asks_which(config):
+    result = config("set", "timeout", "20s")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "of which profile?" in result.stderr
+    assert not config_file().exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("url", "nonsense", "is no http(s) address"),
+        ("ws_url", "http://h", "is no ws(s) address"),
+        ("client_id", "two words", "is not a client id"),
+        ("as", ":U1", "names no role"),
+        ("output", "xml", "is no output format"),
+        ("timeout", "soon", "is no duration"),
+        ("pin_path", "../x", "is no path below /v1/e/"),
+        ("broadcast_method", "PUT", "is no way to broadcast"),
+        ("production", "yes", "must be true or false"),
+        ("channel", "", "must not be empty"),
+        ("secret_file", "none", "cannot be read"),
+        ("secret_file", "weak", "is not base64"),
+        ("token_file", "weak", "is not a token"),
+        ("colour", "blue", "is not a known key"),
+        ("secret", "hunter2", "never stands in this file"),
+        ("token", "hunter2", "never stands in this file"),
+    ],
+)
+def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, value, what):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weak").write_text("a secret, in words")
+    config_file().write_text(TEXT)
+
+    result = config("set", key, value)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert what in result.stderr
+    assert f"{config_file()}: profiles.dev.{key}" in result.stderr
+    assert "hunter2" not in result.stderr
+    assert TEXT == config_file().read_text()
+
+
+def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_file_of_profiles(config, monkeypatch, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for directory, name in ((elsewhere, "here.secret"), (tmp_path, "beside.secret")):
+        (directory / name).write_text(SECRET_TEXT)
+    monkeypatch.chdir(elsewhere)
+
+    for name, written in (("here.secret", str(elsewhere / "here.secret")), ("beside.secret", "beside.secret")):
+        assert 0 == config("set", "secret_file", name, "-p", "live").exit_code
+        assert f'secret_file = "{written}"' in config_file().read_text()
+        monkeypatch.chdir(elsewhere)
+        assert "set\n" == config("get", "secret", "-p", "live").stdout
+
+
+# Unsetting, and mending
+
+
+def test_unset_takes_a_value_out(config):
+    config_file().write_text(TEXT)
+
+    assert 0 == config("unset", "timeout").exit_code
+
+    assert TEXT.replace('timeout = "10s"\n', "") == config_file().read_text()
+
+
+def test_unset_names_what_is_not_there(config):
+    config_file().write_text(TEXT)
+
+    assert "profiles.dev.channel: is not set" in config("unset", "channel").stderr
+    assert "profiles.none: is not there" in config("unset", "channel", "-p", "none").stderr
+
+
+@pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
+def test_a_profile_that_no_command_takes_is_mended(config, extcli, wrong):
+    profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
+    assert 2 == extcli("vote", "get").exit_code
+
+    assert 0 == config("unset", wrong.partition(" ")[0]).exit_code
+
+    assert 0 == extcli("vote", "get").exit_code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'profiles.dev.channel = "1"\n',
+        '[profiles]\ndev = {channel = "1"}\n',
+        '[profiles.dev]\nchannel = "1" # one\n\n[profiles.live] # the real one\n',
+    ],
+)
+def test_other_layouts_are_edited_too(config, text):
+    config_file().write_text(text)
+
+    assert (0, 0) == tuple(config("set", "channel", "7", "-p", name).exit_code for name in ("dev", "live"))
+
+    assert ["7\n", "7\n"] == [config("get", "channel", "-p", name).stdout for name in ("dev", "live")]
+    assert config_file().read_text().startswith(text.replace('"1"', '"7"'))
+
+
+def test_a_layout_that_has_no_room_for_a_profile_is_left_alone(config):
+    text = 'profiles = {dev = {channel = "1"}}\n'
+    config_file().write_text(text)
+
+    result = config("set", "channel", "7", "-p", "live")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "is laid out in a way that cannot be edited here" in result.stderr
+    assert text == config_file().read_text()
+
+
+def test_a_file_that_is_no_toml_is_not_overwritten(config):
+    config_file().write_text("[profiles.dev\n")
+
+    result = config("set", "channel", "7", "-p", "dev")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"{config_file()}: is not TOML" in result.stderr
+    assert "[profiles.dev\n" == config_file().read_text()
+
+
+def test_a_place_that_cannot_be_written_is_said(config):
+    result = config("set", "channel", "7", "-p", "dev", env={"EXTCLI_CONFIG": "/proc/extcli/config.toml"})
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "/proc/extcli/config.toml: cannot be written: " in result.stderr

@@ -1,0 +1,145 @@
+"""`extcli profile`: the deployments to choose from, and their file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from deployments import config_file, profiles
+
+from conftest import PROGRAM, SECRET_TEXT
+from running import CLIENT_ID
+
+
+@pytest.fixture
+def profile(extcli):
+    return lambda *args, **settings: extcli("profile", *args, **settings)
+
+
+def test_a_deployment_is_added_and_used(profile, extcli, production, tmp_path, monkeypatch):
+    monkeypatch.delenv("EXTCLI_URL")
+    (tmp_path / "live.secret").write_text(SECRET_TEXT)
+    secret_file = ("--secret-file", str(tmp_path / "live.secret"))
+
+    assert 0 == profile("add", "live", "--url", production.url, "--client-id", CLIENT_ID, *secret_file).exit_code
+
+    assert "U1" == extcli("user", "info", "-p", "live", "-o", "json").json["user_id"]
+
+
+def test_what_is_given_is_what_the_profile_says(profile, tmp_path):
+    (tmp_path / "token").write_text("a.b.c")
+    given = ("--channel", "7", "--as", "viewer:U5", "--ws-url", "wss://sockets.example", "--production")
+
+    profile("add", "live", "--url", "https://ext.example", *given)
+    profile("add", "other", "--url", "https://other.example", "--token-file", str(tmp_path / "token"))
+
+    assert {
+        "name": "live",
+        "url": "https://ext.example",
+        "ws_url": "wss://sockets.example",
+        "as": "viewer:U5",
+        "channel": "7",
+        "production": True,
+    } == profile("show", "live", "-o", "json").json
+    assert ["token_file", str(tmp_path / "token")] in profile("show", "other").rows
+
+
+def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_name(profile):
+    assert 0 == profile("add", "dev", "--url", "http://127.0.0.1:1").exit_code
+    before = config_file().read_text()
+
+    for args, why in (
+        (("add", "dev", "--url", "http://127.0.0.1:2"), "profiles.dev: is there already"),
+        (("add", "live"), "where is it?"),
+        (("add", "a.b", "--url", "http://127.0.0.1:2"), "is no name for a profile"),
+        (("add", "live", "--url", "nonsense"), "is no http(s) address"),
+    ):
+        result = profile(*args)
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert why in result.stderr
+    assert before == config_file().read_text()
+
+
+def test_profiles_are_listed_and_the_one_in_use_is_marked(profile):
+    profiles(
+        'profile = "dev"', dev={"url": "http://127.0.0.1:1"}, live={"url": "https://ext.example", "production": True}
+    )
+
+    assert [
+        ["dev", "http://127.0.0.1:1", "false", "true"],
+        ["live", "https://ext.example", "true", "false"],
+    ] == profile("list").rows
+    assert [False, True] == [each["chosen"] for each in profile("list", "-o", "json", "-p", "live").json]
+    assert {"name": "dev", "url": "http://127.0.0.1:1", "production": False, "chosen": True} == profile(
+        "list", "-o", "jsonl"
+    ).jsonl[0]
+    assert ["*", "dev", "http://127.0.0.1:1"] == profile("list", "-o", "table").stdout.splitlines()[1].split()
+
+
+def test_without_a_file_there_are_none(profile):
+    assert (0, "[]\n") == (profile("list").exit_code, profile("list", "-o", "json").stdout)
+    assert "no profiles\n" == profile("list", "-o", "table").stdout
+
+
+def test_the_profile_that_is_used_is_used_where_none_is_chosen(profile, extcli):
+    config_file().write_text('# mine\n[profiles.dev]\nchannel = "7" # seven\n')
+
+    assert 0 == profile("use", "dev").exit_code
+
+    assert "7" == extcli("user", "info", "-o", "json").json["channel_id"]
+    assert '# mine\nprofile = "dev"\n\n[profiles.dev]\nchannel = "7" # seven\n' == config_file().read_text()
+
+
+def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
+    profiles(dev={})
+
+    for verb in ("use", "rm", "show"):
+        result = profile(verb, "live")
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert "there are dev" in result.stderr
+
+
+def test_a_variable_that_still_chooses_another_is_said(profile):
+    profiles(dev={}, live={})
+
+    assert "EXTCLI_PROFILE still chooses live" in profile("use", "dev", env={"EXTCLI_PROFILE": "live"}).stderr
+
+
+def test_a_removed_profile_is_used_no_more(profile, extcli):
+    profiles('profile = "dev"', dev={"channel": "7"}, live={})
+
+    result = profile("rm", "dev")
+
+    assert (0, "it was the one in use where none is chosen; there is none now\n") == (result.exit_code, result.stderr)
+    assert "1001" == extcli("user", "info", "-o", "json").json["channel_id"]
+    assert [["live", "", "false", "false"]] == profile("list").rows
+
+
+def test_the_profile_in_use_is_shown_unless_another_is_named(profile):
+    profiles('profile = "dev"', dev={"channel": "7"}, live={"channel": "8"})
+
+    assert [["name", "dev"], ["channel", "7"]] == profile("show").rows
+    assert [["name", "live"], ["channel", "8"]] == profile("show", "-p", "live").rows
+
+
+def test_profiles_can_be_edited_while_the_chosen_one_is_not_there(profile):
+    profiles('profile = "gone"', dev={})
+
+    assert 0 == profile("use", "dev").exit_code
+
+
+# Where it is
+
+
+def test_the_file_is_in_the_platform_s_place_unless_a_variable_names_another(environment, tmp_path):
+    home = tmp_path / "home"
+    place = home / "extcli" / "config.toml"
+    place.parent.mkdir(parents=True)
+    place.write_text("[profiles.homely]\n")
+    variables = {name: value for name, value in os.environ.items() if name != "EXTCLI_CONFIG"}
+    variables |= {"XDG_CONFIG_HOME": str(home), "HOME": str(home)}
+
+    run = subprocess.run([PROGRAM, "profile", "list"], capture_output=True, text=True, timeout=20, env=variables)
+
+    assert "homely" in run.stdout
