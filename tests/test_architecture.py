@@ -43,7 +43,14 @@ TELLING = {
 SERVICE_MAY = (
     BASICS
     | TELLING
-    | {"emulator.environment", "emulator.extensions", "emulator.settings", "emulator.tokens", "emulator.ids"}
+    | {
+        "emulator.environment",
+        "emulator.extensions",
+        "emulator.settings",
+        "emulator.tokens",
+        "emulator.service_key",
+        "emulator.ids",
+    }
 )
 HTTP_MAY = BASICS | {"emulator.web.call", "emulator.web.endpoint", "emulator.web.streaming", "emulator.ids"}
 ACTIONS_MAY = BASICS | {"emulator.realtime.action", "emulator.realtime.session", "emulator.realtime.sockets"}

@@ -42,7 +42,7 @@ from emulator.errors import EngineError
 from emulator.extensions import Extensions
 from emulator.identity.http import authtoken
 from emulator.identity.http import endpoints as identity_endpoints
-from emulator.identity.service import Identities, service_key
+from emulator.identity.service import Identities
 from emulator.namespaces import Namespaces
 from emulator.pages.http import endpoints as page_endpoints
 from emulator.pages.service import Scripts
@@ -57,6 +57,7 @@ from emulator.realtime.hub import Hub
 from emulator.realtime.sockets import Sockets
 from emulator.realtime.updates import Updates
 from emulator.room import Room
+from emulator.service_key import ServiceKey
 from emulator.settings import Settings
 from emulator.stores.actions import actions as store_actions
 from emulator.stores.actions import feeds as store_feeds
@@ -112,7 +113,9 @@ def create_routes() -> Litestar:
 class Service:
     """One running service."""
 
-    def __init__(self, settings: Settings, extensions: Extensions, engine: Engine, clock: Clock, key: str) -> None:
+    def __init__(
+        self, settings: Settings, extensions: Extensions, engine: Engine, clock: Clock, key: ServiceKey
+    ) -> None:
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
@@ -136,7 +139,7 @@ class Service:
         self.json_stores = JsonStores(engine.documents, clock, room)
         self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
-        self.control = Control(engine, clock, settings, version("extcli"), self.metrics)
+        self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rates = Rates(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
         for forget in (rates.forget, room.forget, self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
             self.control.on_reset(forget)
@@ -251,7 +254,8 @@ async def open_service(
     clock = clock or Clock()
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
     async with open_engine(settings.data, namespace=name) as engine:
-        key = await service_key(engine.documents, now=clock.now())
+        key = ServiceKey(engine.documents, clock)
+        await key.agree()
         service = Service(settings, extensions, engine, clock, key)
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics)),

@@ -14,6 +14,7 @@ from emulator.clock import Clock
 from emulator.errors import BadRequest, Forbidden, Unauthorized
 from emulator.extensions import Extensions
 from emulator.ids import token_id
+from emulator.service_key import ServiceKey
 from emulator.settings import Settings
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
@@ -57,12 +58,13 @@ class Credential:
 class Tokens:
     """Turns `Authorization` headers into callers, and claims into tokens."""
 
-    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: str) -> None:
+    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: ServiceKey) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
         self._environment = settings.environment
         self._clock = clock
         self._service_key = service_key
+        service_key.on_change(self.forget)
         self._checked: dict[str, Credential] = {}
         self._checked_by = extensions.current
 
@@ -97,7 +99,7 @@ class Tokens:
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
         """The claims of a token that this service has signed for this use and that has not expired, else `None`."""
         try:
-            claims = jwt.decode(token, self._service_key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+            claims = jwt.decode(token, self._service_key.text, algorithms=["HS256"], options=_SIGNATURE_ONLY)
         except (jwt.InvalidTokenError, RecursionError, ValueError):
             return None
         exp = claims.get("exp")
@@ -125,7 +127,7 @@ class Tokens:
         payload = {"jti": token_id(), **payload, "iat": now, "exp": now + lifetime // 1000}
         if self._environment.stage:
             payload["allowed_stage"] = self._environment.stage
-        return jwt.encode(payload, self._service_key, algorithm="HS256", json_encoder=_PlainBase64)
+        return jwt.encode(payload, self._service_key.text, algorithm="HS256", json_encoder=_PlainBase64)
 
     def _live(self, credential: Credential) -> Caller:
         now = self._clock.now()
@@ -158,7 +160,7 @@ class Tokens:
     def _verified(self, client_id: str, token: str) -> Mapping[str, Any]:
         _check_header(token)
         extension = self._extensions.find(client_id)
-        for key in (*(extension.secrets if extension else ()), self._service_key):
+        for key in (*(extension.secrets if extension else ()), self._service_key.text):
             try:
                 return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
             except jwt.InvalidSignatureError:

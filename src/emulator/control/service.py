@@ -11,6 +11,7 @@ from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.engines.base import Engine, Expired
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.room import SHELF
+from emulator.service_key import ServiceKey
 from emulator.settings import Settings
 from emulator.watching import Watcher
 
@@ -64,8 +65,11 @@ class Readiness(Struct):
 class Control:
     """What an operator may do to a running service. `forget` drops what the service remembers beside its data."""
 
-    def __init__(self, engine: Engine, clock: Clock, settings: Settings, version: str, watcher: Watcher) -> None:
+    def __init__(
+        self, engine: Engine, key: ServiceKey, clock: Clock, settings: Settings, version: str, watcher: Watcher
+    ) -> None:
         self._engine = engine
+        self._key = key
         self._watcher = watcher
         self._clock = clock
         self._settings = settings
@@ -87,6 +91,7 @@ class Control:
         """Returns when a request sent next will not fail; raises `Unavailable` otherwise."""
         try:
             await self._engine.check()
+            await self._key.agree()
         except EngineError as error:
             self._watcher.storage(answers=False)
             raise Unavailable from error
@@ -98,6 +103,7 @@ class Control:
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
+            await self._key.keep()
             self._untold.clear()
             for forget in self._on_reset:
                 forget()
@@ -107,6 +113,7 @@ class Control:
         async with self._moving:
             self._untold += await self._engine.purge(now=self._clock.now())
             del self._untold[:-_MOST_UNTOLD]
+        await self._key.agree()
         await self._engine.tidy()  # not under the lock: nobody waits for it
 
     def read_clock(self) -> ClockRecord:

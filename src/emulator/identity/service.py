@@ -13,14 +13,13 @@ from emulator.engines.base import NEVER, Documents, Key
 from emulator.errors import BadRequest
 from emulator.extensions import Extensions
 from emulator.identity.rules import TOKEN_LIFETIME, AuthtokenBody, identities_of, text
-from emulator.ids import anonymous_id, signing_key
+from emulator.ids import anonymous_id
 from emulator.tokens import Tokens
 
 PAGE = 1_000
 """User ids in one answer of `user_ids`."""
 FIRST = LAST = "0"
 """The cursor that begins a listing, and the one that says it is finished."""
-_SERVICE_KEY = Key("signing_key", "", "")
 
 
 class UserInfo(Struct):
@@ -117,13 +116,6 @@ class Identities:
         ids = await self._documents.holders(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
         page = ids[:PAGE]
         return Page(page, page[-1].encode().hex() if len(ids) > PAGE else LAST)
-
-
-async def service_key(documents: Documents, *, now: int) -> str:
-    """The key that signs the service's own tokens; made once and kept with the data (ruling A5)."""
-    fresh = signing_key().encode()
-    await documents.update([_SERVICE_KEY], lambda found: found or {_SERVICE_KEY: fresh}, now=now, expires_at=NEVER)
-    return (await documents.read([_SERVICE_KEY], now=now))[_SERVICE_KEY].decode()
 
 
 def _after(cursor: str) -> str:

@@ -36,6 +36,7 @@ from emulator.pins.rules import (
     wrong_refresh_token,
 )
 from emulator.realtime.updates import Updates
+from emulator.service_key import ServiceKey
 from emulator.settings import Settings
 from emulator.tokens import PIN_USE, REFRESH_USE, UNAUTHORIZED, Tokens
 
@@ -63,7 +64,7 @@ class Pins:
         settings: Settings,
         extensions: Extensions,
         updates: Updates,
-        secret: str,
+        service_key: ServiceKey,
         caller: Callable[[str], Awaitable[Caller]],
     ) -> None:
         self._documents = documents
@@ -72,7 +73,7 @@ class Pins:
         self._settings = settings
         self._extensions = extensions
         self._updates = updates
-        self._secret = secret
+        self._service_key = service_key
         self._caller = caller
         self.guesses = Guesses(clock, settings.limits.guesses if settings.environment.limits_guesses else None)
 
@@ -100,7 +101,7 @@ class Pins:
         if not channel_id:
             raise BadRequest("Invalid channel", "the token names no channel to link: channel_id is missing")
         self.guesses.check(caller.client_id)
-        key = pin_key(caller.client_id, pin, self._secret)
+        key = pin_key(caller.client_id, pin, self._service_key.text)
         record = await self._read(key, PinRecord)
         if record is None or record.channel_id not in ("", channel_id) or not await self._is_good(caller, record):
             self._failed(caller.client_id)
@@ -148,7 +149,7 @@ class Pins:
     async def authenticate_by_pin(self, client_id: str, pin: str) -> Admission:
         """Exchange a PIN for a pair of tokens; it stays usable until it expires. Raises `BadRequest`."""
         self.guesses.check(client_id)
-        record = await self._read(pin_key(client_id, pin, self._secret), PinRecord)
+        record = await self._read(pin_key(client_id, pin, self._service_key.text), PinRecord)
         if record is None:
             self._failed(client_id)
             raise wrong_pin()
@@ -195,7 +196,7 @@ class Pins:
         """A PIN that no other live one of the client id has."""
         for _ in range(_TRIES):
             now, pin = self._clock.now(), new_pin()
-            key = pin_key(client_id, pin, self._secret)
+            key = pin_key(client_id, pin, self._service_key.text)
             text = wire.encode(msgspec.convert({"until": now + PIN_LIFETIME, **members}, PinRecord))
 
             def keep(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
