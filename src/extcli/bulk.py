@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _WAITING = 4
 """Lists of jobs that may wait for each lane."""
 
+_LONGEST_PAUSE = 60
+"""Seconds; who is told to wait longer is told so, as for any refusal."""
+
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
 """What Python takes for an integer besides, as 1_0 or digits of other scripts, is a slip in a file of votes."""
 
@@ -210,6 +213,10 @@ class Delivery:
     async def _deliver(self, lane: Lane, job: Job) -> None:
         number = job.line.number
         answer = await lane.send(job.call, job.authorization, line=number)
+        while (pause := _pause(answer)) is not None:
+            self._tally.slow_down()
+            await asyncio.sleep(pause)
+            answer = await lane.send(job.call, job.authorization, line=number)
         if answer.status_code == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(answer.content)):
             renewed = await asyncio.to_thread(self._authorizations, [job.line.user])
             answer = await lane.send(job.call, renewed[job.line.user], line=number)
@@ -222,6 +229,14 @@ class Delivery:
             raise _stop(job, answer, self._credentials)
         else:
             self._tally.refuse(number, status, reason_of(answer.content), sent=True)
+
+
+def _pause(answer: Answer) -> int | None:
+    """Seconds after which a line that came too fast is to come again; it was not done, so it will be done once."""
+    asked = answer.headers.get("retry-after", "")
+    if answer.status_code != 429 or not re.fullmatch(r"[0-9]{1,4}", asked):
+        return None
+    return int(asked) if int(asked) <= _LONGEST_PAUSE else None
 
 
 def _is_of_a_service(body: bytes) -> bool:

@@ -209,5 +209,6 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
         return "is --url (EXTCLI_URL) an extension service?"
     if status == 429:
-        return "wait a little, and send less at once"
+        after = answer.headers.get("retry-after", "")
+        return f"try again in {after} s, and send less at once" if after.isdecimal() else "wait, and send less at once"
     return "nothing was changed; correct it and try again" if status == 400 else ""

@@ -37,6 +37,7 @@ class Tally:
         self._first: list[dict[str, Any]] = []
         self._open: dict[int, None] = {}
         self._last = 0
+        self._is_slow = False
         self._started = clock.elapsed()
 
     def begin(self, numbers: Iterable[int]) -> None:
@@ -61,6 +62,12 @@ class Tally:
             flush()
         elif len(self._first) < _NAMED:
             self._first.append(refusal)
+
+    def slow_down(self) -> None:
+        """The service wants less at once. That is said once, as it may be so to the end."""
+        if not self._is_slow:
+            self._is_slow = True
+            self._output.report("the service limits how much may be sent at once; going on at its pace")
 
     def progress(self) -> str:
         """How far it came, so that somebody can go on from there."""
