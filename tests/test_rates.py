@@ -36,6 +36,7 @@ def test_a_caller_may_ask_for_five_seconds_worth_at_once_and_no_more(limited: Li
     assert [*[200] * 10, 429, 429] == statuses(viewer, 12)
 
 
+@pytest.mark.ruling("W4")
 def test_a_refusal_says_when_to_come_back_and_then_there_is_room(limited: Live):
     viewer = limited.client("viewer", user="1", channel="777")
     statuses(viewer, 10)
