@@ -11,8 +11,9 @@ import sys
 import pytest
 
 from conftest import PROGRAM
+from deployments import profiles
 
-LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock"}
+LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit", "tomllib"}
 
 
 def on_a_terminal(*args: str, **variables: str) -> str:
@@ -129,6 +130,12 @@ def test_an_interrupt_while_waiting_is_130_without_a_traceback(shell, answering)
 @pytest.mark.parametrize("args", [["--help"], ["vote", "--help"], ["vote", "get"], ["vote", "get", "-o", "json"]])
 def test_the_service_is_not_imported_by_help_or_by_commands_over_http(environment, args):
     assert not LATE & imported_by(*args)
+
+
+def test_a_profile_is_read_without_what_edits_it(environment):
+    profiles(dev={"channel": "7"})
+
+    assert not {"tomlkit", "pydantic"} & imported_by("vote", "get", "-p", "dev")
 
 
 def test_help_imports_neither_httpx_nor_rich():

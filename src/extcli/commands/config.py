@@ -70,8 +70,9 @@ def set_value(
 ) -> None:
     """Set a value of a profile.
 
-    It is that of -p NAME, which may be new, else the one in use. A secret is named by its file: secret_file. What else stands in the file of
-    profiles stays as it is, comments included.
+    It is that of -p NAME, which may be new, else the one in use. A secret is named
+    by its file: secret_file. What else stands in the file of profiles stays as it
+    is, comments included.
 
     \b
     Examples:
