@@ -31,18 +31,16 @@ class Reply:
     body: bytes | AsyncIterator[bytes]
     cors: bool
     content_type: bytes = JSON
-    retry_after: int | None = None
-    """Seconds."""
+    more: tuple[tuple[bytes, bytes], ...] = ()
+    """Headers of this answer alone."""
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """Without the content length, which `send` adds where it is known."""
         if self.content_type is JSON:
             headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
-            if self.retry_after is None:
-                return headers
-            return (*headers, (b"retry-after", str(self.retry_after).encode()))
-        return ((b"content-type", self.content_type), _AS_TYPED, *(CORS if self.cors else ()))
+            return (*headers, *self.more) if self.more else headers
+        return ((b"content-type", self.content_type), _AS_TYPED, *(CORS if self.cors else ()), *self.more)
 
     async def __call__(self, send: Send) -> None:
         """Send it."""
@@ -74,4 +72,5 @@ def error_body(error: ServiceError) -> bytes:
 
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:
     """The answer to a refused call."""
-    return Reply(error.status, error_body(error), cors, retry_after=error.retry_after)
+    after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
+    return Reply(error.status, error_body(error), cors, more=after)
