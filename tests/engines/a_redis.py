@@ -39,12 +39,24 @@ class RedisServer:
 
     def start(self, *more: str) -> None:
         """With `more` options, if any, for as long as it runs."""
+        self.launch(*more)
+        try:
+            self.wait()
+        except BaseException:
+            self.kill()
+            raise
+
+    def launch(self, *more: str) -> None:
+        """Start it, and do not wait until it answers."""
         options = {"bind": "127.0.0.1", "port": str(self.port), "save": "", "appendonly": "no", "databases": "1024"}
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         with open(self._folder / "redis.log", "ab") as log:
             self._process = subprocess.Popen(
                 [self._program, *words, "--dir", os.fspath(self._folder), *self._options, *more], stdout=log, stderr=log
             )
+
+    def wait(self) -> None:
+        assert self._process is not None
         until = time.monotonic() + SECONDS
         while not self._answers():
             assert self._process.poll() is None, (self._folder / "redis.log").read_text()
@@ -70,7 +82,7 @@ class RedisServer:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as wire:
                 wire.sendall(b"PING\r\n")
-                return wire.recv(16).startswith(b"+PONG")
+                return wire.recv(16).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False
 

@@ -62,6 +62,10 @@ class Wire:
         """Break all connections, and each that is begun."""
         self._do(self._break)
 
+    def lead_to(self, port: int) -> None:
+        """Take connections that are begun from now on to another server."""
+        self._to = port
+
     def mend(self) -> None:
         """Let through again, also what was held up: whoever has sent it goes on sending it until it arrives."""
         self._do(self._repair)

@@ -103,6 +103,22 @@ async def test_what_was_refused_never_undoes_what_was_acknowledged_since(own_ser
             assert [("c", 1)] == await counts(engine)
 
 
+async def test_a_server_that_has_become_a_replica_is_left_for_the_one_that_its_name_now_stands_for(
+    own_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as promoted, Wire(own_server.port) as wire:
+        async with open_engine(wire.url(), namespace="main") as engine:
+            with redis.Redis.from_url(own_server.url()) as database:
+                database.replicaof("127.0.0.1", "1")  # nobody is there, and it goes on serving what it has
+            wire.lead_to(promoted.port)
+
+            with pytest.raises(EngineError):
+                await engine.check()
+
+            await engine.check()
+            await write(engine, b"1")
+
+
 async def test_a_server_that_was_told_to_forget_its_scripts_is_told_them_again(
     own_server: RedisServer,
 ) -> None:
@@ -124,6 +140,7 @@ async def test_a_server_whose_memory_is_full_refuses_writes_and_serves_readings(
             with pytest.raises(EngineError, match="maxmemory"):
                 await write(engine, b"2")
             assert await read(engine) == b"1"
+            await engine.check()
             database.config_set("maxmemory", "0")
         await write(engine, b"2")
         assert await read(engine) == b"2"

@@ -14,7 +14,7 @@ from hiredis import pack_command
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as TimedOut
 
 from emulator.engines.redis.scripts import ALL
@@ -92,12 +92,15 @@ class Link:
             try:
                 connection = await self._usable()
                 answers = await _exchanged(connection, commands)
-                unknown = [index for index, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+                failed = [index for index, answer in enumerate(answers) if isinstance(answer, ResponseError)]
+                unknown = [index for index in failed if isinstance(answers[index], NoScriptError)]
                 if unknown:  # someone has told Redis to forget its scripts
                     await _load(connection)
                     again = await _exchanged(connection, [commands[index] for index in unknown])
                     for index, answer in zip(unknown, again, strict=True):
                         answers[index] = answer
+                if any(isinstance(answers[index], ReadOnlyError) for index in failed):
+                    await self.close()  # it has become a replica, and its name may stand for another server by now
                 return answers
             except BaseException as error:
                 if self._connection is not None:
