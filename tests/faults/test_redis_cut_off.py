@@ -1,0 +1,45 @@
+"""The way between one of two nodes and Redis is cut: that node refuses, and the other goes on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from engines.a_redis import RedisServer
+from engines.a_wire import Wire
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.on_redis import SECONDS, Watch, is_ready, ms, nodes, settle, until, until_heard
+from speaking import linked_game
+
+
+@pytest.mark.parametrize("how", ["swallow", "reset"])
+def test_a_node_that_is_cut_off_refuses_while_the_other_goes_on(tmp_path: Path, how: str) -> None:
+    crowd = Crowd(size=4)
+    with (
+        RedisServer(tmp_path) as server,
+        Wire(server.port) as wire,
+        nodes(wire.url(), server.url()) as (one, other),
+        linked_game(one) as game,
+        linked_game(other) as there,
+    ):
+        for each in (game, there):
+            each.data("subscribe", "news")
+        crowd.prepare(one)
+        with crowd.writing(one), crowd.writing(other), Watch(one) as watch:
+            crowd.wait_for(ACKNOWLEDGED, 300)
+            getattr(wire, how)()
+            cut = time.monotonic()
+            crowd.wait_for(REFUSED, 10)
+            crowd.wait_for(ACKNOWLEDGED, 300)
+            assert (False, True) == (is_ready(one), is_ready(other))
+            time.sleep(max(0.0, cut + SECONDS - time.monotonic()))  # which is the fault
+            wire.mend()
+            back = until(lambda: is_ready(one))
+            heard = max(until_heard(other, game), until_heard(one, there))
+            crowd.wait_for(ACKNOWLEDGED, 300)
+
+        alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
+        settle(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
+        watch.check()

@@ -1,0 +1,34 @@
+"""Redis has no memory left, and evicts nothing: writes are refused, readings go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import redis
+
+from engines.a_redis import RedisServer
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.on_redis import ms, settle, two_nodes
+from running import CHANNEL
+
+
+def test_a_full_redis_is_read_and_takes_writes_again_when_there_is_room(tmp_path: Path) -> None:
+    crowd = Crowd(size=4)
+    with (
+        RedisServer(tmp_path) as server,
+        two_nodes(server) as (one, other),
+        redis.Redis.from_url(server.url()) as database,
+    ):
+        crowd.prepare(one)
+        with crowd.writing(one), crowd.writing(other):
+            crowd.wait_for(ACKNOWLEDGED, 300)
+            database.config_set("maxmemory", "1mb")
+            crowd.wait_for(REFUSED, 300)
+            with other.client("viewer", user="1", channel=CHANNEL) as viewer:
+                refused, read = viewer.post("vote", json={"value": 1}), viewer.get("vote")
+                assert (503, "1", 200) == (refused.status_code, refused.headers["retry-after"], read.status_code)
+            database.config_set("maxmemory", "0")
+            back = crowd.wait_for(ACKNOWLEDGED)
+            crowd.wait_for(ACKNOWLEDGED, 300)
+
+        settle(crowd, other, f"back after {ms(back)}")

@@ -1,0 +1,41 @@
+"""Redis is killed under load and started again on what it has appended to its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engines.a_redis import RedisServer
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.on_redis import Watch, is_ready, ms, settle, two_nodes, until, until_heard
+from faults.rounds import ROUNDS
+from speaking import linked_game
+
+
+@pytest.mark.parametrize("appendfsync", ["everysec", "always"])
+def test_a_killed_redis_is_missed_by_refusals_and_has_kept_what_was_acknowledged(
+    tmp_path: Path, appendfsync: str
+) -> None:
+    crowd = Crowd(size=4)
+    back = heard = 0.0
+    with (
+        RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", appendfsync) as server,
+        two_nodes(server) as (one, other),
+        linked_game(other) as game,
+    ):
+        game.data("subscribe", "news")
+        crowd.prepare(one)
+        with crowd.writing(one), crowd.writing(other), Watch(one) as watch:
+            for _ in range(ROUNDS):
+                crowd.wait_for(ACKNOWLEDGED, 300)
+                server.kill()
+                crowd.wait_for(REFUSED, 20)
+                assert (False, False) == (is_ready(one), is_ready(other))
+                server.start()
+                back = max(back, until(lambda: is_ready(one) and is_ready(other)))
+                heard = max(heard, until_heard(one, game))
+            crowd.wait_for(ACKNOWLEDGED, 300)
+
+        settle(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}")
+        watch.check()

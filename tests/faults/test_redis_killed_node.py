@@ -1,0 +1,29 @@
+"""One of two nodes on Redis is killed under load: the other goes on, and nothing acknowledged by either is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engines.a_redis import RedisServer
+from faults.crowd import ACKNOWLEDGED, Crowd
+from faults.on_redis import ms, nodes, settle, until_heard
+from faults.rounds import ROUNDS
+from speaking import linked_game
+
+
+def test_a_killed_node_takes_nothing_with_it_and_the_other_goes_on(tmp_path: Path) -> None:
+    crowd = Crowd(size=4)
+    waited = 0.0
+    with RedisServer(tmp_path) as server, nodes(server.url()) as (other,), linked_game(other) as game:
+        game.data("subscribe", "news")
+        crowd.prepare(other)
+        for _ in range(ROUNDS):
+            with nodes(server.url()) as (one,), crowd.writing(other), crowd.writing(one):
+                crowd.wait_for(ACKNOWLEDGED, 300)
+                one.process.kill()
+                one.process.wait()
+                waited = max(waited, crowd.wait_for(ACKNOWLEDGED))
+                crowd.wait_for(ACKNOWLEDGED, 300)
+        with nodes(server.url()) as (again,):
+            until_heard(again, game)
+            settle(crowd, again, f"the other node answered again after {ms(waited)}")

@@ -1,0 +1,37 @@
+"""Redis stands still under load, keeps its connections, answers nobody, and goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from engines.a_redis import RedisServer
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.on_redis import SECONDS, Watch, is_ready, ms, settle, two_nodes, until, until_heard
+from speaking import linked_game
+
+
+def test_a_paused_redis_lets_no_call_hang_and_no_write_be_done_twice(tmp_path: Path) -> None:
+    crowd = Crowd(size=4)
+    with (
+        RedisServer(tmp_path) as server,
+        two_nodes(server) as (one, other),
+        linked_game(other) as game,
+    ):
+        game.data("subscribe", "news")
+        crowd.prepare(one)
+        with crowd.writing(one), crowd.writing(other), Watch(one) as watch:
+            crowd.wait_for(ACKNOWLEDGED, 300)
+            server.stop()
+            stopped = time.monotonic()
+            crowd.wait_for(REFUSED, 10)
+            time.sleep(max(0.0, stopped + SECONDS - time.monotonic()))  # which is the fault
+            assert (False, False) == (is_ready(one), is_ready(other))
+            server.go_on()
+            back = until(lambda: is_ready(one) and is_ready(other))
+            heard = until_heard(one, game)
+            crowd.wait_for(ACKNOWLEDGED, 300)
+
+        alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
+        settle(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
+        watch.check()

@@ -1,0 +1,58 @@
+"""Redis takes no writes for a while: it has become a replica, or is still reading its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from engines.a_redis import RedisServer
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.on_redis import is_ready, ms, settle, two_nodes, until
+from running import CHANNEL
+from serving import Served
+
+
+def both_are_ready(nodes: list[Served]) -> bool:
+    return all(map(is_ready, nodes))
+
+
+def test_nodes_on_a_replica_are_not_ready_and_go_on_when_it_is_none(tmp_path: Path) -> None:
+    crowd = Crowd(size=4)
+    with RedisServer(tmp_path) as server, two_nodes(server) as nodes, redis.Redis.from_url(server.url()) as database:
+        crowd.prepare(nodes[0])
+        with crowd.writing(nodes[0]), crowd.writing(nodes[1]):
+            crowd.wait_for(ACKNOWLEDGED, 300)
+            database.replicaof("127.0.0.1", "1")  # where nobody is
+            crowd.wait_for(REFUSED, 100)
+            assert [False, False] == [is_ready(each) for each in nodes]
+            with nodes[1].client("viewer", user="1", channel=CHANNEL) as viewer:
+                assert 503 == viewer.post("vote", json={"value": 1}).status_code
+            database.replicaof("NO", "ONE")
+            back = until(lambda: both_are_ready(nodes))
+            crowd.wait_for(ACKNOWLEDGED, 300)
+
+        settle(crowd, nodes[1], f"back after {ms(back)}")
+
+
+def test_nodes_are_not_ready_while_redis_reads_its_file_and_go_on_when_it_has(tmp_path: Path) -> None:
+    crowd = Crowd(size=4)
+    with RedisServer(tmp_path) as server, two_nodes(server) as nodes:
+        crowd.prepare(nodes[0])
+        with crowd.writing(nodes[0]), crowd.writing(nodes[1]):
+            crowd.wait_for(ACKNOWLEDGED, 300)
+        with redis.Redis.from_url(server.url()) as database:
+            database.save()
+            server.kill()
+            server.launch("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024")
+            with crowd.writing(nodes[0]), crowd.writing(nodes[1]):
+                crowd.wait_for(REFUSED, 100)
+                with pytest.raises(redis.exceptions.BusyLoadingError):
+                    database.ping()
+                assert [False, False] == [is_ready(each) for each in nodes]
+                server.wait()
+                back = until(lambda: both_are_ready(nodes))
+                crowd.wait_for(ACKNOWLEDGED, 300)
+
+        settle(crowd, nodes[1], f"back after {ms(back)}")
