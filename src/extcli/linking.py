@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from extcli.errors import CliError, Failed, Misused, Refused
 from extcli.links import Link
 from extcli.messages import Message
 from extcli.session import BROADCASTER, Session
+from extcli.settings import DEFAULT_CHANNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,26 @@ def renew(session: Session, link: Link) -> Pair:
         raise
     session.links.renew(link, pair.refresh, _end_of(pair.refresh))
     return pair
+
+
+def forget_ended(session: Session, channel_id: str | None = None) -> None:
+    """Drop the kept links that the service has ended: of a channel, or all of it, whatever their client id.
+
+    A file of links that cannot be used is no failure here: what ended them is done.
+    """
+    sources = session.sources
+    with suppress(CliError):
+        for link in session.links.all():
+            of_channel = (link.client_id, link.channel_id) == (sources.client_id(), channel_id)
+            if link.service == sources.url() and (channel_id is None or of_channel):
+                session.links.forget(link)
+                session.output.report(f"the link to channel {link.channel_id} that was kept here is forgotten")
+
+
+def own_channel(session: Session) -> str:
+    """The channel that a command acts for as broadcaster: that of a token that was given, else the one chosen."""
+    given = at_hand.token(session.sources)
+    return _channel_of(given) if given else session.sources.channel() or DEFAULT_CHANNEL
 
 
 def is_invalid(error: Refused) -> bool:

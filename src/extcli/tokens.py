@@ -92,6 +92,10 @@ def _traps(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, n
         traps.append(f"it is signed with {header.get('alg')!r}: the service checks HS256")
     if claims.get("allowed_stage") == "sandbox":
         traps.append("its stage is sandbox: production refuses it")
+    if claims.get("use") == "pin":
+        traps.append("it is dead until the broadcaster has typed in the PIN that came with it (use: pin)")
+    if claims.get("use") == "refresh":
+        traps.append("it calls nothing: it is exchanged over the socket for a token that does (use: refresh)")
     if "role" not in claims:
         traps.append("it has no role: it counts as viewer")
     if "-" in payload or "_" in payload:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extcli import times
 from extcli.client import encoded
 from extcli.code_sets import MOST_SETS, not_printable
 from extcli.entries import Entries
-from extcli.errors import Misused
+from extcli.errors import Declined, Misused
 from extcli.faults import Faults
 from extcli.formats import Unreadable
 from extcli.streamed import StreamedBody, joined
+
+if TYPE_CHECKING:
+    from extcli.client import Service
 
 _LONGEST_ID = 256
 _LIMIT = re.compile(r"(?:([0-9]{1,9})=)?([0-9]{1,9})")
@@ -85,6 +88,17 @@ def _rule_broken_by(user: str | Unreadable) -> str:
     if not 1 <= len(user) <= _LONGEST_ID:
         return f"has {len(user):,} characters; an id has 1 to {_LONGEST_ID}"
     return "" if user.isprintable() else not_printable(user)
+
+
+def has_votes(service: Service, poll: str) -> bool:
+    """Whether anybody voted in any channel, by the log; true where the service does not tell."""
+    import ijson  # type: ignore[import-untyped]
+
+    try:
+        with service.read_vote_log(poll, limit=1) as answer:
+            return any(True for _ in ijson.items(ijson.from_iter(answer.iter_bytes()), "result.item"))
+    except (Declined, ijson.JSONError):
+        return True
 
 
 def _check_index(index: int) -> None:

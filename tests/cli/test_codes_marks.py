@@ -7,7 +7,7 @@ import gzip
 import pytest
 from terminal import Terminal
 
-from conftest import SECRET_TEXT
+from conftest import SECRET_TEXT, answer
 
 SECOND = 1_000
 
@@ -158,6 +158,25 @@ def test_a_cutoff_that_is_none_or_would_be_misread_is_wrong_usage(mark, cutoff):
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert cutoff in result.stderr
+
+
+def test_a_poll_that_nobody_voted_in_is_remarked_upon(extcli, mark):
+    arguments = ("mark-from-poll", "quiz", "--correct", "2", "--prize", "0")
+
+    result = mark(*arguments)
+    assert (0, "poll quiz has no votes: nobody is marked\n") == (result.exit_code, result.stderr)
+
+    extcli("vote", "cast", "quiz", "--value", "3", "--channel", "5")
+    assert (0, "") == (mark(*arguments).exit_code, mark(*arguments).stderr)
+
+
+def test_a_service_that_does_not_tell_of_votes_is_believed(mark, answering):
+    url = answering(answer("200 OK"), answer("404 Not Found"))
+    arguments = ("--correct", "2", "--prize", "0", "--cutoff", "1000000000000", "--url", url)
+
+    result = mark("mark-from-poll", "quiz", *arguments, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert (0, "") == (result.exit_code, result.stderr)
 
 
 def test_the_channel_narrows_a_poll(extcli, mark, eligible):

@@ -113,8 +113,12 @@ def test_jsonl_has_the_code(codes):
 
 @pytest.mark.usefixtures("sets")
 def test_a_table_masks_codes_unless_they_are_to_be_revealed(codes):
-    assert "SE" + "•" * 14 + "AT\n" == codes("redeem", "1", "-o", "table").stdout
-    assert "SE" + "•" * 14 + "AT" in codes("redeemed", "-o", "table").stdout
+    redemption, listed = codes("redeem", "1", "-o", "table"), codes("redeemed", "-o", "table")
+
+    assert "SE" + "•" * 14 + "AT\n" == redemption.stdout
+    assert "`extcli codes redeemed --reveal` shows it in full" in redemption.stderr
+    assert "SE" + "•" * 14 + "AT" in listed.stdout
+    assert "--reveal shows codes in full" in listed.stderr
     assert CODE in codes("redeemed", "-o", "table", "--reveal").stdout
     assert "SECRET-0002-OF-HAT\n" == codes("redeem", "1", "-o", "table", "--reveal", "--as", "viewer:U2").stdout
 

@@ -78,9 +78,9 @@ def test_of_several_channels_one_has_to_be_chosen(extcli, login):
     assert "no link is kept" in extcli("token", "refresh", "--channel", "3").stderr
 
 
-def test_a_link_that_was_revoked_is_forgotten_and_that_is_said(extcli, login):
+def test_a_link_that_was_revoked_elsewhere_is_forgotten_and_that_is_said(extcli, login, broadcaster):
     login()
-    extcli("pin", "revoke", "--channel", "777")
+    broadcaster.delete("pin").raise_for_status()
 
     result = extcli("token", "refresh")
 
@@ -148,15 +148,55 @@ def test_revoke_ends_the_link_at_the_service_and_here(extcli, login, live):
     assert "true\n" == extcli("pin", "status", "--channel", "2").stdout
 
 
-def test_revoking_a_dead_link_says_so_and_forgets_it(extcli, login):
+def test_revoking_a_dead_link_says_so_and_forgets_it(extcli, login, broadcaster):
     login()
-    extcli("pin", "revoke", "--channel", "777")
+    broadcaster.delete("pin").raise_for_status()
 
     result = extcli("token", "revoke")
 
     assert (0, "") == (result.exit_code, result.stdout)
     assert "was dead already; it is forgotten now" in result.stderr
     assert "" == extcli("token", "list").stdout
+
+
+def test_who_revokes_a_channel_s_pins_keeps_no_link_to_it(extcli, login):
+    login("1")
+    login("2")
+
+    result = extcli("pin", "revoke", "--channel", "1")
+
+    assert (0, "the link to channel 1 that was kept here is forgotten\n") == (result.exit_code, result.stderr)
+    assert ["2"] == [row[2] for row in extcli("token", "list").rows]
+
+
+def test_who_revokes_by_a_token_keeps_no_link_to_its_channel(extcli, login):
+    login("1")
+    login("2")
+    token = extcli("token", "sandbox", "--role", "broadcaster", "--channel", "2").stdout.strip()
+
+    extcli("pin", "revoke", env={"EXTCLI_TOKEN": token})
+
+    assert ["1"] == [row[2] for row in extcli("token", "list").rows]
+
+
+def test_who_resets_a_service_keeps_no_link_to_it(extcli, login, live):
+    login("1")
+    login("2")
+
+    result = extcli("reset", "--url", f"{live.url}/_ns/other")
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert 2 == len(extcli("token", "list").rows)
+
+    result = extcli("reset")
+    assert (0, 2) == (result.exit_code, result.stderr.count("that was kept here is forgotten"))
+    assert "" == extcli("token", "list").stdout
+
+
+def test_a_damaged_file_of_links_is_no_failure_of_a_reset(extcli, tmp_path):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "links.json").write_text("[")
+
+    assert (0, "") == (extcli("reset").exit_code, extcli("reset").stderr)
 
 
 def test_verbose_shows_neither_of_the_tokens(extcli, login, kept):

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
+from deployments import profiles
 
 from conftest import PROGRAM
-from deployments import profiles
 
 LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit", "tomllib"}
 

@@ -293,3 +293,22 @@ def test_many_users_are_listed_page_by_page(extcli, tmp_path):
 
     assert {f"U{index}" for index in range(1100)} <= {row[0] for row in extcli("user", "list").rows}
     assert 1000 == len(extcli("user", "list", "--cursor", "0").rows)
+
+
+@pytest.mark.parametrize(
+    ("use", "trap"),
+    [
+        ("pin", "it is dead until the broadcaster has typed in the PIN that came with it"),
+        ("refresh", "it calls nothing"),
+    ],
+)
+def test_inspect_explains_a_token_that_waits_or_calls_nothing(extcli, use, trap):
+    traps = extcli("token", "inspect", signed(role="viewer", use=use), "-o", "json").json["traps"]
+
+    assert 1 == sum(trap in each for each in traps)
+
+
+def test_inspect_explains_the_token_that_comes_with_a_game_s_pin(extcli):
+    token = extcli("pin", "request", "--game", "-o", "json").json["token"]
+
+    assert "until the broadcaster has typed in the PIN" in extcli("token", "inspect", token).stdout

@@ -14,6 +14,7 @@ from extcli.errors import Misused, Unmet
 from extcli.formats import FileFormat
 from extcli.options import command, noun
 from extcli.session import BACKEND, VIEWER, Session
+from extcli.text import visible
 
 app = noun("Codes: upload sets, mark winners, redeem.")
 
@@ -154,7 +155,6 @@ def rm(session: Session, yes: Yes = False) -> None:
     Example: extcli codes rm --yes
     """
     from extcli import code_views, consent, uploads
-    from extcli.text import visible
 
     service = session.service(BACKEND)
     there = uploads.sets_there(service)
@@ -194,8 +194,12 @@ def mark_from_poll(
     granted = winners.grant(prizes, limits or [])
     instant = winners.cutoff(cutoff) if cutoff is not None else session.service_now() or clock.now()
     body = {**granted, "correct": correct, "cutoff_timestamp": instant}
-    session.output.show(session.service(BACKEND).mark_from_poll(poll, body), views.NOTHING)
-    session.output.note(f"those who voted {correct} in poll {poll} by {times.shown(instant)} are marked")
+    service = session.service(BACKEND)
+    session.output.show(service.mark_from_poll(poll, body), views.NOTHING)
+    if winners.has_votes(service, poll):
+        session.output.note(f"those who voted {correct} in poll {poll} by {times.shown(instant)} are marked")
+    else:
+        session.output.report(f"poll {visible(poll)} has no votes: nobody is marked")
 
 
 @command(app)
@@ -256,6 +260,8 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
     from extcli import code_views
 
     session.output.show(session.service(VIEWER).read_redeemed(), code_views.redeemed(reveal=reveal))
+    if not reveal:
+        session.output.note("--reveal shows codes in full")
 
 
 @command(app)
@@ -274,6 +280,8 @@ def redeem(
 
     answer = session.service(VIEWER).redeem_code(prize)
     session.output.show(answer, code_views.redemption(reveal=reveal))
+    if not reveal and code_views.codes_of(answer.json()):
+        session.output.note("it is handed out once; `extcli codes redeemed --reveal` shows it in full")
     if not code_views.codes_of(answer.json()):
         raise Unmet(
             f"there is no code of set {prize}",

@@ -123,9 +123,13 @@ def expire(session: Session) -> None:
 def revoke(session: Session) -> None:
     """End all PINs and links of the channel. Acts as broadcaster.
 
-    Refresh tokens and the tokens of PINs die at once, access tokens at their end.
+    Refresh tokens and the tokens of PINs die at once, access tokens at their end. A
+    link to it that is kept here is forgotten.
 
     Example: extcli pin revoke --channel 1001
     """
+    from extcli import linking
+
     session.output.show(session.service(BROADCASTER).revoke_pins(), views.NOTHING)
     session.output.note("the channel's PINs, PIN tokens and refresh tokens are revoked")
+    linking.forget_ended(session, linking.own_channel(session))
