@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
@@ -31,6 +31,9 @@ from emulator.settings import Settings
 from emulator.signals import HANGUPS, STOPS, Signals, ignore_signals
 from emulator.web.around import Application, RequestLog
 from emulator.workers import Work, Workers, end_with_parent
+
+if TYPE_CHECKING:
+    from emulator.tracing import Tracing
 
 _log = logging.getLogger("emulator")
 _GRACE = 3
@@ -114,7 +117,13 @@ def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config
     )
 
 
-async def serve(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: Signals) -> None:
+async def serve(
+    settings: Settings,
+    listener: socket.socket,
+    started: Callable[[], None],
+    hangups: Signals,
+    tracing: Tracing | None = None,
+) -> None:
     """Serve until a signal comes. `started` is called when a request sent next will not fail."""
     stops = Signals(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_complain)
@@ -123,6 +132,8 @@ async def serve(settings: Settings, listener: socket.socket, started: Callable[[
         gc.collect()
         gc.freeze()
         outermost: Application = RequestLog(app) if settings.logs.requests else app
+        if tracing is not None:
+            outermost = tracing.around(outermost)
         server = Server(config_of(outermost, settings.proxies), started, patience=settings.limits.patience)
         stops.then(server.stop)
         async with _following(settings, service.extensions, hangups):
@@ -185,13 +196,18 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
 
 
 def open_and_close(settings: Settings) -> None:
-    """Find out in one place, before there are workers, whether the data can be used; raises `EngineError`."""
+    """Find out in one place, before there are workers, whether all that each of them needs is there.
+
+    Raises `EngineError` or `ConfigurationError`.
+    """
 
     async def try_it() -> None:
         async with open_engine(settings.data, namespace=settings.environment.name):
             pass
 
     asyncio.run(try_it())
+    if (tracing := open_tracing(settings)) is not None:
+        tracing.close()
 
 
 def announce(url: str) -> None:
@@ -211,7 +227,8 @@ def _work(settings: Settings, listener: socket.socket, ready: Connection) -> Non
 
 
 def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: Signals) -> None:
-    serving = serve(settings, listener, started, hangups)
+    tracing = open_tracing(settings)
+    serving = serve(settings, listener, started, hangups, tracing)
     if sys.platform == "win32":
         asyncio.run(serving)
     else:
@@ -219,3 +236,16 @@ def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[],
 
         uvloop.run(serving)
     ignore_signals()
+    if tracing is not None:
+        tracing.close()
+
+
+def open_tracing(settings: Settings) -> Tracing | None:
+    """What makes spans, if there are to be any; raises `ConfigurationError` without the packages for it."""
+    if not settings.traces:
+        return None
+    try:
+        from emulator.tracing import Tracing
+    except ModuleNotFoundError as missing:
+        raise ConfigurationError(f"--otel: {missing.name} is not installed: pip install 'extcli[otel]'") from None
+    return Tracing(settings.environment.name)

@@ -71,6 +71,8 @@ class Settings:
     """Names, beside loopback, under which the control API answers."""
     limits: Limits = Limits()
     logs: Logs = field(default_factory=Logs)
+    traces: bool = False
+    """Whether there is a span for each request, which needs the extra `otel`."""
     proxies: tuple[str, ...] = ()
     """Addresses and networks whose word on whom they speak for (`X-Forwarded-For`) is taken."""
     has_peers: bool = False
@@ -106,6 +108,7 @@ def read_settings(
     limits: Limits | None = None,
     proxies: tuple[str, ...] = (),
     logs: Logs | None = None,
+    traces: bool = False,
 ) -> Settings:
     """Turn the words of the command line into settings; raises `ConfigurationError` with one line."""
     if production and extensions is None:
@@ -132,6 +135,7 @@ def read_settings(
         limits=limits or Limits(),
         proxies=proxies,
         logs=logs or Logs(),
+        traces=traces,
     )
 
 

@@ -164,6 +164,14 @@ def serve(
             help="A line for each answered request too, which takes a third of the throughput.",
         ),
     ] = False,
+    otel: Annotated[
+        bool,
+        typer.Option(
+            "--otel",
+            envvar="EXTCLI_SERVE_OTEL",
+            help="A span for each request, to where OTEL_EXPORTER_OTLP_ENDPOINT says; needs extcli[otel].",
+        ),
+    ] = False,
 ) -> None:
     """Start the service.
 
@@ -199,6 +207,7 @@ def serve(
             ),
             proxies=tuple(proxy or ()),
             logs=logs,
+            traces=otel,
         )
         server.run(settings, host, port, workers)
     except (ConfigurationError, EngineError) as error:

@@ -1,0 +1,100 @@
+"""Traces: a span for each HTTP request, over OTLP. The only importer of opentelemetry, which is an extra.
+
+What is exported, and where to, is said by the standard `OTEL_…` variables.
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib.metadata import version
+from typing import Any, Final
+
+from litestar.types import Receive, Scope, Send
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from emulator.errands import take_up
+from emulator.extensions import ConfigurationError
+from emulator.web.around import Application, Around
+
+_FLUSHED_WITHIN: Final = 1.0
+"""Seconds that a collector has to take the last spans at a stop. Those that it does not take are lost."""
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"})
+_propagator: Final = TraceContextTextMapPropagator()
+
+
+class Tracing:
+    """The exporter of one process. A thread of its own sends, so that no request waits for a collector."""
+
+    def __init__(self, environment: str) -> None:
+        """Raises `ConfigurationError` if a variable cannot be used."""
+        usual = Resource(
+            {
+                "service.name": "extcli",
+                "service.version": version("extcli"),
+                "deployment.environment.name": environment,
+            }
+        )
+        resource = usual.merge(OTELResourceDetector().detect())
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        try:
+            self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        except (ValueError, OSError) as error:
+            raise ConfigurationError(f"--otel: an OTEL_… variable cannot be used: {error}") from None
+
+    def around(self, app: Application) -> Application:
+        """`app`, with a span for each of its requests."""
+        return _Traced(app, self._provider.get_tracer("extcli", version("extcli")))
+
+    def close(self) -> None:
+        """Send what is left, if a collector takes it soon."""
+        closing = threading.Thread(target=self._provider.shutdown, daemon=True)
+        closing.start()
+        closing.join(_FLUSHED_WITHIN)
+
+
+class _Traced(Around):
+    """Names routes as declared, and nothing else of what a client sent: no path, query, header or user."""
+
+    def __init__(self, app: Application, tracer: Tracer) -> None:
+        super().__init__(app)
+        self._tracer = tracer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        request: Any = scope
+        method = request["method"] if request["method"] in _METHODS else "_OTHER"
+        parents = [value.decode("latin-1") for name, value in request["headers"] if name == b"traceparent"]
+        span = self._tracer.start_span(
+            method,
+            context=_propagator.extract({"traceparent": parents[0]} if parents else {}),
+            kind=SpanKind.SERVER,
+            attributes={"http.request.method": method, "url.scheme": request["scheme"]},
+        )
+        status = 500  # what the server answers where the application does not
+
+        async def note(message: Any) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        errand = take_up(request)
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            _end(span, method, errand.route, status)
+
+
+def _end(span: Span, method: str, route: str, status: int) -> None:
+    if route:
+        span.update_name(f"{method} {route}")
+        span.set_attribute("http.route", route)
+    span.set_attribute("http.response.status_code", status)
+    if status >= 500:
+        span.set_attribute("error.type", str(status))
+        span.set_status(StatusCode.ERROR)
+    span.end()
