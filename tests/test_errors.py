@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from emulator.settings import Settings
 from running import Client, Live, run_live
 
 TITLES = {
@@ -156,6 +159,20 @@ def test_while_storage_is_gone_the_service_is_alive_and_not_ready():
     assert (200, 503) == (alive.status_code, ready.status_code)
     assert "1" == ready.headers["retry-after"]
     facts(ready)
+
+
+def test_what_is_done_is_acknowledged_though_nobody_can_be_told_and_a_message_that_nobody_hears_is_not(tmp_path: Path):
+    with run_live(Settings(data=f"sqlite://{tmp_path}/data.db")) as live:
+        file = sqlite3.connect(tmp_path / "data.db", isolation_level=None)
+        file.execute("CREATE TRIGGER deaf BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        file.close()
+        broadcaster = live.client("broadcaster", user="777", channel="777")
+
+        written = broadcaster.post("channel_state", json={"round": 1}).status_code
+        sent = broadcaster.post("broadcast?topic=news", json={"data": {"round": 1}}).status_code
+
+        assert (200, {"round": 1}) == (written, broadcaster.get("channel_state").json())
+        assert 503 == sent
 
 
 async def lost_storage(live: Live) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from emulator.clock import Clock
 from emulator.engines.base import Key, Relay
+from emulator.errors import EngineError
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 
 _NOTICE: Final = b""
+_log = logging.getLogger("emulator")
 
 
 class Updates:
@@ -36,6 +39,10 @@ class Updates:
         if self.reaches(topic):
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
+    async def tell(self, topic: Key, target: str, data: object) -> None:
+        """`publish` what is done already, and stays done when nobody can be told: that is said in the log only."""
+        await _as_far_as_possible(self.publish(topic, target, data))
+
     async def pass_on(self, topic: Key, text: bytes) -> None:
         """Send a text that is no update to the topic's subscribers on all nodes, as it stands."""
         await self._relay.publish(topic, text)
@@ -56,6 +63,10 @@ class Updates:
         """Tell all nodes, this one included, that a thing has changed, and not what it is now."""
         await self._relay.publish(thing, _NOTICE)
 
+    async def mention(self, thing: Key) -> None:
+        """`notify` of what is done already, and stays done when nobody can be told."""
+        await _as_far_as_possible(self.notify(thing))
+
     def on_notice(self, shelf: str, act: Callable[[Key], None]) -> None:
         """Have `act` called with each thing of that shelf that a node has notified of. It must not wait."""
         self._notices[shelf] = act
@@ -65,3 +76,10 @@ class Updates:
             self._hub.deliver(topic, message)
         elif act := self._notices.get(topic.shelf):
             act(topic)
+
+
+async def _as_far_as_possible(telling: Awaitable[None]) -> None:
+    try:
+        await telling
+    except EngineError as error:
+        _log.warning("subscribers could not be told: %s", error)

@@ -52,7 +52,7 @@ class PollUpdates:
         if self._updates.is_alone:
             self._arm(poll, definition)
         else:
-            await self._updates.notify(poll._replace(shelf=_DEFINED))
+            await self._updates.mention(poll._replace(shelf=_DEFINED))
 
     async def watched(self, poll: Key) -> None:
         """Somebody subscribes to this poll: they are to hear when it begins and ends."""
