@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Self
 
@@ -30,8 +31,9 @@ _EVERY = 0.02
 @contextmanager
 def nodes(*urls: str) -> Iterator[list[Served]]:
     """A node on each of these; they do not log what they refuse."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(serving("--data", url, "--log-level", "critical")) for url in urls]
+    with ExitStack() as stack, ThreadPoolExecutor() as at_once:
+        each = [serving("--data", url, "--log-level", "critical") for url in urls]
+        yield list(at_once.map(stack.enter_context, each))
 
 
 @contextmanager
