@@ -16,7 +16,7 @@ from extcli.errors import Declined, Failed, Misused, Refused, is_from_service
 from extcli.http import Answer, Http
 from extcli.output import Unexpected
 from extcli.settings import DEFAULT_CHANNEL, Identity
-from extcli.sources import Sources
+from extcli.sources import Place, Sources
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"
@@ -50,8 +50,14 @@ def credentials(sources: Sources, identity: Identity, http: Http, *, to: str) ->
         return GivenToken(token)
     channel = channel_of(identity, sources)
     if secret := at_hand.secret(sources, to):
-        return SelfSigned(secret, identity, channel, http)
+        return SelfSigned(secret, identity, channel, http, named=_name_of_secret(sources, to))
     return SandboxTokens(sources.client_id(), identity, channel, http)
+
+
+def _name_of_secret(sources: Sources, to: str) -> str:
+    found = at_hand.secret_at(sources, to)
+    of_profile = found and found.place is Place.PROFILE
+    return found.label if found and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
 
 
 def channel_of(identity: Identity, sources: Sources) -> str | None:
@@ -107,13 +113,14 @@ class GivenToken:
 
 
 class SelfSigned:
-    """Tokens signed with the extension's secret."""
+    """Tokens signed with the extension's secret; `named` is what to call that where it may be the wrong one."""
 
     given = False
     origin = "a token signed here"
 
-    def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http) -> None:
+    def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, named: str) -> None:
         self._secret = secret
+        self._named = named
         self._identity = identity
         self._channel = channel
         self._http = http
@@ -137,7 +144,7 @@ class SelfSigned:
 
     @property
     def advice(self) -> str:
-        return "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of this client id, and EXTCLI_CLIENT_ID right?"
+        return f"is {self._named} the secret of this client id, and that right (--client-id, EXTCLI_CLIENT_ID)?"
 
     def _sign(self, identity: Identity) -> str:
         claims = tokens.claims_of(identity, channel=self._channel, now=clock.now() + self._ahead)

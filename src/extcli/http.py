@@ -182,7 +182,7 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
 
 def nobody_answers(url: str, why: str) -> Unreachable:
     """No connection."""
-    fix = "check --url or EXTCLI_URL, or start a service here with `extcli serve`"
+    fix = "check --url, EXTCLI_URL or the profile, or start a service here with `extcli serve`"
     if url == DEFAULT_URL:
         fix = "start one with `extcli serve`, or set --url or EXTCLI_URL to one that runs"
     return Unreachable(f"nobody answers at {url}", why=why, fix=fix)

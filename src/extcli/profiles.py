@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,9 @@ def text_of(file: Path) -> str | None:
     """The file's text, `None` if it is not there; raises `Misused` for what cannot be read."""
     try:
         return file.read_bytes().decode()
-    except FileNotFoundError:
-        return None
     except OSError as error:
+        if not exists(file):
+            return None  # nor where it cannot be looked for, as in the home of somebody else
         raise Misused(f"{file}: cannot be read: {error.strerror}", fix="EXTCLI_CONFIG names another file") from None
     except UnicodeDecodeError:
         raise Misused(f"{file}: is not TOML: it is not UTF-8 text", fix="EXTCLI_CONFIG names another file") from None

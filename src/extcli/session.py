@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from extcli import settings
 from extcli.errors import CliError, Declined, Failed, Refused, reason_of
 from extcli.output import Output
 from extcli.settings import DEFAULT_USER, Flags, Format
-from extcli.sources import Sources
+from extcli.sources import Found, Sources
 
 if TYPE_CHECKING:
     from extcli.client import Call, Service
@@ -56,7 +57,7 @@ class Session:
         """The connection to the service."""
         from extcli.http import Http
 
-        self._remark_if_elsewhere(self.sources.url())
+        self._remark_if_elsewhere(self.sources.url(), self.sources.find(settings.URL))
         return Http(self.sources.url(), timeout=self.sources.timeout(), output=self.output)
 
     def service(self, acts_as: str = VIEWER) -> Service:
@@ -99,7 +100,7 @@ class Session:
         """The socket of the service, connected."""
         from extcli.live import Live
 
-        self._remark_if_elsewhere(self.sources.ws_url())
+        self._remark_if_elsewhere(self.sources.ws_url(), self.sources.told_socket())
         return Live(self.sources.ws_url(), timeout=self.sources.timeout(), output=self.output)
 
     def reconnect(self, seconds: float) -> None:
@@ -125,11 +126,12 @@ class Session:
 
         return service_time(self.http)
 
-    def _remark_if_elsewhere(self, address: str) -> None:
+    def _remark_if_elsewhere(self, address: str, told: Found[str] | None) -> None:
         """A profile that was asked for by name, and is not where the command goes, may be a mistake."""
         profile = self.sources.profile
-        if profile and self.sources.asked_profile and not profile.is_of(address):
-            self.output.report(f"{address} is not of profile {profile.name}, whose secret and token it is not given")
+        if profile and told and self.sources.asked_profile and not profile.is_of(address):
+            what = f"{told.origin} leads to {address}, which is not of profile {profile.name}"
+            self.output.report(f"{what}: its secret and token are not used there")
 
     def close(self) -> None:
         """Give back what was opened."""

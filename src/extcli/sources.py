@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from extcli import settings
-from extcli.addresses import same_address, socket_of
+from extcli.addresses import socket_of
 from extcli.profiles import Profile, Profiles, file_of_profiles, read_profiles
 from extcli.settings import Flags, Format, Identity, Setting
 
@@ -111,9 +111,8 @@ class Sources:
         chosen = self.profile
         if chosen and chosen.production and (self.asked_profile or "url" not in chosen.texts):
             return chosen
-        at = self.url()
-        there = (each for each in self.profiles.by_name.values() if each.production)
-        return next((each for each in there if same_address(each.texts.get("url", ""), at)), None)
+        there = (each for each in self.profiles.by_name.values() if each.production and "url" in each.texts)
+        return next((each for each in there if each.is_of(self.url()) or each.is_of(self.ws_url())), None)
 
     # Addresses
 

@@ -30,16 +30,26 @@ def test_the_secret_of_a_profile_lies_in_a_file_beside_it(extcli, tmp_path, monk
 
 
 @pytest.mark.usefixtures("live_profile")
-@pytest.mark.parametrize("by", ["flag", "variable"])
+@pytest.mark.parametrize("by", ["--url", "EXTCLI_URL"])
 def test_another_url_is_not_given_what_opens_the_profile_s(extcli, live, by):
     """Somebody types `-p live --url http://other`: a token that live would take must not be sent there."""
-    arguments, variables = (("--url", live.url), {}) if by == "flag" else ((), {"EXTCLI_URL": live.url})
+    arguments, variables = (("--url", live.url), {}) if by == "--url" else ((), {"EXTCLI_URL": live.url})
 
     result = extcli(*INFO, "-v", "-p", "live", *arguments, env=variables)
 
     assert 0 == result.exit_code
     assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a token of that sandbox, and none signed here
-    assert f"{live.url} is not of profile live, whose secret and token it is not given" in result.stderr
+    assert f"{by} leads to {live.url}, which is not of profile live: its secret" in result.stderr
+
+
+@pytest.mark.usefixtures("live_profile")
+def test_a_wrong_secret_of_a_profile_is_named_as_the_likely_cause(extcli, tmp_path):
+    (tmp_path / "live.secret").write_text("d3Jvbmc=")
+
+    result = extcli("vote", "get", "-p", "live")
+
+    assert 4 == result.exit_code
+    assert "is secret_file of profile live in " in result.stderr
 
 
 @pytest.mark.usefixtures("live_profile")

@@ -182,6 +182,10 @@ def test_a_value_that_makes_no_sense_is_named_with_file_profile_and_key(extcli, 
     assert f"{key} of profile dev in {config_file()}" in result.stderr
 
 
+def test_a_place_where_no_file_can_be_is_no_file(extcli):
+    assert 0 == extcli("vote", "get", env={"EXTCLI_CONFIG": "/dev/null/config.toml"}).exit_code
+
+
 def test_a_file_that_may_not_be_read_is_said(extcli):
     config_file().mkdir()
 

@@ -13,8 +13,9 @@ from extcli.errors import Declined, Misused
 from extcli.inputs import read_bytes, read_pairs
 from extcli.options import shared
 from extcli.session import BROADCASTER, Session
+from extcli.stores import CONFIG, STATE
 
-_DESTRUCTIVE = ("DELETE", "PUT")
+_STORES = {scope.path for scope in (*STATE.values(), *CONFIG.values())}
 
 
 @shared
@@ -41,8 +42,8 @@ def api(
 ) -> None:
     """Call any endpoint and print the body of its answer, also of a refusal. Acts as broadcaster.
 
-    A body may go with any method, GET included. DELETE and PUT ask first where a
-    profile says production.
+    A body may go with any method, GET included. What deletes, replaces or
+    resets asks first where a profile says production.
 
     \b
     Examples:
@@ -58,8 +59,8 @@ def api(
         body = read_bytes(source if source == "-" else f"@{source}")
     elif fields:
         body = encoded(read_pairs(fields))
-    if method.upper() in _DESTRUCTIVE:
-        consent.guard(session, f"{method.upper()} {path} deletes or replaces", yes=yes)
+    if _destroys(method.upper(), path):
+        consent.guard(session, f"{method.upper()} {path} deletes, replaces or resets", yes=yes)
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
     service = session.open_service() if no_auth else session.service(BROADCASTER)
     try:
@@ -67,3 +68,10 @@ def api(
     except Declined as error:
         session.output.body([error.body])
         raise
+
+
+def _destroys(method: str, path: str) -> bool:
+    """Whether something is lost by it: of what is posted, by new content of a store and by control of an emulator."""
+    place = path.partition("?")[0].rstrip("/")
+    posted_over = place.rpartition("/")[2] in _STORES or place.startswith("/_emulator/")
+    return method in ("DELETE", "PUT") or (method == "POST" and posted_over)

@@ -36,7 +36,7 @@ def mint(
 ) -> None:
     """Sign a token with the extension's secret.
 
-    The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE names. As backend unless told.
+    The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE or the profile names. As backend unless told.
     A backend or admin without --channel gets a token for all channels.
 
     Example: extcli token mint --role backend --channel 1001
@@ -45,7 +45,10 @@ def mint(
 
     secret = at_hand.secret(session.sources)
     if secret is None:
-        raise Misused("there is no secret to sign with", fix="set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file")
+        raise Misused(
+            "there is no secret to sign with",
+            fix="set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file; or name that in a profile",
+        )
     identity = _identity(session, role, user, BACKEND)
     claims = tokens.claims_of(
         identity,
