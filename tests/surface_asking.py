@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import httpx
@@ -39,12 +41,13 @@ READINGS = (
 
 
 class Asking(RuleBasedStateMachine):
-    """One service and its model, which are told the same."""
+    """One service and its model, which are told the same. Of several nodes each is asked in turn."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, nodes: Sequence[Live]) -> None:
         super().__init__()
-        self.live = live
-        self.http = Client(base_url=f"{live.url}/v1/e/")
+        self.nodes = nodes
+        self.clients = [Client(base_url=f"{node.url}/v1/e/") for node in nodes]
+        self.in_turn = cycle(self.clients)
         self.touched: tuple[str, dict[str, str]] | None = None
         self.turn = 0
         self.agrees = True
@@ -52,8 +55,8 @@ class Asking(RuleBasedStateMachine):
 
     def begin(self) -> None:
         """As if just started, with a clock that stands."""
-        self.live.reset()
-        self.live.set(NOON)
+        self.nodes[0].reset()
+        self.set(NOON)
         self.model = Surface(NOON)
 
     def ask(self, who: Who, method: str, path: str, query: dict[str, str] | None = None, body: Any = ...) -> Any:
@@ -70,7 +73,8 @@ class Asking(RuleBasedStateMachine):
     def send(self, who: Who, method: str, path: str, query: dict[str, str], body: Any) -> httpx.Response:
         header = CREDENTIALS.get(who) or credential(who)
         content = None if body is ... else json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
-        return self.http.request(method, path, params=query, content=content, headers={"Authorization": header})
+        client = next(self.in_turn)
+        return client.request(method, path, params=query, content=content, headers={"Authorization": header})
 
     @invariant()
     def what_was_touched_is_the_same_to_others(self) -> None:
@@ -91,9 +95,15 @@ class Asking(RuleBasedStateMachine):
                 self.move(instant)
                 for index, (path, query) in enumerate(READINGS):
                     self.ask(WITNESSES[(index + self.turn) % len(WITNESSES)], "GET", path, query)
-        self.http.close()
+        for client in self.clients:
+            client.close()
 
     def move(self, now: int) -> None:
         """Set the clock of both."""
-        self.live.set(now)
+        self.set(now)
         self.model.move(now)
+
+    def set(self, now: int) -> None:
+        """Each node has a clock of its own."""
+        for node in self.nodes:
+            node.set(now)

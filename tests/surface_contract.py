@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,9 @@ STEPS = int(os.environ.get("SURFACE_STEPS", "40"))
 class SurfaceContract:
     """A subclass whose fixture `data` answers the URL of an engine holds the service on it against the model."""
 
+    size = 1
+    """How many nodes the service has."""
+
     @pytest.fixture
     def data(self) -> str:
         raise NotImplementedError
@@ -33,5 +37,6 @@ class SurfaceContract:
             suppress_health_check=list(HealthCheck),
             print_blob=False,
         )
-        with run_live(Settings(data=data)) as live:
-            run_state_machine_as_test(lambda: SurfaceMachine(live), settings=chosen)
+        with ExitStack() as stack:
+            nodes = [stack.enter_context(run_live(Settings(data=data))) for _ in range(self.size)]
+            run_state_machine_as_test(lambda: SurfaceMachine(nodes), settings=chosen)

@@ -28,3 +28,7 @@ class TestOnRedis(SurfaceContract):
     def data(self, tmp_path: Path) -> Iterator[str]:
         with RedisServer(tmp_path) as server:
             yield server.url()
+
+
+class TestOnTwoNodes(TestOnRedis):
+    size = 2
