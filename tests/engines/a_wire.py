@@ -23,6 +23,8 @@ class Wire:
         self.port = 0
         self._ends: set[StreamWriter] = set()
         self._is_refusing = False
+        self.refused = 0
+        """Connections that were broken at their beginning."""
         self._passing = asyncio.Event()
         """Whether anything passes on the connections that are there; each keeps the one of its beginning."""
         self._passing.set()
@@ -108,6 +110,7 @@ class Wire:
         ends = {here}
         try:
             if self._is_refusing:
+                self.refused += 1
                 _reset(here)
                 return
             said, there = await asyncio.open_connection("127.0.0.1", self._to)

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 import redis
+import uvloop
 
 from emulator.engines import open_engine
 from emulator.engines.base import Engine
+from emulator.engines.redis import relay
 from emulator.errors import EngineError
 from engines.a_redis import RedisServer
+from engines.a_wire import Wire
 from engines.contract_relay import LAST, RelayContract
 from engines.vocabulary import WITHIN, Listener, Open, key
 
@@ -74,6 +77,29 @@ async def test_all_engines_go_over_to_the_words_of_a_server_that_takes_the_place
         await reach_each_other([one, two])
         async with open_engine(server.url(), namespace="main") as fresh:
             await reach_each_other([one, two, fresh])
+
+
+def test_an_engine_whose_connections_are_broken_at_every_moment_of_their_lives_hears_again(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the loop that the service runs in, which has words of its own for what is broken."""
+    monkeypatch.setattr(relay, "AGAIN_AFTER", 0.001)
+
+    async def broken_often() -> None:
+        with Wire(server.port) as wire:
+            async with (
+                open_engine(wire.url(), namespace="main") as one,
+                open_engine(server.url(), namespace="main") as two,
+            ):
+                wire.reset()
+                async with asyncio.timeout(WITHIN):
+                    while wire.refused < 200:  # noqa: ASYNC110 (it is another thread that counts)
+                        await asyncio.sleep(0.02)
+                wire.mend()
+
+                await reach_each_other([one, two])
+
+    uvloop.run(broken_often())
 
 
 async def test_a_namespace_has_a_channel_of_its_slot_where_the_server_has_such(server: RedisServer) -> None:
