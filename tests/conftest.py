@@ -24,6 +24,14 @@ from running import (
 from speaking import Game, linked_game
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads the profiles of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("EXTCLI_CONFIG", str(tmp_path_factory.getbasetemp() / "config.toml"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def running_live() -> Iterator[Live]:
     """One sandbox service for the whole run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extcli import at_hand, settings
@@ -10,8 +11,6 @@ from extcli.errors import Misused
 from extcli.sources import Found
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from extcli.session import Session
     from extcli.settings import Setting
 
@@ -19,7 +18,7 @@ _DEFAULT = "default"
 
 
 def settings_in_force(session: Session) -> list[dict[str, Any]]:
-    """Each as `key`, `value` and `origin`; `None` is a value that every command chooses for itself."""
+    """Each as `key`, `value` and `origin`; `None` is a value that there is none of, or that suits each command."""
     return [{"key": key, "value": value, "origin": origin} for key, value, origin in _facts(session)]
 
 
@@ -41,8 +40,8 @@ def _facts(session: Session) -> Iterator[tuple[str, object, str]]:
     identity, channel = sources.find(settings.ACTS_AS), sources.find(settings.CHANNEL)
     yield "as", str(identity.value) if identity else None, _origin(identity)
     yield "channel", channel.value if channel else None, _origin(channel)
-    yield _at_hand(session, "token", at_hand.token_at(sources), settings.TOKEN_FILE)
-    yield _at_hand(session, "secret", at_hand.secret_at(sources), settings.SECRET_FILE)
+    yield from _at_hand(session, "token", at_hand.token_at(sources), settings.TOKEN_FILE)
+    yield from _at_hand(session, "secret", at_hand.secret_at(sources), settings.SECRET_FILE)
     yield "pin_path", sources.pin_path(), _origin(sources.find(settings.PIN_PATH))
     yield "broadcast_method", sources.broadcast_method(post=False), _origin(sources.find(settings.BROADCAST_METHOD))
     yield "output", session.output.format.value, _origin(sources.find(settings.OUTPUT))
@@ -69,9 +68,10 @@ def _origin(found: Found[Any] | None) -> str:
 
 def _at_hand(
     session: Session, key: str, found: Found[str | Path] | None, setting: Setting[Path]
-) -> tuple[str, str, str]:
-    if found:
-        return key, "set", found.origin
-    passed_over = session.sources.find(setting)
-    why = f", as that of {passed_over.origin} is passed over" if passed_over else ""
-    return key, "not set", f"{_DEFAULT}{why}"
+) -> Iterator[tuple[str, object, str]]:
+    """Whether it is there, and in which file if it is in one. The file is not read: that it is named is what counts."""
+    passed_over = None if found else session.sources.find(setting)
+    origin = f"{_DEFAULT}, as that of {passed_over.origin} is passed over" if passed_over else _origin(found)
+    yield key, "set" if found else "not set", origin
+    in_file = found if found and isinstance(found.value, Path) else None
+    yield setting.key, str(in_file.value) if in_file else None, _origin(in_file)

@@ -127,8 +127,8 @@ class Sources:
         """
         url, socket = self.find(settings.URL), self.find(settings.WS_URL)
         if url and socket and socket.place > url.place:
-            same = socket.place is Place.PROFILE and self.profile and self.profile.is_of(url.value)
-            return socket if same else None
+            named = self.profile if socket.place is Place.PROFILE and self.profile else None
+            return socket if named and "url" in named.texts and named.is_of(url.value) else None
         return socket
 
     def ws_url(self) -> str:

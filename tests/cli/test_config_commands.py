@@ -39,7 +39,8 @@ def by_key(config):
 
 
 def test_every_setting_is_listed_with_the_value_in_force_and_its_origin(by_key, live):
-    file = profiles('profile = "dev"', dev={"channel": "7", "timeout": "2m", "ws_url": "wss://elsewhere.example"})
+    dev = {"url": f"{live.url}/", "ws_url": "wss://elsewhere.example", "channel": "7", "timeout": "2m"}
+    file = profiles('profile = "dev"', dev=dev)
 
     found = by_key("--as", "viewer:U5", env={"EXTCLI_CLIENT_ID": "mine"})
 
@@ -51,7 +52,9 @@ def test_every_setting_is_listed_with_the_value_in_force_and_its_origin(by_key, 
         "as": ("viewer:U5", "--as"),
         "channel": ("7", f"profile dev in {file}"),
         "token": ("not set", "default"),
+        "token_file": (None, "default"),
         "secret": ("not set", "default"),
+        "secret_file": (None, "default"),
         "pin_path": ("link/pin", "default"),
         "broadcast_method": ("GET", "default"),
         "output": ("json", "--output"),
@@ -92,6 +95,7 @@ def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
     own, other = by_key("-p", "live", env={"EXTCLI_URL": ""}), by_key("-p", "live")
 
     assert ("set", f"profile live in {file}") == (own["secret"]["value"], own["secret"]["origin"])
+    assert (str(file.parent / "not.there"), None) == (own["secret_file"]["value"], other["secret_file"]["value"])
     assert ("not set", f"default, as that of profile live in {file} is passed over") == (
         other["secret"]["value"],
         other["secret"]["origin"],

@@ -117,6 +117,13 @@ def test_the_profile_s_socket_is_used_with_its_own_url_and_no_other(extcli, live
         assert f"> CONNECT {beside}" in extcli(*GET, "-v", "-p", "dev", *args, env=variables).stderr
 
 
+def test_a_socket_without_a_url_is_of_no_other_place_s_url(extcli, live):
+    profiles(dev={"ws_url": "ws://127.0.0.1:1/ws"})
+
+    assert 0 == extcli(*GET, "-p", "dev").exit_code
+    assert 3 == extcli(*GET, "-p", "dev", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"}).exit_code
+
+
 def test_a_link_that_is_kept_for_one_profile_is_not_used_for_another(extcli, monkeypatch):
     with run_live() as other, run_live() as one:
         monkeypatch.delenv("EXTCLI_URL")

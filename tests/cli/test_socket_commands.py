@@ -158,9 +158,9 @@ def test_links_to_several_channels_have_to_be_chosen_from(extcli, send, live):
     assert "of channel 2" in send(*GET, "--channel", "2").stderr
 
 
-def test_a_link_that_is_dead_is_an_error_once_and_forgotten(extcli, send, live):
+def test_a_link_that_is_dead_is_an_error_once_and_forgotten(extcli, send, live, broadcaster):
     extcli("pin", "login", input=pin_of(live))
-    extcli("pin", "revoke", "--channel", "777")
+    broadcaster.delete("pin").raise_for_status()
 
     assert 4 == send(*GET).exit_code
     assert 0 == send(*GET).exit_code
