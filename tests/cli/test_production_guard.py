@@ -181,3 +181,14 @@ def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
     result = extcli("vote", "define", "lunch", "-p", "live", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"})
 
     assert 5 == result.exit_code
+
+
+def test_a_conversation_is_not_interrupted_by_questions_and_says_so(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+    typed = 'set state {"state_id": "channel", "state": {"round": 1}}\n'
+
+    result = extcli("socket", "repl", "-p", "live", input=typed)
+
+    assert 0 == result.exit_code
+    assert "this is production, and what is typed here is sent without a question" in result.stderr
+    assert "production" not in extcli("socket", "repl", "--url", f"{live.url}/_ns/dev", input="").stderr

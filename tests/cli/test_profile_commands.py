@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from deployments import config_file, profiles
@@ -134,12 +135,16 @@ def test_profiles_can_be_edited_while_the_chosen_one_is_not_there(profile):
 
 def test_the_file_is_in_the_platform_s_place_unless_a_variable_names_another(environment, tmp_path):
     home = tmp_path / "home"
-    place = home / "extcli" / "config.toml"
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    variables |= {"HOME": str(home), "EXTCLI_CONFIG": ""}
+
+    def output(*args: str) -> str:
+        run = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=20, env=variables, check=True)
+        return run.stdout
+
+    place = Path(output("config", "path").strip())
+    assert home in place.parents
     place.parent.mkdir(parents=True)
     place.write_text("[profiles.homely]\n")
-    variables = {name: value for name, value in os.environ.items() if name != "EXTCLI_CONFIG"}
-    variables |= {"XDG_CONFIG_HOME": str(home), "HOME": str(home)}
 
-    run = subprocess.run([PROGRAM, "profile", "list"], capture_output=True, text=True, timeout=20, env=variables)
-
-    assert "homely" in run.stdout
+    assert output("profile", "list").startswith("homely\t")

@@ -77,6 +77,8 @@ def repl(session: Session, no_auth: NoAuth = False) -> None:
     """
     from extcli.repl import Conversation
 
+    if consent.in_production(session):
+        session.output.report("this is production, and what is typed here is sent without a question")
     _connect(session, no_auth)
     Conversation(session.live, session.output).run()
 
