@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -59,11 +59,14 @@ def until(look: Callable[[], T]) -> T:
 
 
 @contextmanager
-def serving(*args: str, **environment: str) -> Iterator[Served]:
-    """`extcli serve` with these arguments, on a free port unless the environment says another; killed at the end."""
+def serving(*args: str, under: Sequence[str] = (), **environment: str) -> Iterator[Served]:
+    """`extcli serve` with these arguments, on a free port unless the environment says another; killed at the end.
+
+    `under` is a command that starts it, and becomes it.
+    """
     port = () if "EXTCLI_SERVE_PORT" in environment else ("--port", "0")
     with subprocess.Popen(
-        [*COMMAND, *port, *args],
+        [*under, *COMMAND, *port, *args],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

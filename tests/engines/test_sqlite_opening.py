@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from emulator.engines import open_engine
+from emulator.engines.sqlite.damage import mark_of
 from emulator.errors import EngineError
+from engines.on_files import opened
 from engines.vocabulary import cast
 
 
@@ -87,6 +89,30 @@ def test_a_damaged_file_is_an_engine_error(path: Path) -> None:
 
     with pytest.raises(EngineError):
         use(path)
+
+
+def test_a_file_in_which_damage_was_met_is_taken_again_once_a_whole_one_is_in_its_place(path: Path) -> None:
+    use(path, casts=2000)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] + os.urandom(1024) + whole[len(whole) // 2 + 1024 :])
+    Path(mark_of(str(path))).write_text("malformed")
+
+    with pytest.raises(EngineError, match=r"^cannot open [^\n]*/data.db: it is damaged [^\n]*$"):
+        use(path)
+
+    path.write_bytes(whole)
+    use(path)
+
+    assert not Path(mark_of(str(path))).exists()
+
+
+async def test_a_file_in_which_another_process_met_damage_is_not_taken_while_that_has_it_open(path: Path) -> None:
+    async with opened(path):
+        Path(mark_of(str(path))).write_text("malformed")
+
+        with pytest.raises(EngineError, match="it is damaged"):
+            async with opened(path):
+                pass
 
 
 @pytest.mark.parametrize("form", ["sqlite:///{path}", "sqlite://{path}", "sqlite:////{path}"])

@@ -27,7 +27,7 @@ from faults.writes import KINDS, HalfDone, Write
 from running import CLIENT_ID, SECRET, Client, Reachable
 
 ACKNOWLEDGED, REFUSED, UNKNOWN = "acknowledged", "refused", "unknown"
-"""Answered 2xx; answered 503; sent, and the connection died before its answer."""
+"""Answered 2xx; answered 503 with a word on when to try again; sent, and the connection died before its answer."""
 _AGAIN_AFTER = 0.01
 """Seconds between two tries to reach a service that is not there."""
 
@@ -148,14 +148,14 @@ class Crowd:
 
     def _send(self, kind: Write, number: int, ask: Any) -> None:
         try:
-            status = kind.send(ask, number).status_code
+            answer = kind.send(ask, number)
         except httpx.ConnectError:
             self._stopping.wait(_AGAIN_AFTER)
             return  # nobody was there, so nothing was sent
         except httpx.TransportError:
             outcome = UNKNOWN
         else:
-            outcome = ACKNOWLEDGED if status < 300 else REFUSED if status == 503 else f"answered {status}"
+            outcome = _outcome(answer)
         with self._changed:
             self._became[kind.name][number] = outcome
             self._counts[outcome] += 1
@@ -170,3 +170,10 @@ class Crowd:
             return http.request(method, path, headers={"Authorization": f"{CLIENT_ID} {token}"}, **content)
 
         return ask
+
+
+def _outcome(answer: httpx.Response) -> str:
+    if answer.is_success:
+        return ACKNOWLEDGED
+    is_for_now = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and "retry-after" in answer.headers
+    return REFUSED if is_for_now else f"answered {answer.status_code}"

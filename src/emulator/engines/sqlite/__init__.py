@@ -52,9 +52,10 @@ class SqliteEngine:
     async def __aenter__(self) -> Self:
         await self._turns.open()
         try:
-            await self._turns.write(self._space.settle)
-            await self._relay.open()
-            await self._checkpoints.open()
+            with self._turns.damage.opening():
+                await self._turns.write(self._space.settle)
+                await self._relay.open()
+                await self._checkpoints.open()
         except BaseException:
             self._turns.close()
             raise
@@ -66,7 +67,11 @@ class SqliteEngine:
         self._turns.close()
 
     async def check(self) -> None:
-        await self._turns.read(self._space.look)
+        # A full disk still answers those who read.
+        if self._turns.is_failing:
+            await self._turns.write(self._space.touch)
+        else:
+            await self._turns.read(self._space.look)
 
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)

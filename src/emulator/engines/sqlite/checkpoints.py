@@ -44,22 +44,30 @@ class Checkpoints:
 
     async def _look(self, connection: sqlite3.Connection) -> None:
         seen = self._turns.commits
+        failing = False
         while True:
             await asyncio.sleep(EVERY)
+            self._turns.damage.look()
             if seen == self._turns.commits:
                 continue
             seen = self._turns.commits
             # Shielded, so that the thread has let go of the connection before it is closed.
-            copying = asyncio.ensure_future(asyncio.to_thread(_copy, connection))
+            copying = asyncio.ensure_future(asyncio.to_thread(_copied, connection))
             try:
-                await asyncio.shield(copying)
+                error = await asyncio.shield(copying)
             except asyncio.CancelledError:
                 await copying
                 raise
+            self._turns.damage.note(error)
+            if error and not failing:
+                _log.warning("the log cannot be copied into the file for now: %s", error)
+            failing = error is not None
 
 
-def _copy(connection: sqlite3.Connection) -> None:
+def _copied(connection: sqlite3.Connection) -> sqlite3.Error | None:
+    """Copy; what stood in the way, if anything did."""
     try:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error as error:
-        _log.warning("the log cannot be copied into the file for now: %s", error)
+        return error
+    return None

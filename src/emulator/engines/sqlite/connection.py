@@ -22,7 +22,7 @@ async def connected(path: str | None, *, check_same_thread: bool = True) -> sqli
             return _connected(path, check_same_thread)
         except sqlite3.Error as error:
             if not is_busy(error):
-                raise EngineError(f"cannot open {path}: {error}") from error
+                raise EngineError(f"cannot open {path}: {explained(error, path)}") from error
         await asyncio.sleep(pause)
     raise EngineError(f"cannot open {path}: locked by another process")
 
@@ -58,3 +58,26 @@ def is_busy(error: sqlite3.Error) -> bool:
     """Whether another connection stands in the way, so that trying again may help."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def is_sign_of_damage(error: sqlite3.Error) -> bool:
+    """Whether the file does not hold what was written to it."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def explained(error: sqlite3.Error, path: str | None) -> str:
+    """What an error means for whoever opens the file, in one line. What is no database at all was never ours."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    is_damaged = code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT
+    return damaged(str(error), path) if is_damaged else str(error)
+
+
+def damaged(found: str, path: str | None) -> str:
+    """What is to be said of a damaged file in which this was found."""
+    return f"it is damaged ({' '.join(found.split())}); {remedy(path)}"
+
+
+def remedy(path: str | None) -> str:
+    """What to do about damage."""
+    return f"put a backup in its place, or rescue what is left: sqlite3 {path} .recover | sqlite3 rescued.db"

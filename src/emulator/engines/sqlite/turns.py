@@ -8,14 +8,19 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import ParamSpec, Protocol, TypeVar
 
-from emulator.engines.sqlite.connection import PAUSES, connected, engine_errors, is_busy
+from emulator.engines.sqlite.connection import PAUSES, connected, is_busy
+from emulator.engines.sqlite.damage import Damage, examine
 from emulator.errors import EngineError
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
+
+
+_READINGS = 20
+"""How often a reader tries, while others fail to write in the turns that it falls into."""
 
 
 class Held(Protocol):
@@ -34,11 +39,12 @@ class Turns:
     """`write` and `read` run a plain function at once and return its answer when nothing it saw can be lost.
 
     The first write of a turn begins a transaction, and the loop commits it when what was ready by then has had its
-    turn. When a statement or the commit fails, all of it is undone, and each of its operations raises EngineError.
+    turn. When a statement or the commit fails, all of it is undone: who wrote gets EngineError, who read reads again.
     """
 
     def __init__(self, path: str | None) -> None:
         self.path = path
+        self.damage = Damage(path)
         self.held: list[Held] = []
         self._connection: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -46,6 +52,8 @@ class Turns:
         self._version = 0
         self.commits = 0
         """How many turns have been committed."""
+        self.is_failing = False
+        """Whether the last write failed, for which the disk may have a reason that lasts."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -55,6 +63,8 @@ class Turns:
 
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
+        if self.path is not None:
+            await asyncio.to_thread(examine, self.path)
         self._connection = await connected(self.path)
 
     def close(self) -> None:
@@ -77,33 +87,41 @@ class Turns:
 
     async def read(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         """Run `work`, which only reads, on one state of the database; return once that state is committed."""
-        if self._turn is None and self.path is None:
-            with engine_errors():
-                return work(*args, **kwargs)
-        if self._turn is not None or not await self._entered("BEGIN"):
-            return await self._run_in_turn(work, *args, **kwargs)
-        with engine_errors():
+        undone: EngineError | None = None
+        for _ in range(_READINGS):
+            if self._turn is None and self.path is None:
+                with self.damage.noted():
+                    return work(*args, **kwargs)
+            if self._turn is None and await self._entered("BEGIN"):
+                with self.damage.noted():
+                    try:
+                        return work(*args, **kwargs)
+                    finally:
+                        if self.connection.in_transaction:
+                            self.connection.execute("COMMIT")
             try:
-                return work(*args, **kwargs)
-            finally:
-                if self.connection.in_transaction:
-                    self.connection.execute("COMMIT")
+                return await self._run_in_turn(work, *args, **kwargs)
+            except EngineError as error:  # by others, who could not write; what was committed can still be read
+                undone = error
+        assert undone is not None
+        raise undone
 
     def version(self) -> int:
         """A number that changes when another connection has written."""
-        with engine_errors():
+        with self.damage.noted():
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[sqlite3.Connection]:
         """Another connection to the file, which sees what is committed now for as long as it is open."""
+        self.damage.check()
         connection = await connected(self.path)
         try:
-            with engine_errors():
+            with self.damage.noted():
                 connection.execute("BEGIN")
                 connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
-            yield connection
+                yield connection
         finally:
             connection.close()
 
@@ -114,7 +132,8 @@ class Turns:
     async def settled(self) -> None:
         """Return when there is nothing uncommitted."""
         if self._turn is not None:
-            await self._committed(self._turn)
+            with suppress(EngineError):
+                await self._committed(self._turn)
 
     async def _run_in_turn(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         turn = self._turn
@@ -156,6 +175,7 @@ class Turns:
 
         Waits for other writers without stopping the loop.
         """
+        self.damage.check()
         for pause in PAUSES:
             if self._turn is not None:
                 return False
@@ -166,6 +186,7 @@ class Turns:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 if not is_busy(error):
+                    self._fail(error)
                     raise EngineError(str(error)) from error
             else:
                 return True
@@ -193,6 +214,7 @@ class Turns:
                 raise
             return
         self._turn = None
+        self.is_failing = False
         self.commits += 1
         for waiter in turn:
             if not waiter.done():
@@ -200,6 +222,7 @@ class Turns:
 
     def _undo(self, error: BaseException) -> EngineError:
         turn, self._turn = self._turn, None
+        self._fail(error)
         self.forget()
         try:
             if self.connection.in_transaction:  # some failures have rolled back already
@@ -209,6 +232,10 @@ class Turns:
                 if not waiter.done():
                     waiter.set_exception(EngineError(f"nothing was written: {error}"))
         return EngineError(f"nothing was written: {error}")
+
+    def _fail(self, error: BaseException) -> None:
+        self.is_failing = True
+        self.damage.note(error)
 
     def forget(self) -> None:
         """Make everyone read again what they hold."""

@@ -1,0 +1,52 @@
+"""The disk is full: writes are refused and nothing is half done, reads go on, and with room again all is as before."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.rounds import ROUNDS
+from faults.small_disk import SmallDisk
+from running import CHANNEL
+from serving import Served, serving, until
+
+ENOUGH = 300
+
+
+def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(tmp_path: Path):
+    disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
+    with serving("--data", disk.data, under=disk.under) as served:
+        crowd.prepare(served)
+        reader = served.client("backend", channel=CHANNEL)
+        with crowd.writing(served):
+            for _ in range(ROUNDS):
+                crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+                disk.fill(served)
+                crowd.wait_for(REFUSED, ENOUGH)
+                assert {200} == {reader.get(path).status_code for path in ["vote", "vote_logs", "accumulate"] * 20}
+                disk.empty(served)
+                back = crowd.wait_for(ACKNOWLEDGED)
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+        account = crowd.account(served).shown(f"disk full {ROUNDS} times", back)
+        assert 0 == served.end(signal.SIGTERM)
+
+    assert account.faultless, account
+    assert 0 == account.unknown
+
+
+def test_while_writes_are_refused_it_is_not_ready_and_once_there_is_room_it_is(tmp_path: Path):
+    disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
+    with serving("--data", disk.data, under=disk.under) as served:
+        crowd.prepare(served)
+        assert 200 == ready(served)
+        disk.fill(served)
+        with crowd.writing(served):
+            until(lambda: ready(served) == 503)
+        disk.empty(served)
+
+        assert 200 == ready(served)
+
+
+def ready(served: Served) -> int:
+    return served._http.get("/_emulator/ready").status_code

@@ -1,0 +1,55 @@
+"""A disk that cannot be written: a running service refuses writes and goes on reading; a start on one is refused."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+
+from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from faults.rounds import ROUNDS
+from faults.small_disk import SmallDisk
+from running import CHANNEL
+from serving import serving, until
+
+ENOUGH = 300
+
+
+def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_can(tmp_path: Path):
+    """No disk becomes read-only under open files by asking. A limit of 0 bytes fails each write as that would."""
+    crowd = Crowd()
+    with serving("--data", f"sqlite:///{tmp_path}/data.db") as served:
+        crowd.prepare(served)
+        reader = served.client("backend", channel=CHANNEL)
+        with crowd.writing(served):
+            for _ in range(ROUNDS):
+                crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+                resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+                crowd.wait_for(REFUSED, ENOUGH)
+                assert {200} == {reader.get(path).status_code for path in ["vote", "vote_logs", "accumulate"] * 20}
+                until(lambda: served._http.get("/_emulator/ready").status_code == 503)
+                resource.prlimit(
+                    served.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+                )
+                back = crowd.wait_for(ACKNOWLEDGED)
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+        account = crowd.account(served).shown(f"disk not writable {ROUNDS} times", back)
+        assert 200 == served._http.get("/_emulator/ready").status_code
+        assert 0 == served.end(signal.SIGTERM)
+
+    assert account.faultless, account
+    assert 0 == account.unknown
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_start_on_a_disk_that_is_read_only_is_refused_in_one_line(tmp_path: Path, workers: str):
+    disk = SmallDisk(tmp_path / "disk", "32m", "ro")
+    with serving("--data", disk.data, "--workers", workers, under=disk.under) as served:
+        _, complaint = served.process.communicate(timeout=10)
+
+    assert 2 == served.process.returncode
+    assert (
+        f"extcli serve: cannot open {tmp_path}/disk/data.db: nothing can be written to {tmp_path}/disk\n" == complaint
+    )
