@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from emulator.engines import open_engine
+from emulator.engines.sqlite import SqliteEngine
 from emulator.engines.sqlite.damage import mark_of
 from emulator.errors import EngineError
 from engines.on_files import opened
@@ -107,8 +108,9 @@ def test_a_file_in_which_damage_was_met_is_taken_again_once_a_whole_one_is_in_it
 
 
 async def test_a_file_in_which_another_process_met_damage_is_not_taken_while_that_has_it_open(path: Path) -> None:
+    met = mark_of(str(path))
     async with opened(path):
-        Path(mark_of(str(path))).write_text("malformed")
+        await asyncio.to_thread(Path(met).write_text, "malformed")
 
         with pytest.raises(EngineError, match="it is damaged"):
             async with opened(path):
@@ -141,8 +143,30 @@ def test_a_name_that_means_memory_to_sqlite_is_a_file_to_us(tmp_path: Path, monk
     assert (tmp_path / ":memory:").exists()
 
 
+@pytest.mark.parametrize(("query", "level"), [("", 1), ("?synchronous=normal", 1), ("?synchronous=full", 2)])
+async def test_a_url_says_whether_a_commit_waits_for_the_disk(path: Path, query: str, level: int) -> None:
+    async with open_engine(f"sqlite://{path}{query}", namespace="main") as engine:
+        assert isinstance(engine, SqliteEngine)
+        assert (level,) == engine._turns.connection.execute("PRAGMA synchronous").fetchone()
+        assert (await cast(engine, "U1", "a")).refused is None
+
+    assert ["data.db"] == [each.name for each in path.parent.iterdir()]
+
+
 @pytest.mark.parametrize(
-    "url", ["", "data.db", "sqlite:data.db", "sqlite:///", "sqlite://data.db", "postgresql://localhost", "mysql://x/y"]
+    "url",
+    [
+        "sqlite://?synchronous=full",
+        "sqlite:///data.db?synchronous=off",
+        "sqlite:///data.db?cache=shared",
+        "",
+        "data.db",
+        "sqlite:data.db",
+        "sqlite:///",
+        "sqlite://data.db",
+        "postgresql://localhost",
+        "mysql://x/y",
+    ],
 )
 def test_a_url_that_we_cannot_serve_is_named_beside_what_we_can(url: str) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]*sqlite:///absolute[^\n]*$") as refused:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from emulator.engines.base import Engine
 
 ACCEPTED = (
-    "sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db, "
+    "sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db "
+    "(a file may be followed by ?synchronous=full), "
     "redis://host:port/number (rediss:// with TLS) or valkey://host:port/number"
 )
 
@@ -13,14 +14,17 @@ ACCEPTED = (
 def open_engine(url: str, *, namespace: str) -> Engine:
     """The engine that `url` names, still closed: `async with` opens it. A URL we cannot serve raises ValueError.
 
-    Several slashes before a path count as one. The path is taken as it stands, without percent-decoding.
+    Several slashes before a path count as one. The path is taken as it stands, without percent-decoding, up to a `?`.
     """
     scheme, separator, rest = url.partition("://")
     match scheme, separator:
         case "sqlite", "://":
             from emulator.engines.sqlite import SqliteEngine
 
-            return SqliteEngine(_path_of(rest, url), namespace=namespace)
+            rest, _, query = rest.partition("?")
+            if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
+                raise ValueError(_unusable(url))
+            return SqliteEngine(_path_of(rest, url), namespace=namespace, awaits_disk=query.endswith("full"))
         case "redis" | "rediss" | "valkey", "://":
             from emulator.engines.redis import RedisEngine
 

@@ -26,12 +26,15 @@ from emulator.engines.sqlite.turns import Turns
 
 
 class SqliteEngine:
-    """With `path` None everything is gone when the engine closes; else `path` is a file, created if missing."""
+    """With `path` None everything is gone when the engine closes; else `path` is a file, created if missing.
+
+    With `awaits_disk` a commit waits until the disk has what it wrote, so that a power cut loses nothing either.
+    """
 
     name = "sqlite"
 
-    def __init__(self, path: str | None, *, namespace: str) -> None:
-        self._turns = Turns(path)
+    def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
+        self._turns = Turns(path, awaits_disk=awaits_disk)
         self._space = Space(self._turns, namespace)
         self._heads = Heads(self._turns, self._space)
         lists = Lists(self._turns, self._space)

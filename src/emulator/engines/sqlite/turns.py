@@ -42,8 +42,9 @@ class Turns:
     turn. When a statement or the commit fails, all of it is undone: who wrote gets EngineError, who read reads again.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
         self.path = path
+        self._awaits_disk = awaits_disk
         self.damage = Damage(path)
         self.held: list[Held] = []
         self._connection: sqlite3.Connection | None = None
@@ -66,6 +67,8 @@ class Turns:
         if self.path is not None:
             await asyncio.to_thread(examine, self.path)
         self._connection = await connected(self.path)
+        if self._awaits_disk:
+            self._connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
         if self._connection is None:
