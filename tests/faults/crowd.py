@@ -110,6 +110,10 @@ class Crowd:
             )
         return time.monotonic() - began
 
+    def number_of(self, outcome: str) -> int:
+        """How many writes had this outcome so far."""
+        return self._counts[outcome]
+
     def account(self, service: Reachable) -> Account:
         """Read everything back and compare."""
         account = Account(wrong=list(self._unexpected))

@@ -1,0 +1,31 @@
+"""A copy that SQLite makes of the file under load is whole, and can be served: what to go back to after damage."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from faults.crowd import ACKNOWLEDGED, Crowd
+from serving import serving
+
+ENOUGH = 300
+
+
+def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before_it_began(tmp_path: Path):
+    crowd, file, copy = Crowd(), tmp_path / "data.db", tmp_path / "copy.db"
+    with serving("--data", f"sqlite://{file}") as served:
+        crowd.prepare(served)
+        with crowd.writing(served):
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+            before = crowd.number_of(ACKNOWLEDGED)
+            shell = sqlite3.connect(file, isolation_level=None)
+            shell.execute(f"VACUUM INTO '{copy}'")
+            shell.close()
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+        assert crowd.account(served).faultless
+
+    with serving("--data", f"sqlite://{copy}") as served:
+        account = crowd.account(served).shown(f"a backup after {before} acknowledged writes")
+
+    assert not account.wrong, account
+    assert account.found >= before

@@ -1,0 +1,103 @@
+"""The machine's clock is set back or ahead by hours under a service in production."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from emulator.clock import DAY, HOUR, SECOND, Clock, system_now
+from emulator.environment import PRODUCTION
+from emulator.extensions import Extension
+from emulator.settings import Settings
+from faults.crowd import ACKNOWLEDGED, Crowd
+from running import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+
+ENOUGH = 150
+FAR = real_seconds() + 40 * DAY // SECOND
+"""An `exp` that no step here comes to."""
+
+
+class Machine:
+    """What a service takes for the machine's time, which somebody sets wrong."""
+
+    def __init__(self) -> None:
+        self.ahead = 0
+        """In ms."""
+
+    def now(self) -> int:
+        return system_now() + self.ahead
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+@pytest.fixture
+def live(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A service in production that reads its time from this machine."""
+    data = f"sqlite://{tmp_path_factory.mktemp('clock')}/data.db"
+    settings = Settings(PRODUCTION, data, {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
+    with run_live(settings, clock=Clock(machine.now)) as live:
+        yield live
+
+
+def voter(live: Live, user: str, exp: int = FAR) -> Client:
+    return live.client("viewer", user=user, channel=CHANNEL, exp=exp)
+
+
+def log(live: Live) -> list[dict[str, object]]:
+    found = live.client("backend", channel=CHANNEL, exp=FAR).get("vote_logs").json()["result"]
+    return [{"identifier": entry["identifier"], "value": entry["value"]} for entry in found]
+
+
+@pytest.mark.parametrize("steps", [(-5, 0, 5), (5, 0, -5)], ids=["back first", "ahead first"])
+def test_nothing_acknowledged_is_lost_by_steps_of_hours(live: Live, machine: Machine, steps: tuple[int, ...]):
+    crowd = Crowd(exp=FAR)
+    crowd.prepare(live)
+    with crowd.writing(live):
+        crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+        for hours in steps:
+            machine.ahead = hours * HOUR
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+    account = crowd.account(live).shown(f"clock set by {steps} hours")
+
+    assert account.faultless, account
+    assert 0 == account.refused == account.unknown
+
+
+def test_the_later_vote_counts_whatever_the_clock_says_and_the_log_is_in_the_order_of_its_times(
+    live: Live, machine: Machine
+):
+    voter(live, "early").post("vote", json={"value": 1}).raise_for_status()
+    voter(live, "twice").post("vote", json={"value": 1}).raise_for_status()
+    machine.ahead = -5 * HOUR
+    voter(live, "twice").post("vote", json={"value": 2}).raise_for_status()
+
+    assert [{"identifier": "twice", "value": 2}, {"identifier": "early", "value": 1}] == log(live)
+    assert 2 == voter(live, "twice").get("vote").json()["vote"]
+
+
+def test_a_token_is_judged_by_the_clock_as_it_stands(live: Live, machine: Machine):
+    soon = voter(live, "1", exp=real_seconds() + 60)
+    seen = []
+    for hours in (0, 5, 0, -5):
+        machine.ahead = hours * HOUR
+        seen.append(soon.get("user_info").status_code)
+
+    assert [200, 401, 200, 200] == seen
+
+
+def test_what_ends_while_the_clock_is_ahead_is_gone_for_good_once_it_was_swept(live: Live, machine: Machine):
+    crowd = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR)
+    for name in ("swept", "unswept"):
+        machine.ahead = 0
+        crowd.post(f"json_store?id={name}", json={"n": 1}).raise_for_status()
+        machine.ahead = 20 * DAY
+        assert 404 == crowd.get(f"json_store?id={name}").status_code
+        if name == "swept":
+            live.run(live.service.control.sweep())
+    machine.ahead = 0
+
+    assert [404, 200] == [crowd.get(f"json_store?id={name}").status_code for name in ("swept", "unswept")]

@@ -1,0 +1,38 @@
+"""A service is told to stop under load: it ends in order and in time, and whatever was acknowledged is there."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from faults.crowd import ACKNOWLEDGED, Crowd
+from faults.rounds import ROUNDS
+from serving import WITHIN, serving
+
+ENOUGH = 300
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_service_that_is_stopped_under_load_ends_in_order_and_loses_nothing_acknowledged(
+    tmp_path: Path, workers: int
+):
+    command = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers))
+    crowd = Crowd()
+    with serving(*command) as served:
+        crowd.prepare(served)
+    for _ in range(ROUNDS):
+        with serving(*command) as served, crowd.writing(served):
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+            began = time.monotonic()
+            assert 0 == served.end(signal.SIGTERM)
+            took = time.monotonic() - began
+
+    with serving(*command) as served:
+        fault = f"stopped {ROUNDS} times, {workers} process(es), the last time within {took * 1_000:.0f} ms"
+        account = crowd.account(served).shown(fault)
+
+    assert account.faultless, account
+    assert took < WITHIN
