@@ -124,9 +124,9 @@ def test_the_next_one_says_how_many_were_left_out():
     now = [100.0]
     passes = OncePerSecond(lambda: now[0]).filter
 
-    first = [passes(record("storage failed in %s", path)) for path in ("a", "b", "c")]
+    first = [passes(record("storage failed in %s", path, request_id="r")) for path in ("a", "b", "c")]
     now[0] += 1.0
-    later = record("storage failed in %s", "d")
+    later = record("storage failed in %s", "d", request_id="r")
 
     assert ([True, False, False], True) == (first, passes(later))
     assert Text().format(later).endswith("storage failed in d (2 more like this were left out)")
@@ -140,6 +140,12 @@ def test_only_complaints_of_one_kind_are_left_out():
 
     assert all(passes(each) for each in [*told, *others])
     assert not any(passes(each) for each in others)
+
+
+def test_what_is_about_no_request_is_left_out_only_if_it_is_the_very_same():
+    passes = OncePerSecond(lambda: 100.0).filter
+
+    assert [True, True, False] == [passes(record("the secret of %s is short", name)) for name in ("a", "b", "a")]
 
 
 def test_complaints_without_end_take_no_room_without_end():

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import jwt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.exceptions import InvalidStatus
 
 from emulator.settings import Limits, Settings
 from engines.a_redis import RedisServer
@@ -158,6 +159,22 @@ def test_what_a_limit_refuses_is_counted_by_the_reason_that_the_client_is_given(
     too_often = next(reason for reason in reasons if reason)
     assert 1 == scraped.value("emulator_limited_total", reason=too_large)
     assert reasons.count(too_often) == scraped.value("emulator_limited_total", reason=too_often)
+
+
+def test_what_is_refused_before_it_reaches_an_endpoint_is_counted_too():
+    with run_live(Settings(limits=Limits(namespaces=1, sockets=1))) as live, Client(base_url=live.url) as client:
+        too_much = [
+            client.get("/", headers={"X": "x" * 1_000_000}),
+            *(client.get(f"/_ns/{name}/_emulator/live") for name in ("a", "b")),
+        ]
+        with Game(live), pytest.raises(InvalidStatus):
+            Game(live)
+        scraped = Scraped(live)
+
+    reasons = [answer.json().get("reason") for answer in (too_much[0], too_much[2])]
+    assert [1, 1, 1] == [
+        scraped.value("emulator_limited_total", reason=reason) for reason in [*reasons, "Too many connections"]
+    ]
 
 
 def test_a_storage_that_is_gone_shows_at_once_and_when_it_is_back_too(redis: RedisServer):

@@ -1,4 +1,4 @@
-"""A failure that repeats is said once a second, however large the crowd that runs into it."""
+"""A failure that requests run into is said once a second, however many they are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _MOST = 1_000
 class OncePerSecond(logging.Filter):
     """Lets warnings and errors pass once a second: those of one logger, one template and one kind of exception.
 
-    The next that passes has in `left_out` how many were kept back since.
+    What is about no request comes from no crowd; there, it is the whole message that is not said again. The next that
+    passes has in `left_out` how many were kept back since.
     """
 
     def __init__(self, read: Callable[[], float] = steady) -> None:
@@ -31,7 +32,8 @@ class OncePerSecond(logging.Filter):
         if record.levelno < logging.WARNING:
             return True
         kind = record.exc_info[0] if record.exc_info else None
-        complaint = (record.name, str(record.msg), kind)
+        text = str(record.msg) if getattr(record, "request_id", "") else record.getMessage()
+        complaint = (record.name, text, kind)
         with self._lock:
             now = self._read()
             at, left_out = self._said.get(complaint, (now - _EVERY, 0))

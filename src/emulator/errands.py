@@ -49,9 +49,15 @@ def entrust(state: dict[str, Any], errand: Errand) -> None:
     state[_KEY] = errand
 
 
+def errand_of(scope: Mapping[str, Any]) -> Errand:
+    """That of the request of this scope."""
+    errand: Errand = scope["state"][_KEY]
+    return errand
+
+
 def take_up(scope: Mapping[str, Any]) -> Errand:
     """Have this task be about the request of this scope."""
-    errand: Errand = scope["state"][_KEY]
+    errand = errand_of(scope)
     current.set(errand)
     return errand
 

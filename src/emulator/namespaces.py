@@ -75,6 +75,7 @@ class Namespaces:
                 return
             front = await self.named(_checked(name))
         except ServiceError as error:
+            self.refused(error)
             await error_reply(error, cors=path.startswith("/v1/"))(send)
             return
         except EngineError as error:
@@ -83,6 +84,10 @@ class Namespaces:
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         await front(inner, receive, send)
+
+    def refused(self, error: ServiceError) -> None:
+        """Something was refused before anybody knew whose it was."""
+        self._default.refused(error)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""

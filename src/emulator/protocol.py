@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.errands import REQUEST_ID, Errand, entrust, request_id
+from emulator.errands import REQUEST_ID, Errand, entrust, errand_of, request_id
 from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
 from emulator.gathering import Gathering, turn_of
 from emulator.web.reply import error_body
@@ -106,10 +106,14 @@ class Protocol(HttpToolsProtocol):
 
     def _request_id(self) -> str:
         """That of the request at fault, as far as it has come."""
-        is_former = self._in_head and self.cycle is not None and self.cycle.scope is self.scope
+        if not self._in_head:
+            return errand_of(self.scope).id
+        is_former = self.cycle is not None and self.cycle.scope is self.scope
         return request_id(() if is_former else self.headers or ())
 
     def _refuse(self, error: ServiceError) -> None:
+        app: Any = self.config.app
+        app.refused(error)
         body = error_body(error)
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"

@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, Info, ProcessCollector, generat
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from emulator.errors import HeadTooLarge, ServiceError, TooLarge, TooManyRequests
+from emulator.errors import HeadTooLarge, RequestTimeout, ServiceError, TooLarge, TooManyRequests
 
 BOUNDS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
 """Seconds: upper ends of the histogram's buckets, beside the one without end."""
-_LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge)
+_LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
 
 
 @dataclass(slots=True)

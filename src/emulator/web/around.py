@@ -8,6 +8,7 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.clock import steady
 from emulator.errands import take_up
+from emulator.errors import ServiceError
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.request_log import log_request
 from emulator.settings import Limits
@@ -23,6 +24,10 @@ class Application(Protocol):
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises a `ServiceError` where there is none."""
+        ...
+
+    def refused(self, error: ServiceError) -> None:
+        """Something was refused before it came so far."""
         ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
@@ -42,6 +47,10 @@ class Around:
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises a `ServiceError` where there is none."""
         return await self._app.open_peer(path, query, connection)
+
+    def refused(self, error: ServiceError) -> None:
+        """Something was refused before it came so far."""
+        self._app.refused(error)
 
 
 class RequestLog(Around):

@@ -9,10 +9,11 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from emulator.errands import take_up
-from emulator.errors import MethodNotAllowed, NotFound
+from emulator.errors import MethodNotAllowed, NotFound, ServiceError
 from emulator.realtime.sockets import Sockets
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.settings import Limits
+from emulator.watching import Watcher
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.openapi import PAGES
@@ -42,6 +43,9 @@ class Running(Protocol):
     dispatcher: Dispatcher
     sockets: Sockets
 
+    @property
+    def metrics(self) -> Watcher: ...
+
     async def reset(self) -> None:
         """Forget all data, and run the clock with the machine's."""
         ...
@@ -64,6 +68,10 @@ class Front:
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
         return self._service.sockets.open(path, query, connection)
+
+    def refused(self, error: ServiceError) -> None:
+        """Something was refused before it came so far: it cannot be read, or its head is too large."""
+        self._service.metrics.refused(error)
 
     async def empty(self) -> None:
         """Leave the service as if it had just begun, without connections."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
@@ -19,6 +20,8 @@ from emulator.web.endpoint import Endpoint
 from emulator.web.openapi import DocumentConfig, operation_class
 from emulator.web.reply import Reply, error_reply
 from emulator.web.viewer import viewer_files
+
+_log = logging.getLogger("emulator")
 
 
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
@@ -69,6 +72,7 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
     if isinstance(error, ServiceError):
         return error
     if not isinstance(error, HTTPException) or error.status_code >= 500:
+        _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
         return ServiceError("Internal Service Error")
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     hidden = path.startswith((SERVICE, "/_emulator/")) and not dispatcher.knows(path)
