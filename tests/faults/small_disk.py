@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from serving import Served
+
+_READER = """
+import sqlite3, sys
+file = sqlite3.connect(sys.argv[1], isolation_level=None)
+file.execute("BEGIN")
+file.execute("SELECT next FROM numbers").fetchone()
+print("reading", flush=True)
+sys.stdin.read()
+"""
 
 
 class SmallDisk:
@@ -29,10 +40,27 @@ class SmallDisk:
         """A file on it."""
         return f"sqlite://{self._at}/data.db"
 
-    def fill(self, served: Served) -> None:
-        """Leave no byte free."""
+    @contextmanager
+    def reading(self, served: Served) -> Iterator[None]:
+        """Have another process hold on to the data as they are now."""
+        enter = ("nsenter", "--preserve-credentials", "-U", "-m", "-t", str(served.process.pid))
+        command = [*enter, sys.executable, "-c", _READER, f"{self._at}/data.db"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+            try:
+                assert reader.stdout is not None
+                assert reader.stdout.readline() == "reading\n"
+                yield
+            finally:
+                reader.kill()
+
+    def size_of_log(self, served: Served) -> int:
+        """Bytes."""
+        return (self._root(served) / "data.db-wal").stat().st_size
+
+    def fill(self, served: Served, size: int = 1 << 40) -> None:
+        """Take so many bytes, or all that are free."""
         with self._ballast(served).open("wb", buffering=0) as ballast, suppress(OSError):
-            while True:
+            while ballast.tell() < size:
                 ballast.write(b"x" * 4096)
 
     def empty(self, served: Served) -> None:
@@ -40,4 +68,7 @@ class SmallDisk:
         self._ballast(served).unlink()
 
     def _ballast(self, served: Served) -> Path:
-        return Path(f"/proc/{served.process.pid}/root{self._at}/ballast")
+        return self._root(served) / "ballast"
+
+    def _root(self, served: Served) -> Path:
+        return Path(f"/proc/{served.process.pid}/root{self._at}")

@@ -48,5 +48,23 @@ def test_while_writes_are_refused_it_is_not_ready_and_once_there_is_room_it_is(t
         assert 200 == ready(served)
 
 
+def test_a_log_that_grows_until_the_disk_is_full_since_somebody_reads_on_and_on_is_no_more_than_that(tmp_path: Path):
+    disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
+    with serving("--data", disk.data, under=disk.under) as served:
+        crowd.prepare(served)
+        disk.fill(served, 6 << 20)
+        with crowd.writing(served):
+            with disk.reading(served):
+                crowd.wait_for(REFUSED, ENOUGH)
+                log = disk.size_of_log(served)
+            disk.empty(served)
+            back = crowd.wait_for(ACKNOWLEDGED)
+            crowd.wait_for(ACKNOWLEDGED, ENOUGH)
+        account = crowd.account(served).shown(f"disk full by a log of {log >> 20} MiB", back)
+
+    assert account.faultless, account
+    assert 0 == account.unknown
+
+
 def ready(served: Served) -> int:
     return served._http.get("/_emulator/ready").status_code
