@@ -97,6 +97,23 @@ def test_a_traceback_shows_the_way_and_not_the_words(shape: Callable[[], logging
     assert "what a client sent" not in line
 
 
+@pytest.mark.parametrize("shape", FORMATS.values())
+@pytest.mark.parametrize(
+    "message",
+    [
+        "with eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature in it",
+        "cut after eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4",
+        "cannot reach redis://app:hidden@host:6379/0",
+        "ERR unknown command 'EVALSHA', with args beginning with: 'sha' '{\"hidden\": \n1}' 'hidden'",
+    ],
+)
+def test_a_line_leaves_out_what_a_library_should_not_have_told(shape: Callable[[], logging.Formatter], message: str):
+    lines = [shape().format(each) for each in (record(message), record("%s", message), record("it", extra=message))]
+
+    assert not any("hidden" in line or "oaWRkZW4" in line for line in lines)
+    assert all(message.split()[0] in line for line in lines[:2])
+
+
 @pytest.mark.parametrize("message", ["a\nb", "a\r\nERROR b", "a\x1b[31mb", "a\u2028b", "a\x00b", "a\udcffb"])
 def test_a_message_is_one_line_whatever_is_in_it(message: str):
     lines = [shape().format(record("%s", message)) for shape in (Text, Json)]

@@ -12,10 +12,13 @@ _TOKEN: Final = re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*)*")
 """A JWT, or what is left of one that was cut: the base64 of `{"`, and on."""
 _USER_INFO: Final = re.compile(r"""(?<=://)[^/\s'"]*@""")
 
+_ARGUMENTS: Final = re.compile(r"(?<=with args beginning with: ).*", re.DOTALL)
+"""What Redis, or a proxy in front of it, repeats of a command that it does not know: keys and values."""
+
 
 def discreet(text: str) -> str:
-    """`text` without tokens, and without the user and password of a URL."""
-    return _USER_INFO.sub("…@", _TOKEN.sub("…", text))
+    """`text` without tokens, the user and password of a URL, and what Redis repeats of a command."""
+    return _ARGUMENTS.sub("…", _USER_INFO.sub("…@", _TOKEN.sub("…", text)))
 
 
 def way_of(error: BaseException) -> str:

@@ -38,12 +38,12 @@ class Text(logging.Formatter):
         """One record."""
         request_id = getattr(record, "request_id", "")
         where = f"{record.name} [{request_id}]" if request_id else record.name
-        message = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), record.getMessage().rstrip())
+        message = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), _message_of(record))
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this were left out)" if left_out else ""
         line = f"{self.formatTime(record)} {record.levelname} {where}: {message}{more}"
         error = _error_of(record)
-        return discreet(line if error is None else f"{line}\n{way_of(error)}")
+        return line if error is None else f"{line}\n{way_of(error)}"
 
 
 class Json(logging.Formatter):
@@ -56,15 +56,15 @@ class Json(logging.Formatter):
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage().rstrip().encode(errors="backslashreplace").decode(),
+            "message": _message_of(record).encode(errors="backslashreplace").decode(),
         }
         if request_id := getattr(record, "request_id", ""):
             line["request_id"] = request_id
         error = _error_of(record)
         if error is not None:
             line["exception"] = {"type": kind_of(error), "traceback": way_of(error)}
-        line |= {name: value for name, value in record.__dict__.items() if name not in _USUAL}
-        return discreet(msgspec.json.encode(line, enc_hook=str).decode())
+        line |= {name: _shown(value) for name, value in record.__dict__.items() if name not in _USUAL}
+        return msgspec.json.encode(line, enc_hook=str).decode()
 
 
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
@@ -103,6 +103,14 @@ class Logs:
     @property
     def _number(self) -> int:
         return logging.getLevelNamesMapping()[self.level.upper()]
+
+
+def _message_of(record: logging.LogRecord) -> str:
+    return discreet(record.getMessage().rstrip())
+
+
+def _shown(value: object) -> object:
+    return discreet(value).encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _error_of(record: logging.LogRecord) -> BaseException | None:

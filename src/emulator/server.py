@@ -224,6 +224,8 @@ def _work(settings: Settings, listener: socket.socket, ready: Connection) -> Non
         _run_loop(settings, listener, partial(ready.send, True), hangups)
     except EngineError as error:
         _log.error("%s", error)
+    except Exception:
+        _log.exception("unexpected failure of a worker")
 
 
 def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: Signals) -> None:

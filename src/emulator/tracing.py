@@ -1,6 +1,7 @@
 """Traces: a span for each HTTP request, over OTLP. The only importer of opentelemetry, which is an extra.
 
-What is exported, and where to, is said by the standard `OTEL_…` variables.
+What is exported, and where to, is said by the standard `OTEL_…` variables. The published instrumentation of ASGI would
+name paths, queries and headers too, and hide what WebSockets ask of the application.
 """
 
 from __future__ import annotations

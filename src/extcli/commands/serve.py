@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -213,3 +214,7 @@ def serve(
     except (ConfigurationError, EngineError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(2) from None
+    except Exception:
+        # Not as a bug of a command is shown: what the service had in hand is not to stand in what it writes.
+        logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
+        raise typer.Exit(1) from None
