@@ -60,3 +60,29 @@ def test_no_document_names_a_file_that_is_not_there():
     }
 
     assert set() == links
+
+
+def faults() -> list[tuple[Path, str]]:
+    """What the rows of `docs/reliability.md` say to run: a file of tests, and the word that chooses among them."""
+    lines = (ROOT / "docs" / "reliability.md").read_text().splitlines()
+    rows = [line.split("|")[-2] for line in lines if line.startswith("| ") and not line.startswith("| Fault")]
+    found = [re.search(r"pytest (?:-s )?(tests/\S+?\.py)(?: -k (\w+))?`", row) for row in rows]
+    assert all(found), [row for row, command in zip(rows, found, strict=True) if not command]
+    return [(ROOT / command[1], command[2] or "") for command in found if command]
+
+
+def chosen(path: Path, word: str) -> list[str]:
+    """The tests of a file that have a word in their name or among their parameters, as `-k` finds them."""
+    named = re.findall(r"def (test_\w+)", path.read_text())
+    parameters = re.findall(r"parametrize\(.*", path.read_text())
+    return [each for each in named + parameters if word in each]
+
+
+def test_every_fault_in_the_table_is_brought_about_by_a_test():
+    assert [] == [(path.name, word) for path, word in faults() if not chosen(path, word)]
+
+
+def test_every_test_of_a_fault_is_in_the_table():
+    written = {path.name for path in (TESTS / "faults").glob("test_*.py")}
+
+    assert set() == written - {path.name for path, _ in faults()}
