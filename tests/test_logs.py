@@ -52,14 +52,17 @@ def failure(message: str) -> dict[str, Any]:
         return {"exc_info": sys.exc_info()}
 
 
-def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer):
+@pytest.mark.parametrize("path", ["vote", "all_state"], ids=["the short way", "the ordinary way"])
+def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer, path: str):
     with serving("--data", redis.url()) as served:
         redis.kill()
-        served.client("viewer", user="1", channel=CHANNEL).get("vote", headers={"X-Request-Id": "mine"})
+        served.client("viewer", user="1", channel=CHANNEL).get(path, headers={"X-Request-Id": "mine"})
         lines = [line for line in logged(served) if "storage failed" in line]
 
     assert 1 == len(lines)
-    assert re.fullmatch(r"[\d-]{10} [\d:,]{12} ERROR emulator \[mine\]: storage failed in GET /v1/e/vote: .+", lines[0])
+    assert re.fullmatch(
+        r"[\d-]{10} [\d:,]{12} ERROR emulator \[mine\]: storage failed in GET /v1/e/[a-z_]+: .+", lines[0]
+    )
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

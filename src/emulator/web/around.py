@@ -9,22 +9,15 @@ from litestar.types import Receive, Scope, Send
 from emulator.clock import steady
 from emulator.errands import take_up
 from emulator.errors import ServiceError
-from emulator.realtime.websocket import Peer, WebSocket
+from emulator.realtime.websocket import Home, Peer, WebSocket
 from emulator.request_log import log_request
 from emulator.settings import Limits
 
 _LONGEST_PATH = 200
 
 
-class Application(Protocol):
+class Application(Home, Protocol):
     """What a server serves: ASGI for requests, and a way in for WebSockets."""
-
-    @property
-    def limits(self) -> Limits: ...
-
-    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Who speaks on a WebSocket at a path; raises a `ServiceError` where there is none."""
-        ...
 
     def refused(self, error: ServiceError) -> None:
         """Something was refused before it came so far."""
