@@ -19,11 +19,11 @@ from speaking import Game
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 """How long a fault lasts that lasts."""
-PATIENCE = 3.0
+PATIENCE = 3.5
 """Seconds in which every call is answered, whatever Redis does: its own two, and some of a busy machine."""
 RECOVERY = 15.0
 """Seconds in which nodes are well again after Redis is, without anybody's help."""
-LIVELY = 0.5
+LIVELY = 1.0
 """Seconds in which a process says that it lives, on a machine that others use too."""
 _EVERY = 0.02
 

@@ -8,7 +8,7 @@ import redis
 
 from engines.a_redis import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import ms, settle, two_nodes
+from faults.on_redis import is_ready, ms, seconds_until, settle, two_nodes
 from running import CHANNEL
 
 
@@ -24,11 +24,12 @@ def test_a_full_redis_is_read_and_takes_writes_again_when_there_is_room(tmp_path
             crowd.wait_for(ACKNOWLEDGED, 300)
             database.config_set("maxmemory", "1mb")
             crowd.wait_for(REFUSED, 300)
+            assert (False, False) == (is_ready(one), is_ready(other))
             with other.client("viewer", user="1", channel=CHANNEL) as viewer:
                 refused, read = viewer.post("vote", json={"value": 1}), viewer.get("vote")
                 assert (503, "1", 200) == (refused.status_code, refused.headers["retry-after"], read.status_code)
             database.config_set("maxmemory", "0")
-            back = crowd.wait_for(ACKNOWLEDGED)
+            back = seconds_until(lambda: is_ready(one) and is_ready(other))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
         settle(crowd, other, f"back after {ms(back)}")

@@ -59,8 +59,8 @@ class RedisEngine:
         await self._calls.close()
 
     async def check(self) -> None:
-        # A write, as a replica takes none; of nothing, so that it leaves no trace and needs no memory.
-        await self._calls.send(b"UNLINK", self._tag + b":nothing")
+        # A write, as a replica takes none, and a full server none that may need room; of nothing, so it leaves no trace.
+        await self._calls.send(b"SETRANGE", self._tag + b":nothing", b"0", b"")
 
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
