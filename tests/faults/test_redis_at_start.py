@@ -31,8 +31,7 @@ def complaint(data: str, *options: str) -> str:
     return line
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("word", ["hush.hush", ""])
+@pytest.mark.parametrize(("word", "workers"), [("hush.hush", "1"), ("hush.hush", "2"), ("", "1")])
 def test_a_wrong_password_is_one_line_that_does_not_show_it(guarded: RedisServer, word: str, workers: str) -> None:
     said = complaint(f"redis://:{word}@127.0.0.1:{guarded.port}/0", "--workers", workers)
 

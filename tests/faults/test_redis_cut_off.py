@@ -10,7 +10,7 @@ import pytest
 from engines.a_redis import RedisServer
 from engines.a_wire import Wire
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import SECONDS, Watch, is_ready, ms, nodes, settle, until, until_heard
+from faults.on_redis import SECONDS, Watch, is_ready, ms, nodes, seconds_until, settle, until_heard
 from speaking import linked_game
 
 
@@ -36,7 +36,7 @@ def test_a_node_that_is_cut_off_refuses_while_the_other_goes_on(tmp_path: Path, 
             assert (False, True) == (is_ready(one), is_ready(other))
             time.sleep(max(0.0, cut + SECONDS - time.monotonic()))  # which is the fault
             wire.mend()
-            back = until(lambda: is_ready(one))
+            back = seconds_until(lambda: is_ready(one))
             heard = max(until_heard(other, game), until_heard(one, there))
             crowd.wait_for(ACKNOWLEDGED, 300)
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from engines.a_redis import RedisServer
-from faults.on_redis import is_ready, ms, until
+from faults.on_redis import is_ready, ms, seconds_until
 from running import CHANNEL, CLIENT_ID, SECRET, real_seconds
 from serving import Served, serving
 from speaking import Game
@@ -49,7 +49,7 @@ def test_nodes_whose_data_are_gone_go_on_with_a_new_one_as_one_service(tmp_path:
                 redis.Redis.from_url(server.url()).flushall()
 
             with serving(*options) as fresh:
-                back = until(lambda: is_ready(one) and is_ready(other))
+                back = seconds_until(lambda: is_ready(one) and is_ready(other))
                 again = linked(one, fresh)
                 assert {200} == statuses(again, one, other, fresh) == statuses(linked(fresh, other), one, other, fresh)
                 assert {401} == statuses(token, one, other, fresh)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engines.a_redis import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import SECONDS, Watch, is_ready, ms, settle, two_nodes, until, until_heard
+from faults.on_redis import SECONDS, Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
 from speaking import linked_game
 
 
@@ -28,7 +28,7 @@ def test_a_paused_redis_lets_no_call_hang_and_no_write_be_done_twice(tmp_path: P
             time.sleep(max(0.0, stopped + SECONDS - time.monotonic()))  # which is the fault
             assert (False, False) == (is_ready(one), is_ready(other))
             server.go_on()
-            back = until(lambda: is_ready(one) and is_ready(other))
+            back = seconds_until(lambda: is_ready(one) and is_ready(other))
             heard = until_heard(one, game)
             crowd.wait_for(ACKNOWLEDGED, 300)
 

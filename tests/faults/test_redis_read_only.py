@@ -9,7 +9,7 @@ import redis
 
 from engines.a_redis import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import is_ready, ms, settle, two_nodes, until
+from faults.on_redis import is_ready, ms, seconds_until, settle, two_nodes
 from running import CHANNEL
 from serving import Served
 
@@ -30,7 +30,7 @@ def test_nodes_on_a_replica_are_not_ready_and_go_on_when_it_is_none(tmp_path: Pa
             with nodes[1].client("viewer", user="1", channel=CHANNEL) as viewer:
                 assert 503 == viewer.post("vote", json={"value": 1}).status_code
             database.replicaof("NO", "ONE")
-            back = until(lambda: both_are_ready(nodes))
+            back = seconds_until(lambda: both_are_ready(nodes))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
         settle(crowd, nodes[1], f"back after {ms(back)}")
@@ -52,7 +52,7 @@ def test_nodes_are_not_ready_while_redis_reads_its_file_and_go_on_when_it_has(tm
                     database.ping()
                 assert [False, False] == [is_ready(each) for each in nodes]
                 server.wait()
-                back = until(lambda: both_are_ready(nodes))
+                back = seconds_until(lambda: both_are_ready(nodes))
                 crowd.wait_for(ACKNOWLEDGED, 300)
 
         settle(crowd, nodes[1], f"back after {ms(back)}")
