@@ -59,7 +59,7 @@ class RedisEngine:
         await self._calls.close()
 
     async def check(self) -> None:
-        # A write, as a replica takes none, and a full server none that may need room; of nothing, so it leaves no trace.
+        # A write, as a replica takes none, nor a full server one that may need room; of nothing, so it leaves no trace.
         await self._calls.send(b"SETRANGE", self._tag + b":nothing", b"0", b"")
 
     async def purge(self, *, now: int) -> list[Expired]:
