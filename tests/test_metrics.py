@@ -165,13 +165,16 @@ def test_what_is_refused_before_it_reaches_an_endpoint_is_counted_too():
     with run_live(Settings(limits=Limits(namespaces=1, sockets=1))) as live, Client(base_url=live.url) as client:
         assert 1 == crowd(live, iter([b"GET / HTTP/1.1\r\nX: " + b"x" * 66_000]))
         statuses = [client.get(f"/_ns/{name}/_emulator/live").status_code for name in ("a", "b")]
-        with Game(live), pytest.raises(InvalidStatus):
-            Game(live)
+        with Game(live) as game:
+            with pytest.raises(InvalidStatus):
+                Game(live)
+            game.socket.send("x" * 3_000_000)
+            assert 1009 == game.close_code()
         scraped = Scraped(live)
 
     assert [200, 429] == statuses
-    reasons = ("Headers too large", "Too many namespaces", "Too many connections")
-    assert [1, 1, 1] == [scraped.value("emulator_limited_total", reason=reason) for reason in reasons]
+    reasons = ("Headers too large", "Too many namespaces", "Too many connections", "Message too large")
+    assert [1, 1, 1, 1] == [scraped.value("emulator_limited_total", reason=reason) for reason in reasons]
 
 
 def test_a_storage_that_is_gone_shows_at_once_and_when_it_is_back_too(redis: RedisServer):

@@ -21,7 +21,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from emulator.errands import Errand, current, request_id
-from emulator.errors import EngineError, ServiceError, Unavailable
+from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.gathering import Gathering
 from emulator.realtime.frames import PING, text_frame
 from emulator.settings import Limits
@@ -29,6 +29,11 @@ from emulator.web.reply import error_body
 
 CLOSE_WITHIN = 2.0
 """Seconds in which the other side is to answer a close; then the connection is cut."""
+_BEYOND_LIMITS: dict[int, ServiceError] = {
+    CloseCode.MESSAGE_TOO_BIG: TooLarge("Message too large"),
+    CloseCode.TRY_AGAIN_LATER: TooManyRequests("Too much to be read"),
+}
+"""Closes by which a limit is kept, as those who count refusals are told of them."""
 _log = logging.getLogger("emulator.socket")
 _library_log = logging.getLogger("emulator.socket.library")
 _library_log.setLevel(logging.CRITICAL)  # what a client sends wrong is the client's matter
@@ -62,6 +67,10 @@ class Home(Protocol):
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks at a path; raises a `ServiceError` where there is no socket."""
+        ...
+
+    def refused(self, error: ServiceError) -> None:
+        """Something was refused before it came so far."""
         ...
 
 
@@ -235,6 +244,9 @@ class WebSocket(asyncio.Protocol):
                 self._transport.write_eof()
                 ends = True
         if ends and self._cut is None:
+            sent = self._protocol.close_sent
+            if sent is not None and sent.code in _BEYOND_LIMITS:
+                self._home.refused(_BEYOND_LIMITS[sent.code])
             self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
 
     def _refusal(self, error: ServiceError) -> Response:

@@ -19,10 +19,6 @@ _LONGEST_PATH = 200
 class Application(Home, Protocol):
     """What a server serves: ASGI for requests, and a way in for WebSockets."""
 
-    def refused(self, error: ServiceError) -> None:
-        """Something was refused before it came so far."""
-        ...
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
