@@ -100,7 +100,7 @@ class Crowd:
             for thread in threads:
                 thread.join(timeout=20)
 
-    def wait_for(self, outcome: str, more: int = 1, within: float = 20) -> float:
+    def wait_for(self, outcome: str, more: int = 1, within: float = 60) -> float:
         """Return when `more` writes had this outcome from now on; says how many seconds that took."""
         began = time.monotonic()
         with self._changed:

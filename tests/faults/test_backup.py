@@ -8,7 +8,7 @@ from pathlib import Path
 from faults.crowd import ACKNOWLEDGED, Crowd
 from serving import serving
 
-ENOUGH = 300
+ENOUGH = 150
 
 
 def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before_it_began(tmp_path: Path):

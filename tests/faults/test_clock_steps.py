@@ -13,7 +13,7 @@ from emulator.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
 from running import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
 
-ENOUGH = 150
+ENOUGH = 70
 FAR = real_seconds() + 40 * DAY // SECOND
 """An `exp` that no step here comes to."""
 

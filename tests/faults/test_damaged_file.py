@@ -15,7 +15,7 @@ PAGE = 1024
 """Bytes."""
 LEAF = b"\x0d"
 """With which a page begins that holds rows of a table."""
-ENOUGH = 600
+ENOUGH = 300
 OTHERS = ("vote", "vote_logs", "accumulate", "rank?id=r0", "codes", "json_store?id=global0", "channel_state")
 
 

@@ -11,7 +11,7 @@ from faults.small_disk import SmallDisk
 from running import CHANNEL
 from serving import Served, serving, until
 
-ENOUGH = 300
+ENOUGH = 100
 
 
 def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(tmp_path: Path):

@@ -12,23 +12,23 @@ from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
 from serving import serving, until, workers_of
 
-ENOUGH = 300
+ENOUGH = 150
 """Acknowledged writes before each death."""
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_of_a_service_that_is_killed_whole_nothing_acknowledged_is_lost(tmp_path: Path, workers: int):
-    command = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers))
+    data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()
-    with serving(*command) as served:
+    with serving("--data", data) as served:
         crowd.prepare(served)
     for _ in range(ROUNDS):
-        with serving(*command) as served, crowd.writing(served):
+        with serving("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
             for victim in [served.process.pid, *workers_of(served)]:
                 os.kill(victim, signal.SIGKILL)
 
-    with serving(*command) as served:
+    with serving("--data", data) as served:
         account = crowd.account(served).shown(f"killed {ROUNDS} times, {workers} process(es)")
 
     assert account.faultless, account

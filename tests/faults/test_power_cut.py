@@ -17,7 +17,7 @@ from faults.crowd import ACKNOWLEDGED, Crowd
 from running import run_live
 from serving import serving
 
-ENOUGH = 600
+ENOUGH = 300
 FRAME = 24 + 1024
 """Bytes of a page in the log, with its head."""
 HEAD = 32

@@ -12,25 +12,25 @@ from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
 from serving import WITHIN, serving
 
-ENOUGH = 300
+ENOUGH = 150
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_service_that_is_stopped_under_load_ends_in_order_and_loses_nothing_acknowledged(
     tmp_path: Path, workers: int
 ):
-    command = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers))
+    data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()
-    with serving(*command) as served:
+    with serving("--data", data) as served:
         crowd.prepare(served)
     for _ in range(ROUNDS):
-        with serving(*command) as served, crowd.writing(served):
+        with serving("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
             began = time.monotonic()
             assert 0 == served.end(signal.SIGTERM)
             took = time.monotonic() - began
 
-    with serving(*command) as served:
+    with serving("--data", data) as served:
         fault = f"stopped {ROUNDS} times, {workers} process(es), the last time within {took * 1_000:.0f} ms"
         account = crowd.account(served).shown(fault)
 

@@ -14,7 +14,7 @@ from faults.small_disk import SmallDisk
 from running import CHANNEL
 from serving import serving, until
 
-ENOUGH = 300
+ENOUGH = 100
 
 
 def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_can(tmp_path: Path):
