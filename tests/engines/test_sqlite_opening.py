@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from emulator.engines import open_engine
-from emulator.engines.sqlite import SqliteEngine
+from emulator.engines.sqlite import SqliteEngine, damage
 from emulator.engines.sqlite.damage import mark_of
 from emulator.errors import EngineError
 from engines.on_files import opened
@@ -105,6 +106,44 @@ def test_a_file_in_which_damage_was_met_is_taken_again_once_a_whole_one_is_in_it
     use(path)
 
     assert not Path(mark_of(str(path))).exists()
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_noise_anywhere_in_a_file_is_one_line_or_goes_unnoticed(path: Path, is_marked: bool) -> None:
+    use(path, casts=500)
+    whole, dice = path.read_bytes(), random.Random(4)
+    met = []
+    for _ in range(40):
+        at = dice.choice([dice.randrange(4096), dice.randrange(len(whole) - 64)])
+        path.write_bytes(whole[:at] + dice.randbytes(64) + whole[at + 64 :])
+        for beside in path.parent.glob("data.db-*"):
+            beside.unlink()
+        if is_marked:
+            Path(mark_of(str(path))).touch()
+        try:
+            use(path, casts=500)
+        except EngineError as error:
+            met.append(str(error))
+
+    assert met
+    assert [] == [each for each in met if "\n" in each]
+
+
+def test_a_file_that_is_too_large_is_not_looked_through_and_that_is_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    use(path, casts=500)
+    held = sqlite3.connect(path)
+    held.execute("UPDATE numbers SET next = next + 1")
+    held.commit()
+    for beside in path.parent.glob("data.db*"):
+        beside.with_name(beside.name.replace("data", "sudden")).write_bytes(beside.read_bytes())
+    held.close()
+    monkeypatch.setattr(damage, "MOST_LOOKED_THROUGH", 1000)
+
+    use(path.with_name("sudden.db"))
+
+    assert "sudden.db ended suddenly and is too large to be looked through" in caplog.text
 
 
 async def test_a_file_in_which_another_process_met_damage_is_not_taken_while_that_has_it_open(path: Path) -> None:

@@ -14,13 +14,16 @@ from emulator.errors import EngineError
 # Another writer of this process needs no more than a turn of the loop; one of another process up to about 5 s.
 PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
 
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What opening a file may raise: the latter where SQLite complains of a schema and cites what is destroyed in it."""
+
 
 async def connected(path: str | None, *, check_same_thread: bool = True) -> sqlite3.Connection:
     """A connection to a database that is ours; EngineError names the path when there is none to be had."""
     for pause in PAUSES:
         try:
             return _connected(path, check_same_thread)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             if not is_busy(error):
                 raise EngineError(f"cannot open {path}: {explained(error, path)}") from error
         await asyncio.sleep(pause)
@@ -54,22 +57,24 @@ def engine_errors() -> Iterator[None]:
         raise EngineError(str(error)) from error
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     """Whether another connection stands in the way, so that trying again may help."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
+    return _code(error) == sqlite3.SQLITE_BUSY
 
 
-def is_sign_of_damage(error: sqlite3.Error) -> bool:
+def is_sign_of_damage(error: Exception) -> bool:
     """Whether the file does not hold what was written to it."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return True
+    # We write no text that is not UTF-8.
+    return isinstance(error, sqlite3.OperationalError) and str(error).startswith("Could not decode to UTF-8")
 
 
-def explained(error: sqlite3.Error, path: str | None) -> str:
+def explained(error: Exception, path: str | None) -> str:
     """What an error means for whoever opens the file, in one line. What is no database at all was never ours."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    is_damaged = code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT
+    if isinstance(error, UnicodeDecodeError):
+        return damaged("SQLite's complaint cites destroyed text", path)
+    is_damaged = is_sign_of_damage(error) and _code(error) != sqlite3.SQLITE_NOTADB
     return damaged(str(error), path) if is_damaged else str(error)
 
 
@@ -81,3 +86,8 @@ def damaged(found: str, path: str | None) -> str:
 def remedy(path: str | None) -> str:
     """What to do about damage."""
     return f"put a backup in its place, or rescue what is left: sqlite3 {path} .recover | sqlite3 rescued.db"
+
+
+def _code(error: Exception) -> int | None:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF  # without what only explains it

@@ -11,8 +11,9 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
-from emulator.engines.sqlite.connection import damaged, explained, is_busy, is_sign_of_damage, remedy
+from emulator.engines.sqlite.connection import FAILURES, damaged, explained, is_busy, is_sign_of_damage, remedy
 from emulator.errors import EngineError
 
 MOST_LOOKED_THROUGH = 1 << 30
@@ -96,12 +97,12 @@ def examine(path: str) -> None:
         return
     try:
         found = _look_through(file, thoroughly=is_marked)
-    except sqlite3.Error as error:
-        if not (is_busy(error) or is_sign_of_damage(error)):
-            raise EngineError(f"cannot open {path}: {error}") from error
-        found = str(error)
-        if is_busy(error) and not is_marked:
+    except FAILURES as error:
+        if not is_busy(error):
+            raise EngineError(f"cannot open {path}: {explained(error, path)}") from error
+        if not is_marked:
             return
+        found = "as the process says that has it open"
     if found != "ok":
         raise EngineError(f"cannot open {path}: {damaged(found, path)}")
     if is_marked:
@@ -117,6 +118,7 @@ def _ended_suddenly(file: str) -> bool:
 
 def _look_through(file: str, *, thoroughly: bool) -> str:
     connection = sqlite3.connect(file, isolation_level=None, timeout=0)
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # what is found may cite destroyed text
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # busy where anybody else has it open
         connection.execute("SELECT count(*) FROM sqlite_schema")

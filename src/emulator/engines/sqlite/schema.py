@@ -18,6 +18,7 @@ PRAGMAS = (
     "synchronous = NORMAL",
     "wal_autocheckpoint = 4000",
     "cache_size = -32768",
+    "cell_size_check = ON",  # a page that is destroyed in part is met as such
 )
 
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
