@@ -209,7 +209,7 @@ def _no_token(call: Call, answer: Answer) -> Declined:
     if status < 300:
         return Unexpected(answer)
     if status >= 500:
-        return Failed(str(call), status, answer.content, fix="the service's own log says more; nothing is wrong here")
+        return Failed(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
     fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
     if status < 400:
         fix = f"it points to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 
+LOG = "the service's own log says more"
+
+
 class CliError(Exception):
     """Ends a command. `main` prints it and exits with `exit_code` (`operations.md`, exit codes)."""
 
@@ -70,9 +73,13 @@ class Refused(Declined):
 
 
 class Failed(Declined):
-    """5xx."""
+    """5xx. `request_id` is what the answer calls the request, as the service's log does."""
 
     exit_code = 5
+
+    def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
+        log = f"{LOG}, under {shortened(request_id)}" if request_id else LOG
+        super().__init__(request, status, body, fix=fix or f"{log}; nothing is wrong here")
 
 
 def status_line(status: int) -> str:

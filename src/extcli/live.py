@@ -22,7 +22,7 @@ from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
 from extcli import __version__, clock, messages
-from extcli.errors import CliError, Failed, Misused, Refused, Unreachable, shortened
+from extcli.errors import LOG, CliError, Failed, Misused, Refused, Unreachable, shortened
 from extcli.http import ANSWERED_IN_PLAIN, CONNECT_SECONDS, certificates, is_loopback, too_slow
 from extcli.messages import Message
 
@@ -145,7 +145,7 @@ _ENDINGS = {
     1007: ("it takes UTF-8 text only", "", Refused.exit_code),
     1008: ("too many attempts to authenticate failed", "ask for a fresh PIN, and try it once", Refused.exit_code),
     1009: ("a frame was too large", "send less at once", Refused.exit_code),
-    1011: ("it failed", "the service's own log says more; nothing is wrong here", Failed.exit_code),
+    1011: ("it failed", f"{LOG}; nothing is wrong here", Failed.exit_code),
     1012: ("the service restarts", "try again in a moment", Unreachable.exit_code),
     1013: ("its updates were not read fast enough", "read faster, or follow less", Unreachable.exit_code),
 }
@@ -196,7 +196,7 @@ _ELSEWHERE = "set EXTCLI_WS_URL to where the service's socket is, and EXTCLI_URL
 def _not_let_in(url: str, status: int, body: bytes) -> CliError:
     name = f"connecting to {url}"
     if status >= 500:
-        return Failed(name, status, body, fix="the service's own log says more; nothing is wrong here")
+        return Failed(name, status, body)
     return Refused(name, status, body, fix=_ELSEWHERE)
 
 

@@ -69,7 +69,7 @@ def declined(name: str, message: Message) -> Declined:
     """The error that a reply with `errors` is."""
     status = status_of(message)
     if status >= 500:
-        return Failed(name, status, message.text, fix="the service's own log says more; nothing is wrong here")
+        return Failed(name, status, message.text)
     return Refused(name, status, message.text, fix=_ADVICE.get(status, ""))
 
 

@@ -190,7 +190,7 @@ def declined(call: Call, answer: Answer, credentials: Credentials | None) -> Dec
     """The error that an answer of 300 or more is."""
     status = answer.status_code
     if status >= 500:
-        return Failed(str(call), status, answer.content, fix="the service's own log says more; nothing is wrong here")
+        return Failed(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
     return Refused(str(call), status, answer.content, fix=_advice(call, answer, credentials))
 
 

@@ -154,6 +154,15 @@ def test_a_service_that_fails_to_hand_out_a_token_is_exit_5_and_no_question_of_c
     assert "EXTCLI_SECRET" not in result.stderr
 
 
+def test_a_failure_names_the_request_as_the_service_s_log_does(extcli, answering):
+    url = answering(answer("503 Service Unavailable", '{"reason":"Broken"}', x_request_id="a1b2-7"))
+
+    result = extcli("vote", "get", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert 5 == result.exit_code
+    assert "the service's own log says more, under a1b2-7; nothing is wrong here" in result.stderr
+
+
 @pytest.mark.parametrize("body", ["<html>", "{}", '{"token":""}'])
 def test_success_without_a_token_comes_from_something_else_than_a_service(extcli, answering, body):
     result = extcli("vote", "get", "--url", answering(answer("200 OK", body)))
