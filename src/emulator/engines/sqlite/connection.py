@@ -54,7 +54,7 @@ def engine_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise EngineError(str(error)) from error
+        raise EngineError(said(error)) from error
 
 
 def is_busy(error: Exception) -> bool:
@@ -66,16 +66,20 @@ def is_sign_of_damage(error: Exception) -> bool:
     """Whether the file does not hold what was written to it."""
     if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return True
-    # We write no text that is not UTF-8.
-    return isinstance(error, sqlite3.OperationalError) and str(error).startswith("Could not decode to UTF-8")
+    return _cites(error)
 
 
 def explained(error: Exception, path: str | None) -> str:
     """What an error means for whoever opens the file, in one line. What is no database at all was never ours."""
-    if isinstance(error, UnicodeDecodeError):
-        return damaged("SQLite's complaint cites destroyed text", path)
     is_damaged = is_sign_of_damage(error) and _code(error) != sqlite3.SQLITE_NOTADB
-    return damaged(str(error), path) if is_damaged else str(error)
+    return damaged(said(error), path) if is_damaged else said(error)
+
+
+def said(error: BaseException) -> str:
+    """What an error says, without the data that it may cite."""
+    if _cites(error):
+        return "a text in it is not UTF-8"
+    return str(error) if isinstance(error, sqlite3.Error) else type(error).__name__
 
 
 def damaged(found: str, path: str | None) -> str:
@@ -86,6 +90,13 @@ def damaged(found: str, path: str | None) -> str:
 def remedy(path: str | None) -> str:
     """What to do about damage."""
     return f"put a backup in its place, or rescue what is left: sqlite3 {path} .recover | sqlite3 rescued.db"
+
+
+def _cites(error: BaseException) -> bool:
+    """Whether an error shows text that cannot be read. We write no such text."""
+    if isinstance(error, sqlite3.OperationalError):
+        return str(error).startswith("Could not decode to UTF-8")
+    return isinstance(error, UnicodeDecodeError)
 
 
 def _code(error: Exception) -> int | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from emulator.engines.sqlite.connection import FAILURES, damaged, explained, is_busy, is_sign_of_damage, remedy
+from emulator.engines.sqlite.connection import FAILURES, damaged, explained, is_busy, is_sign_of_damage, remedy, said
 from emulator.errors import EngineError
 
 MOST_LOOKED_THROUGH = 1 << 30
@@ -57,7 +57,7 @@ class Damage:
             yield
         except sqlite3.Error as error:
             self.note(error)
-            raise EngineError(str(error)) from error
+            raise EngineError(self._met or said(error)) from error
         except EngineError as error:
             self.note(error.__cause__)
             raise
@@ -66,9 +66,9 @@ class Damage:
         """If this is a sign of damage, use the file no more, and say so once."""
         if self._path is None or self._met or not isinstance(error, sqlite3.Error) or not is_sign_of_damage(error):
             return
-        self._stop_using(str(error))
+        self._stop_using(said(error))
         with suppress(OSError), open(mark_of(self._path), "w") as mark:
-            mark.write(f"{error}\n")
+            mark.write(f"{said(error)}\n")
 
     def look(self) -> None:
         """Note what another process on the same file has met."""

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import ParamSpec, Protocol, TypeVar
 
-from emulator.engines.sqlite.connection import PAUSES, connected, is_busy
+from emulator.engines.sqlite.connection import PAUSES, connected, is_busy, said
 from emulator.engines.sqlite.damage import Damage, examine
 from emulator.errors import EngineError
 
@@ -190,7 +190,7 @@ class Turns:
                     self.connection.execute("ROLLBACK")
                 if not is_busy(error):
                     self._fail(error)
-                    raise EngineError(str(error)) from error
+                    raise EngineError(said(error)) from error
             else:
                 return True
             await asyncio.sleep(pause)
@@ -233,8 +233,8 @@ class Turns:
         finally:
             for waiter in turn or ():
                 if not waiter.done():
-                    waiter.set_exception(EngineError(f"nothing was written: {error}"))
-        return EngineError(f"nothing was written: {error}")
+                    waiter.set_exception(EngineError(f"nothing was written: {said(error)}"))
+        return EngineError(f"nothing was written: {said(error)}")
 
     def _fail(self, error: BaseException) -> None:
         self.is_failing = True
