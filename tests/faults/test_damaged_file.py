@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
+from faults.writes import KINDS, Store
 from running import CHANNEL
 from serving import Served, serving, until
 
@@ -15,7 +16,7 @@ PAGE = 1024
 """Bytes."""
 LEAF = b"\x0d"
 """With which a page begins that holds rows of a table."""
-ENOUGH = 300
+ENOUGH = 200
 OTHERS = ("vote", "vote_logs", "accumulate", "rank?id=r0", "codes", "json_store?id=global0", "channel_state")
 
 
@@ -29,6 +30,12 @@ def write(file: Path, crowd: Crowd, *, suddenly: bool = False) -> None:
                 served.process.kill()
         served.process.terminate()
         served.process.wait(5)
+
+
+def write_apart(file: Path) -> None:
+    """Have pages that hold stores of viewers only, and others that hold what `answers` asks for."""
+    write(file, Crowd(Store()))
+    write(file, Crowd(*(kind for kind in KINDS if not isinstance(kind, Store))))
 
 
 def destroy(file: Path, *, share: float) -> None:
@@ -58,7 +65,7 @@ def refused_start(file: Path, workers: int = 1) -> str:
 
 def meet_damage(served: Served) -> int:
     """Read the stores of all viewers; returns how that was answered."""
-    users = {"user_ids": ",".join(str(user) for user in range(ENOUGH // 7))}
+    users = {"user_ids": ",".join(str(user) for user in range(ENOUGH))}
     admin = served.client("admin", user="9001", channel=CHANNEL)
     return admin.get("extension_viewer_state", params=users).status_code
 
@@ -85,7 +92,7 @@ def test_a_start_after_a_sudden_end_looks_for_damage_and_is_refused_if_there_is_
 
 def test_where_damage_is_met_nothing_is_answered_any_more_and_the_next_start_is_refused(tmp_path: Path):
     file = tmp_path / "data.db"
-    write(file, Crowd())
+    write_apart(file)
     destroy(file, share=0.5)
 
     with serving("--data", f"sqlite://{file}", "--log-level", "error") as served:
@@ -103,7 +110,7 @@ def test_where_damage_is_met_nothing_is_answered_any_more_and_the_next_start_is_
 
 def test_of_two_processes_neither_goes_on_once_one_has_met_damage(tmp_path: Path):
     file = tmp_path / "data.db"
-    write(file, Crowd())
+    write_apart(file)
     destroy(file, share=0.5)
 
     with serving("--data", f"sqlite://{file}") as one, serving("--data", f"sqlite://{file}") as two:
