@@ -67,3 +67,14 @@ def test_a_worker_that_is_killed_before_it_serves_is_replaced_too(tmp_path: Path
 
         assert 200 == served.client("viewer", user="1", channel="777").get("vote").status_code
         assert 0 == served.end(signal.SIGTERM)
+
+
+def test_if_no_worker_comes_up_in_place_of_a_killed_one_all_stop_and_say_so(tmp_path: Path):
+    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+        (tmp_path / "data.db-damaged").touch()  # no start takes the file now
+        os.kill(workers_of(served).pop(), signal.SIGKILL)
+        _, log = served.process.communicate(timeout=30)
+
+    assert 2 == served.process.returncode
+    assert "no replacement came up in 5 tries; stopping" in log
+    assert 5 == log.count("it is damaged (as the process says that has it open)")
