@@ -86,3 +86,26 @@ def test_every_test_of_a_fault_is_in_the_table():
     written = {path.name for path in (TESTS / "faults").glob("test_*.py")}
 
     assert set() == written - {path.name for path, _ in faults()}
+
+
+def test_every_line_of_the_log_that_operators_are_told_of_is_one_that_the_service_writes():
+    table = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+    quoted = [quote for cell in table for quote in re.findall(r'"([^"]+)"', cell)]
+    source = "".join(path.read_text() for path in (ROOT / "src" / "emulator").rglob("*.py"))
+    fixed = {piece.strip(" :") for quote in quoted for piece in re.split(r"…|\(|\)|-?\d+|POST /v1/e/vote|Redis", quote)}
+
+    assert len(quoted) > 5
+    assert set() == {piece for piece in fixed if len(piece) > 5 and piece not in source and not _of_sqlite(piece)}
+
+
+def test_every_metric_that_operators_are_told_of_is_one_that_is_served():
+    told = set(re.findall(r"`(emulator_\w+)`", (ROOT / "docs" / "operating.md").read_text()))
+    source = (ROOT / "src" / "emulator" / "control" / "metrics.py").read_text()
+
+    assert told
+    assert set() == {name for name in told if f'"{name.removesuffix("_total")}"' not in source}
+
+
+def _of_sqlite(text: str) -> bool:
+    """Its words for a full disk."""
+    return "database or disk is full" in text
