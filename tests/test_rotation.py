@@ -28,7 +28,7 @@ def taken(served: Served, workers: int) -> None:
         assert "read again" in served.process.stderr.readline()
 
 
-def test_rotate_hang_up_hand_out_rotate_again_and_no_vote_is_lost(tmp_path: Path):
+def test_rotate_hang_up_hand_out_retire_hang_up_and_no_vote_is_lost(tmp_path: Path):
     file = tmp_path / "extensions.toml"
     data = f"sqlite:///{tmp_path}/data.db"
     first = command(file, "init")
@@ -55,7 +55,7 @@ def test_rotate_hang_up_hand_out_rotate_again_and_no_vote_is_lost(tmp_path: Path
             handed_out.append(second)
             while used.get(timeout=20) != second:
                 pass
-            command(file, "rotate")
+            assert second == command(file, "retire")
             taken(served, 2)
         finally:
             over.set()

@@ -24,14 +24,25 @@ _TRIED = (*LISTS, "secret_env")
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """What brings no secret any more, as a person would look for it."""
+
+    key: str
+    name: str
+    """Of the file, which is left where it is, or of the variable."""
+
+    def __str__(self) -> str:
+        return self.name or f"one of {self.key}"
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """What an edit has made."""
 
     secret: str
     file: Path | None
     """Where the secret is; `None` if it stands among the registrations."""
-    dropped: list[str]
-    """What brings no secret any more, as a person would look for it."""
+    dropped: list[Dropped]
 
 
 def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
@@ -48,31 +59,55 @@ def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> 
     addition["extensions"] = extensions.append(client_id, table)
     above = before or f"# {_HEADING}\n"
     gap = "\n" if above.endswith("\n") else "\n\n"
-    return _save(path, before, f"{above}{gap}{tomlkit.dumps(addition)}", tables | {client_id: table.unwrap()}, written)
+    text = f"{above}{gap}{tomlkit.dumps(addition)}"
+    _save(path, before, text, tables | {client_id: table.unwrap()}, made=written.file)
+    return written
 
 
 def rotate(path: Path, client_id: str, *, keep: int) -> Written:
     """Put a fresh secret before the others, of which as many are kept, the newest, as told."""
     before = read_text(path)
-    tables = tables_of(path, before)
+    document, table = _registered(path, before, client_id)
+    dropped = _drop(table, keep)
+    written = _with_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
+    _save(path, before, tomlkit.dumps(document), _tables(document), made=written.file)
+    return written
+
+
+def retire(path: Path, client_id: str) -> list[Dropped]:
+    """Keep the newest secret alone; returns the others, none if it was alone already."""
+    before = read_text(path)
+    document, table = _registered(path, before, client_id)
+    dropped = _drop(table, keep=1)
+    if dropped:
+        _save(path, before, tomlkit.dumps(document), _tables(document))
+    return dropped
+
+
+def _registered(path: Path, text: str, client_id: str) -> tuple[tomlkit.TOMLDocument, Any]:
+    """The file for editing, and the extension's table in it."""
+    tables = tables_of(path, text)
     if client_id not in tables:
         known = f"registered are {', '.join(tables)}" if tables else "nothing is registered"
         raise Misused(f"{path}: extensions.{client_id}: is not registered", why=known)
-    document = _editable(path, before)
+    document = _editable(path, text)
     extensions: Any = document["extensions"]
-    table = extensions[client_id]
-    dropped = _drop(table, keep)
-    written = _with_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
-    return _save(path, before, tomlkit.dumps(document), extensions.unwrap(), written)
+    return document, extensions[client_id]
 
 
-def _drop(table: Any, keep: int) -> list[str]:
+def _tables(document: tomlkit.TOMLDocument) -> dict[str, Any]:
+    extensions: Any = document["extensions"]
+    tables: dict[str, Any] = extensions.unwrap()
+    return tables
+
+
+def _drop(table: Any, keep: int) -> list[Dropped]:
     dropped = []
     for key in _TRIED:
         values = list(table.get(key, [])) if key in LISTS else [table[key]] if key in table else []
         kept, gone = values[:keep], values[keep:]
         keep -= len(kept)
-        dropped += [f"one of {key}" if key == "secrets" else str(value) for value in gone]
+        dropped += [Dropped(key, "" if key == "secrets" else str(value)) for value in gone]
         if key in LISTS:
             for index in range(len(values) - 1, len(kept) - 1, -1):
                 del table[key][index]
@@ -81,7 +116,9 @@ def _drop(table: Any, keep: int) -> list[str]:
     return dropped
 
 
-def _with_secret(path: Path, client_id: str, table: Any, *, inline: bool, dropped: list[str] | None = None) -> Written:
+def _with_secret(
+    path: Path, client_id: str, table: Any, *, inline: bool, dropped: list[Dropped] | None = None
+) -> Written:
     """Put a fresh secret in front, where the service tries it first."""
     secret = base64.b64encode(secrets.token_bytes(ENOUGH)).decode()
     file = None if inline else _written(path, client_id, secret)
@@ -115,8 +152,8 @@ def _editable(path: Path, text: str) -> tomlkit.TOMLDocument:
         raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
 
 
-def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], written: Written) -> Written:
-    """Write the edited file, unless it does not say what was meant, or somebody else was faster."""
+def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], *, made: Path | None = None) -> None:
+    """Write the edited file, unless it does not say what was meant, or somebody else was faster; `made` goes then."""
     try:
         if not _says(text, meant):
             raise Misused(
@@ -127,12 +164,11 @@ def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], writ
             raise Misused(f"{path}: was changed by somebody else meanwhile", fix="run the command again")
         whole_files.replace(path, text)
     except BaseException as error:
-        if written.file:
-            written.file.unlink(missing_ok=True)
+        if made:
+            made.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise whole_files.cannot_be_written(path, error) from None
         raise
-    return written
 
 
 def _says(text: str, tables: dict[str, Any]) -> bool:

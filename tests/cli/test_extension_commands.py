@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,12 +93,13 @@ def test_a_secret_is_shown_to_who_asks_and_to_nobody_else(extcli, folder: Path, 
             ("init", "--client-id", "other", *inline),
             ("init", "--client-id", "other", *inline),
             ("rotate", "--client-id", "nobody"),
+            ("retire", "--client-id", "other"),
         )
     ]
 
     secrets = [base64.b64encode(key).decode() for each in registered(folder).values() for key in each.secrets]
     assert [secrets[1]] == [secret for secret in secrets if secret in shown.stdout]
-    assert [0, 0, 0, 2, 2] == [result.exit_code for result in hidden]
+    assert [0, 0, 0, 2, 2, 0] == [result.exit_code for result in hidden]
     assert not [secret for secret in secrets for result in hidden if secret in result.stdout + result.stderr]
 
 
@@ -142,7 +142,7 @@ def test_rotate_puts_a_fresh_secret_in_front_and_keeps_the_previous(extcli, fold
     (first,), (second, *after_second), (third, *after_third) = keys
     assert ([first], [second]) == (after_second, after_third)
     assert 3 == len({first, second, third})
-    assert "dropped: my-extension.secret\n" in result.stderr
+    assert "dropped: my-extension.secret; the file itself is still there\n" in result.stderr
     assert (folder / "my-extension.secret").exists()
 
 
@@ -173,6 +173,46 @@ def test_rotate_keeps_as_many_as_told_of_all_sources_and_all_comments_beside(
     theirs = LAID_OUT.splitlines()
     assert theirs[:5] == lines[:5]
     assert theirs[-4:] == lines[-4:]
+
+
+def test_retire_keeps_the_secret_of_the_last_rotation_and_leaves_the_files_of_others_where_they_are(
+    extcli, folder: Path
+):
+    extcli("extension", "init", "--client-id", CLIENT_ID)
+    extcli("extension", "rotate", "--client-id", CLIENT_ID)
+    newest, _ = registered(folder)[CLIENT_ID].secrets
+
+    result = extcli("extension", "retire", "--client-id", CLIENT_ID)
+
+    assert 0 == result.exit_code
+    assert (newest,) == registered(folder)[CLIENT_ID].secrets
+    assert "dropped: my-extension.secret; the file itself is still there\n" in result.stderr
+    assert "kill -HUP <pid>" in result.stderr
+    assert (folder / "my-extension.secret").exists()
+
+
+def test_retire_drops_secrets_of_all_sources_and_touches_nothing_else(extcli, folder: Path):
+    (folder / "extensions.toml").write_text(LAID_OUT)
+    (folder / "kept.secret").write_text("ZmlsZQ==")
+
+    result = extcli("extension", "retire", "--client-id", CLIENT_ID)
+
+    text = (folder / "extensions.toml").read_text()
+    assert (b"newest",) == registered(folder)[CLIENT_ID].secrets
+    assert ["one of secrets", "one of secrets", "kept.secret; the file itself is still there", "OLD_SECRET"] == [
+        line.removeprefix("dropped: ") for line in result.stderr.splitlines() if line.startswith("dropped: ")
+    ]
+    assert LAID_OUT[: LAID_OUT.index('    "b2xk')] == text[: text.index("]\nsecret_files")]
+    assert LAID_OUT.splitlines()[-4:] == text.splitlines()[-4:]
+
+
+def test_a_secret_that_is_alone_is_not_retired(extcli, folder: Path):
+    (folder / "extensions.toml").write_text(LAID_OUT)
+
+    result = extcli("extension", "retire", "--client-id", "other")
+
+    assert (0, "nothing was dropped: it has no other secret than the newest\n") == (result.exit_code, result.stderr)
+    assert LAID_OUT == (folder / "extensions.toml").read_text()
 
 
 def test_rotate_gives_an_extension_with_a_variable_a_file(extcli, folder: Path):
@@ -274,7 +314,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("mistake", WRONG)
-@pytest.mark.parametrize("verb", ["init", "list", "rotate"])
+@pytest.mark.parametrize("verb", ["init", "list", "rotate", "retire"])
 def test_what_is_wrong_with_the_file_is_named_with_file_and_key_and_nothing_is_written(
     extcli, folder: Path, verb: str, mistake: str
 ):
@@ -319,7 +359,7 @@ def test_a_layout_that_cannot_be_edited_is_left_alone(extcli, folder: Path):
     assert 1 == len(list(folder.iterdir()))
 
 
-@pytest.mark.parametrize("verb", ["list", "rotate"])
+@pytest.mark.parametrize("verb", ["list", "rotate", "retire"])
 def test_a_file_that_is_not_there_is_made_by_init_alone(extcli, folder: Path, verb: str):
     result = extcli("extension", verb)
 
@@ -336,10 +376,11 @@ def test_a_folder_that_is_not_there_is_named(extcli, folder: Path):
     assert "cannot be written: No such file or directory" in result.stderr
 
 
-def test_rotate_knows_only_what_is_registered(extcli, folder: Path, file: Callable[..., str]):
+@pytest.mark.parametrize("verb", ["rotate", "retire"])
+def test_only_what_is_registered_is_rotated_and_retired(extcli, folder: Path, verb: str):
     (folder / "extensions.toml").write_text(LAID_OUT)
 
-    result = extcli("extension", "rotate", "--client-id", "nobody")
+    result = extcli("extension", verb, "--client-id", "nobody")
 
     assert 2 == result.exit_code
     assert "extensions.toml: extensions.nobody: is not registered" in result.stderr

@@ -12,7 +12,7 @@ from extcli.options import command, noun
 from extcli.session import Session
 
 if TYPE_CHECKING:
-    from extcli.registering import Written
+    from extcli.registering import Dropped, Written
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
@@ -88,7 +88,8 @@ def rotate(
     """Give an extension a fresh secret, and keep the previous one good for now.
 
     A service that runs takes it at SIGHUP. Hand the secret out to whoever signs
-    tokens, and rotate again once nobody uses the old one.
+    tokens, and retire the old one once nobody uses it any more. --keep 0 is for a
+    secret that has leaked: all older ones go at once, and their tokens with them.
 
     \b
     Examples:
@@ -100,9 +101,29 @@ def rotate(
     path = Path(file)
     written = rotate(path, session.sources.client_id(), keep=keep)
     _tell(session, path, written, show)
-    for name in written.dropped:
-        session.output.report(f"dropped: {name}")
+    _tell_dropped(session, written.dropped)
     _hint(session)
+
+
+@command(app)
+def retire(session: Session, file: File = _DEFAULT) -> None:
+    """Drop all secrets of an extension but the newest: the last step of a rotation.
+
+    A service that runs refuses their tokens from SIGHUP on. Files of dropped secrets
+    stay where they are, for you to delete.
+
+    Example: extcli extension retire --client-id my-extension
+    """
+    from extcli.registering import retire
+
+    path, client_id = Path(file), session.sources.client_id()
+    dropped = retire(path, client_id)
+    session.output.show_value({"client_id": client_id, "file": str(path)}, views.RECORD)
+    _tell_dropped(session, dropped)
+    if dropped:
+        _hint(session)
+    else:
+        session.output.report("nothing was dropped: it has no other secret than the newest")
 
 
 def _tell(session: Session, path: Path, written: Written, show: bool) -> None:
@@ -114,6 +135,12 @@ def _tell(session: Session, path: Path, written: Written, show: bool) -> None:
     session.output.show_value(facts, views.RECORD)
     if written.file is None and path.stat().st_mode & _OTHERS:
         session.output.report(f"{path} has secrets in it, and more people than its owner may open it")
+
+
+def _tell_dropped(session: Session, dropped: list[Dropped]) -> None:
+    for each in dropped:
+        left = "; the file itself is still there" if each.key == "secret_files" else ""
+        session.output.report(f"dropped: {each}{left}")
 
 
 def _hint(session: Session) -> None:
