@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from extcli.errors import Misused
 
@@ -47,6 +47,39 @@ def checked_path(text: str, origin: str) -> str:
 def same_address(one: str, other: str) -> bool:
     """Whether two addresses are one, however it is spelt: case of the host, its usual port, a slash at the end."""
     return _spelt_one_way(one) == _spelt_one_way(other)
+
+
+def may_be_one_service(one: str, other: str) -> bool:
+    """Whether two addresses may lead to one service: whatever their schemes, and with all names of this machine alike.
+
+    It errs towards yes, so it is for warnings, and never for where a secret may be sent.
+    """
+    return _spelt_loosely(one) == _spelt_loosely(other)
+
+
+def _spelt_loosely(url: str) -> tuple[str, int | None, str]:
+    _, host, port, path = _spelt_one_way(url)
+    return _machine(host), None if port in (80, 443) else port, re.sub("/+", "/", unquote(path))
+
+
+def _machine(host: str) -> str:
+    """The host; for all names and numbers of this machine's loopback the same. `127.1` is `127.0.0.1`."""
+    # Only asked where a profile says production, and most commands start without.
+    from ipaddress import IPv6Address, ip_address
+    from socket import inet_aton
+
+    if host == "localhost" or host.endswith(".localhost"):
+        return "localhost"
+    try:
+        number = ip_address(inet_aton(host))
+    except OSError:
+        try:
+            number = ip_address(host)
+        except ValueError:
+            return host
+    if isinstance(number, IPv6Address) and number.ipv4_mapped:
+        number = number.ipv4_mapped
+    return "localhost" if number.is_loopback or number.is_unspecified else str(number)
 
 
 def _spelt_one_way(url: str) -> tuple[str, str, int | None, str]:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extcli import settings
 from extcli.errors import CliError, Misused
 from extcli.output import complain
 from extcli.text import visible
 
 if TYPE_CHECKING:
+    from extcli.profiles import Profile
     from extcli.session import Session
+    from extcli.sources import Sources
 
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -33,10 +36,10 @@ def in_production(session: Session) -> bool:
     return session.sources.production() is not None
 
 
-def guard(session: Session, loss: str, *, yes: bool) -> None:
+def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False) -> None:
     """Ask before production loses something; anything else loses it without a word. Raises unless it may be lost."""
     if not yes and in_production(session):
-        ask(session, [visible(loss)], "Go on?")
+        ask(session, [visible(loss)], "Go on?", over_socket=over_socket)
 
 
 def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -59,13 +62,13 @@ def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return careful
 
 
-def ask(session: Session, losses: Sequence[str], question: str) -> None:
+def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
     """Show what would be lost and where, and ask; raises unless the answer is yes.
 
     Without a terminal nobody can answer, which is `Misused`.
     """
     if profile := session.sources.production():
-        losses = [f"profile {visible(profile.name)} is production: {session.sources.url()}", *losses]
+        losses = [*_where(session.sources, profile, over_socket=over_socket), *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Misused(
             "this needs a yes, and there is no terminal to ask at",
@@ -75,6 +78,23 @@ def ask(session: Session, losses: Sequence[str], question: str) -> None:
     complain(losses)
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    answer = sys.stdin.buffer.readline(200).decode(errors="replace").strip().lower()
-    if answer not in ("y", "yes"):
+    answer = sys.stdin.buffer.readline(200).decode(errors="replace")
+    if not answer.endswith("\n"):
+        complain([""])  # Ctrl-D leaves the cursor behind the question
+    if answer.strip().lower() not in ("y", "yes"):
         raise Withheld("nothing was changed")
+
+
+def _where(sources: Sources, profile: Profile, *, over_socket: bool) -> list[str]:
+    """Which service it is, and if the profile does not say this address itself, what leads there."""
+    address = sources.ws_url() if over_socket else sources.url()
+    production = f"profile {profile.name} is production"
+    if profile.is_of(address):
+        return [f"{production}: {address}"]
+    led = (sources.told_socket() if over_socket else None) or sources.find(settings.URL)
+    by = led.origin if led else "the default"
+    own = visible(profile.texts["url"])
+    return [
+        f"this goes to {address} ({by}), which is not an address of profile {profile.name}, {own}",
+        f"{production}, and this may be another name of it",
+    ]

@@ -8,7 +8,7 @@ from os.path import exists
 from pathlib import Path
 from typing import Any
 
-from extcli.addresses import same_address, socket_of
+from extcli.addresses import may_be_one_service, same_address, socket_of
 from extcli.errors import Misused
 from extcli.settings import KEYS, PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE
 
@@ -37,10 +37,16 @@ class Profile:
 
     def is_of(self, address: str) -> bool:
         """Whether this is an address of the deployment: its URL or its socket. One that names no URL is of any."""
+        return not self._addresses or any(same_address(address, each) for each in self._addresses)
+
+    def may_be_of(self, address: str) -> bool:
+        """Whether this may be an address of the deployment by another name, for warnings: it errs towards yes."""
+        return any(may_be_one_service(address, each) for each in self._addresses)
+
+    @property
+    def _addresses(self) -> tuple[str, ...]:
         url = self.texts.get("url")
-        if url is None:
-            return True
-        return same_address(address, url) or same_address(address, self.texts.get("ws_url", socket_of(url)))
+        return (url, self.texts.get("ws_url", socket_of(url))) if url else ()
 
 
 class Profiles:

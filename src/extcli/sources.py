@@ -111,8 +111,8 @@ class Sources:
         chosen = self.profile
         if chosen and chosen.production and (self.asked_profile or "url" not in chosen.texts):
             return chosen
-        there = (each for each in self.profiles.by_name.values() if each.production and "url" in each.texts)
-        return next((each for each in there if each.is_of(self.url()) or each.is_of(self.ws_url())), None)
+        there = (each for each in self.profiles.by_name.values() if each.production)
+        return next((each for each in there if each.may_be_of(self.url()) or each.may_be_of(self.ws_url())), None)
 
     # Addresses
 

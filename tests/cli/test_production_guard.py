@@ -8,7 +8,7 @@ import signal
 
 import pytest
 from deployments import profiles
-from terminal import Terminal
+from terminal import END, Terminal
 
 from conftest import answer
 
@@ -52,7 +52,8 @@ def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(ext
     result = extcli(*command, "-p", "live", "-v")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert f"profile live is production: {live.url}; " in result.stderr
+    address = f"{live.url.replace('http', 'ws')}/ws" if command[0] == "socket" else live.url
+    assert f"profile live is production: {address}; " in result.stderr
     assert "use --yes if that is what you want" in result.stderr
     sent = re.findall(r"^> (?!GET)[A-Z]+ (\S+)", result.stderr, re.MULTILINE)
     assert all(url.endswith("/v1/e/authtoken") for url in sent)
@@ -123,6 +124,17 @@ def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, t
     assert ("nothing was changed" in terminal.screen) == (code != 0)
 
 
+def test_a_question_that_is_ended_is_a_no_on_a_line_of_its_own(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+
+    with Terminal("reset", "-p", "live") as terminal:
+        terminal.until("Go on? [y/N] ")
+        terminal.type(END)
+
+        assert 2 == terminal.end()
+    assert "Go on? [y/N] \r\nextcli: nothing was changed" in terminal.screen
+
+
 def test_an_interrupted_question_is_130(extcli, live):
     profiles(live={"url": live.url, "production": True})
 
@@ -155,11 +167,55 @@ def test_the_address_counts_however_it_was_come_by(extcli, live):
         assert "profile live is production" in extcli("vote", "rm", *args).stderr
 
 
-def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads(extcli, live):
+def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads_and_the_question_says_where(extcli, live):
     profiles(live={"url": "https://ext.example", "production": True})
 
-    assert 2 == extcli("vote", "rm", "-p", "live", "--url", live.url).exit_code
+    result = extcli("vote", "rm", "-p", "live", "--url", live.url)
+
+    assert 2 == result.exit_code
+    elsewhere = f"this goes to {live.url} (--url), which is not an address of profile live, https://ext.example; "
+    assert f"{elsewhere}profile live is production, and this may be another name of it" in result.stderr
+    assert f"is production: {live.url}" not in result.stderr
     assert 0 == extcli("vote", "rm", "--url", live.url).exit_code
+
+
+def test_the_question_of_the_socket_says_where_the_socket_is(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+    command = ("socket", "send", "set", "state", "--data", "{}", "-p", "live")
+
+    assert f"profile live is production: {live.url.replace('http', 'ws')}/ws" in extcli(*command).stderr
+    elsewhere = extcli(*command, env={"EXTCLI_WS_URL": "ws://other.example"})
+    assert (
+        "this goes to ws://other.example (EXTCLI_WS_URL), which is not an address of profile live" in elsewhere.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("http://127.0.0.1:28111", "http://localhost:28111"),
+        ("http://127.0.0.1:28111", "http://127.1:28111"),
+        ("http://127.0.0.1:28111", "http://0.0.0.0:28111"),
+        ("http://127.0.0.1:28111", "http://[::1]:28111"),
+        ("http://localhost:28111", "http://[::ffff:127.0.0.1]:28111/"),
+        ("https://ext.example", "http://ext.example"),
+        ("https://ext.example/live", "https://EXT.example:443//live"),
+    ],
+)
+def test_another_name_of_the_same_address_counts(extcli, url, other):
+    profiles(live={"url": url, "production": True})
+
+    result = extcli("vote", "rm", "--url", other)
+
+    assert 2 == result.exit_code
+    assert f"this goes to {other.rstrip('/')} (--url)" in result.stderr
+
+
+@pytest.mark.parametrize("other", ["http://127.0.0.1:28112", "http://127.0.0.1:28111/_ns/dev", "http://10.1:28111"])
+def test_another_port_path_or_host_is_another_service(extcli, other):
+    profiles(live={"url": "http://127.0.0.1:28111", "production": True})
+
+    assert "false\n" == extcli("config", "get", "production", "--url", other).stdout
 
 
 def test_a_production_profile_by_default_does_not_keep_a_url_elsewhere_from_working(extcli, live):
@@ -183,12 +239,25 @@ def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
     assert 5 == result.exit_code
 
 
-def test_a_conversation_is_not_interrupted_by_questions_and_says_so(extcli, live):
+def test_a_conversation_at_a_terminal_is_not_interrupted_by_questions_and_says_so(extcli, live):
+    profiles(live={"url": live.url, "production": True})
+
+    with Terminal("socket", "repl", "-p", "live", "--no-auth") as terminal:
+        terminal.until("this is production, and what is typed here is sent without a question")
+        terminal.until("> ")
+        terminal.type(END)
+
+        assert 0 == terminal.end()
+
+
+def test_a_conversation_that_is_piped_in_needs_a_yes(extcli, live):
     profiles(live={"url": live.url, "production": True})
     typed = 'set state {"state_id": "channel", "state": {"round": 1}}\n'
 
-    result = extcli("socket", "repl", "-p", "live", input=typed)
+    result = extcli("socket", "repl", "-p", "live", "--no-auth", "-v", input=typed)
 
-    assert 0 == result.exit_code
-    assert "this is production, and what is typed here is sent without a question" in result.stderr
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "what is piped in may replace or delete" in result.stderr
+    assert "CONNECT" not in result.stderr
+    assert 4 == extcli("socket", "repl", "-p", "live", "--no-auth", "--yes", input=typed).exit_code
     assert "production" not in extcli("socket", "repl", "--url", f"{live.url}/_ns/dev", input="").stderr

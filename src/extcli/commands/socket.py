@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -51,7 +52,7 @@ def send(
             fix="pipe the data in: --data -",
         )
     if action in ("set", "delete"):
-        consent.guard(session, f"{action} {target} replaces or deletes", yes=yes)
+        consent.guard(session, f"{action} {target} replaces or deletes", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
     reply = session.live.ask(action, target, document)
@@ -63,12 +64,13 @@ def send(
 
 
 @command(app)
-def repl(session: Session, no_auth: NoAuth = False) -> None:
+def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
     """Talk to the socket: type requests, see replies and updates.
 
     A line is `ACTION [TARGET] [JSON]` or a whole frame; every message that arrives is
     one JSON on one line. `help` explains, `exit` ends. Lines may also be piped in: the
-    exit code is then 4 if some were refused.
+    exit code is then 4 if some were refused. Where a profile says production, what is
+    piped in needs --yes, whatever it is.
 
     \b
     Examples:
@@ -77,7 +79,9 @@ def repl(session: Session, no_auth: NoAuth = False) -> None:
     """
     from extcli.repl import Conversation
 
-    if consent.in_production(session):
+    if not sys.stdin.isatty():
+        consent.guard(session, "what is piped in may replace or delete", yes=yes, over_socket=True)
+    elif consent.in_production(session):
         session.output.report("this is production, and what is typed here is sent without a question")
     _connect(session, no_auth)
     Conversation(session.live, session.output).run()
