@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from running import CHANNEL, CLIENT_ID, Client
 from serving import Served, serving
@@ -117,3 +121,91 @@ def test_a_path_cannot_write_a_line_of_its_own():
 
     assert r"GET /a\n2026-01-01" in line
     assert "\x1b" not in line
+
+
+def answered(served: Served, sent: bytes) -> bytes:
+    """What comes back until the other side hangs up."""
+    with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), timeout=10) as wire:
+        wire.sendall(sent)
+        return b"".join(iter(lambda: wire.recv(65_536), b""))
+
+
+def id_in(answer: bytes) -> str:
+    return re.findall(rb"\r\nx-request-id: (.+?)\r\n", answer)[0].decode()
+
+
+def beginning(served: Served, headers: str, body: str) -> bytes:
+    """A vote of which more is announced, or worse is sent, than a vote."""
+    credential = served.client("viewer", user="1", channel=CHANNEL).headers["Authorization"]
+    head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nX-Request-Id: mine\r\n"
+    return f"{head}{headers}\r\n\r\n{body}".encode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [("Content-Length: 20", "{", 408), ("Transfer-Encoding: chunked", "no length\r\n", 400)],
+    ids=["a body that never ends", "a body that cannot be read"],
+)
+def test_a_request_that_is_cut_is_logged_and_counted_once_with_what_it_was_answered(
+    headers: str, body: str, status: int
+):
+    counted = []
+
+    def hang(served: Served) -> None:
+        answer = answered(served, beginning(served, headers, body))
+        assert (b"HTTP/1.1 %d" % status, "mine") == (answer[:12], id_in(answer))
+        with Client(base_url=served.url) as client:
+            counted.extend(re.findall(r"emulator_(?:requests|limited)_total{.*", client.get("/_emulator/metrics").text))
+
+    with_id = [
+        json.loads(line)
+        for line in lines_of(hang, "--log-requests", "--log-format", "json", "--request-timeout", "1")
+        if '"mine"' in line
+    ]
+
+    assert [("POST", "/v1/e/vote", status)] == [(each["method"], each["path"], each["status"]) for each in with_id]
+    limited = ['emulator_limited_total{reason="Request timeout"} 1.0'] if status == 408 else []
+    assert [f'emulator_requests_total{{method="POST",path="/v1/e/vote",status="{status}"}} 1.0', *limited] == counted
+
+
+def test_what_is_answered_before_there_is_a_request_has_a_line_with_the_id_that_was_answered():
+    answers = []
+
+    def babble(served: Served) -> None:
+        for sent in (
+            b"\x16\x03\x01 this is no HTTP\r\n\r\n",
+            b"GET /large?code=hidden HTTP/1.1\r\nX-Request-Id: mine\r\nX: " + b"x" * 66_000,
+            b"POST /slow HTTP/1.1\r\nHost: x\r\n",
+        ):
+            answers.append(answered(served, sent))
+
+    lines = [
+        json.loads(line)
+        for line in lines_of(babble, "--log-requests", "--log-format", "json", "--request-timeout", "1")
+    ]
+
+    assert [id_in(answer) for answer in answers] == [line["request_id"] for line in lines]
+    assert [("", 400), ("/large", 431), ("/slow", 408)] == [(line["path"], line["status"]) for line in lines]
+
+
+def test_what_cannot_be_read_is_a_warning_that_names_the_id_without_lines_for_requests_too():
+    with serving() as served:
+        answer = answered(served, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+        assert 0 == served.end(signal.SIGTERM)
+        assert served.process.stderr is not None
+        warnings = [line for line in served.process.stderr if "WARNING" in line]
+
+    assert [f"WARNING emulator [{id_in(answer)}]: what came is no HTTP request\n"] == [
+        line.split(" ", 2)[2] for line in warnings
+    ]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/none", 404), ("/_ns/a.b/ws", 400)])
+def test_a_handshake_that_is_refused_has_a_line_as_any_request(path: str, status: int):
+    def knock(served: Served) -> None:
+        with pytest.raises(InvalidStatus):
+            connect(f"{served.url.replace('http', 'ws', 1)}{path}", additional_headers={"X-Request-Id": "mine"})
+
+    (line,) = records(knock)
+
+    assert ("mine", "GET", path, status) == tuple(line[name] for name in ("request_id", "method", "path", "status"))

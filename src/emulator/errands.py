@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
 from emulator.callers import Caller
+from emulator.errors import ServiceError
 
 REQUEST_ID: Final = b"x-request-id"
 """The header that brings an id, and that carries it back."""
@@ -30,6 +31,8 @@ class Errand:
     """The path of its endpoint, as declared; empty while it is not known, or where there is none."""
     caller: Caller | None = None
     """Who asks, once the credential has been read."""
+    cut: ServiceError | None = None
+    """What it was answered before all of it had come; whoever works on it hears of an end of the connection."""
 
 
 current: Final[ContextVar[Errand | None]] = ContextVar("errand", default=None)
@@ -62,10 +65,15 @@ def take_up(scope: Mapping[str, Any]) -> Errand:
     return errand
 
 
-@contextmanager
-def set_aside() -> Iterator[None]:
+def set_aside() -> AbstractContextManager[None]:
     """Let what is begun in the block, and may outlive the request, be about no request."""
-    token = current.set(None)
+    return about(None)
+
+
+@contextmanager
+def about(errand: Errand | None) -> Iterator[None]:
+    """Let what is said in the block be about this request."""
+    token = current.set(errand)
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from emulator.extensions import ConfigurationError
 from emulator.request_log import REQUESTS
 
 _OWN: Final = "emulator"
+_NEVER: Final = logging.CRITICAL + 1
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _USUAL: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", "request_id"})
 
@@ -95,8 +96,7 @@ class Logs:
         # What libraries have to say below a warning may quote what passes through them.
         logging.getLogger().setLevel(max(logging.WARNING, self._number))
         logging.getLogger(_OWN).setLevel(self._number)
-        if self.requests:
-            logging.getLogger(REQUESTS).setLevel(logging.INFO)
+        logging.getLogger(REQUESTS).setLevel(logging.INFO if self.requests else _NEVER)
         # A line that cannot be written would be shown with all that it was made of.
         logging.raiseExceptions = False
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.errands import REQUEST_ID, Errand, entrust, errand_of, request_id
+from emulator.errands import REQUEST_ID, Errand, about, entrust, errand_of, request_id
 from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
 from emulator.gathering import Gathering, turn_of
+from emulator.request_log import LONGEST_PATH, log_request
 from emulator.web.reply import error_body
 
 LARGEST_HEAD = 64 * 1024
@@ -20,6 +22,10 @@ LARGEST_HEAD = 64 * 1024
 SLOWEST: Final = 1024
 """Bytes a second by which a request may take longer than it otherwise would."""
 _LOOK_EVERY: Final = 1.0
+
+_log = logging.getLogger("emulator")
+# uvicorn's word on what is no HTTP comes before anybody knows the id that will be answered; ours names it.
+logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != "Invalid HTTP request received.")
 
 
 class Protocol(HttpToolsProtocol):
@@ -104,25 +110,53 @@ class Protocol(HttpToolsProtocol):
         """Answer what is no HTTP like any other refusal (ruling W4), and hang up."""
         self._refuse(BadRequest("Bad Request", "this cannot be read as an HTTP request"))
 
-    def _request_id(self) -> str:
-        """That of the request at fault, as far as it has come."""
-        if not self._in_head:
-            return errand_of(self.scope).id
-        is_former = self.cycle is not None and self.cycle.scope is self.scope
-        return request_id(() if is_former else self.headers or ())
+    @property
+    def _knows_request(self) -> bool:
+        """Whether the scope is that of the request that comes now, and not of the one before it."""
+        return self.headers is not None and not (self._in_head and self._is_of_cycle)
+
+    @property
+    def _is_of_cycle(self) -> bool:
+        return self.cycle is not None and self.cycle.scope is self.scope
+
+    @property
+    def _is_under_way(self) -> bool:
+        """Whether the application has been given the request that comes now."""
+        return not self._in_head and self._is_of_cycle and all(self.cycle is not waits for waits, _ in self.pipeline)
 
     def _refuse(self, error: ServiceError) -> None:
-        app: Any = self.config.app
-        app.refused(error)
+        """Answer the request that comes now, whose line and count say the same, and hang up."""
         body = error_body(error)
+        if self._is_under_way:
+            if self.cycle.response_started:  # one request has one answer
+                self.transport.close()
+                return
+            errand = errand_of(self.scope)
+            errand.cut = error  # the application will say so
+        else:
+            brought = self.headers if self._knows_request else ()
+            errand = Errand(request_id(brought)) if self._in_head else errand_of(self.scope)
+            self._note(errand, error, len(body))
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
-            f"x-request-id: {self._request_id()}\r\n"
+            f"x-request-id: {errand.id}\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+    def _note(self, errand: Errand, error: ServiceError, size: int) -> None:
+        """Count and log what the application never hears of."""
+        app: Any = self.config.app
+        app.refused(error)
+        method = self.scope.get("method", "") if self._knows_request else ""
+        path = self.url.partition(b"?")[0].decode("latin-1") if self._knows_request else ""
+        took = 0.0 if self._since is None else self.loop.time() - self._since
+        with about(errand):
+            if isinstance(error, BadRequest):
+                _log.warning("what came is no HTTP request")
+            log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, took, size, None)
 
 
 async def cut_overdue(connections: Iterable[object], patience: float) -> None:

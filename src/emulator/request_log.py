@@ -7,6 +7,7 @@ import logging
 from emulator.callers import Caller
 
 REQUESTS = "emulator.requests"
+LONGEST_PATH = 200
 _log = logging.getLogger(REQUESTS)
 
 
@@ -17,5 +18,5 @@ def log_request(what: dict[str, str], status: int, seconds: float, size: int, ca
     if caller is not None:
         fields |= {"client_id": caller.client_id, "role": str(caller.role), "channel": caller.channel_id}
         who = f", {caller.client_id} {caller.role} {caller.channel_id or '-'}"
-    asked = " ".join(what.values())
+    asked = " ".join(filter(None, what.values())) or "what cannot be read"
     _log.info("%s: %s in %.1f ms, %s bytes%s", asked, status, seconds * 1000, size, who, extra=fields)

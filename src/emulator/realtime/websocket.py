@@ -20,10 +20,11 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.errands import Errand, current, request_id
+from emulator.errands import Errand, about, current, request_id
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.gathering import Gathering
 from emulator.realtime.frames import PING, text_frame
+from emulator.request_log import LONGEST_PATH, log_request
 from emulator.settings import Limits
 from emulator.web.reply import error_body
 
@@ -105,6 +106,7 @@ class WebSocket(asyncio.Protocol):
         """Begin, on the transport of the request."""
         assert isinstance(transport, Gathering)
         self._transport = transport
+        self._since = asyncio.get_running_loop().time()
         transport.set_write_buffer_limits(self._outbox)
         self._connections.add(self)
 
@@ -191,6 +193,8 @@ class WebSocket(asyncio.Protocol):
             path, _, query = request.path.partition("?")
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
+            with about(Errand(self.request_id)):
+                self._log_refusal(request.path.partition("?")[0], response)
             self._protocol.send_response(response)
 
     async def _open(self, path: str, query: str, response: Response) -> None:
@@ -204,6 +208,8 @@ class WebSocket(asyncio.Protocol):
             _log.error("storage failed in opening %s: %s", path[:100], error)
             response = self._refusal(Unavailable())
         self._opening = None
+        if self._peer is None:
+            self._log_refusal(path, response)
         if self._transport.is_closing():
             if self._peer:
                 self._peer.ended()
@@ -248,6 +254,12 @@ class WebSocket(asyncio.Protocol):
             if sent is not None and sent.code in _BEYOND_LIMITS:
                 self._home.refused(_BEYOND_LIMITS[sent.code])
             self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
+
+    def _log_refusal(self, path: str, response: Response) -> None:
+        """One that is granted has no line: its requests have."""
+        took = asyncio.get_running_loop().time() - self._since
+        asked = {"method": "GET", "path": path[:LONGEST_PATH]}
+        log_request(asked, response.status_code, took, len(response.body or b""), None)
 
     def _refusal(self, error: ServiceError) -> Response:
         body = error_body(error)

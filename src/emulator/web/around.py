@@ -10,10 +10,8 @@ from emulator.clock import steady
 from emulator.errands import take_up
 from emulator.errors import ServiceError
 from emulator.realtime.websocket import Home, Peer, WebSocket
-from emulator.request_log import log_request
+from emulator.request_log import LONGEST_PATH, log_request
 from emulator.settings import Limits
-
-_LONGEST_PATH = 200
 
 
 class Application(Home, Protocol):
@@ -61,5 +59,5 @@ class RequestLog(Around):
         try:
             await self._app(scope, receive, note)
         finally:
-            what = {"method": request["method"], "path": request["path"][:_LONGEST_PATH]}
+            what = {"method": request["method"], "path": request["path"][:LONGEST_PATH]}
             log_request(what, status or 500, steady() - began, size, errand.caller)

@@ -162,7 +162,9 @@ async def _pieces(message: Any, receive: Receive, limit: int) -> AsyncIterator[b
     size = 0
     while True:
         if message["type"] == "http.disconnect":
-            raise BadRequest("Malformed json body", "the connection ended before the body did")
+            errand = current.get()
+            cut = errand.cut if errand else None
+            raise cut or BadRequest("Malformed json body", "the connection ended before the body did")
         piece = message.get("body", b"")
         size += len(piece)
         if size > limit:
