@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -14,8 +13,8 @@ from tomlkit.exceptions import TOMLKitError
 from extcli import whole_files
 from extcli.at_hand import check_file
 from extcli.errors import Misused
-from extcli.profiles import check_key, document_of, text_of
-from extcli.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE
+from extcli.profiles import check_key, check_keys, check_name, document_of, not_there, text_of
+from extcli.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
 
 _DIRECTORY_MODE = 0o700
 _HEADING = "# Deployments that `extcli -p NAME` chooses from. `extcli profile` and `extcli config` edit it.\n"
@@ -23,8 +22,7 @@ _HEADING = "# Deployments that `extcli -p NAME` chooses from. `extcli profile` a
 
 def add(file: Path, name: str, values: Mapping[str, str]) -> None:
     """A new profile, at the end, of texts by key. Raises `Misused` if one of that name is there."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-        raise Misused(f"{name!r} is no name for a profile", fix="use letters, digits, - and _")
+    check_name("", name)
     before = text_of(file)
     meant = _document(file, before)
     tables = _tables(file, meant)
@@ -40,14 +38,14 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
 
 
 def set_value(file: Path, name: str, key: str, text: str) -> None:
-    """Give a setting of a profile another value; makes the profile, and the file, if it is not there."""
-    if name not in _tables(file, _document(file, text_of(file))):
-        add(file, name, {key: text})
-        return
+    """Give a setting of a profile another value. A profile that is not there is not made: its name may be a typo."""
+    _named(file, _document(file, text_of(file)), name)
     value = _checked(file, name, key, text)
 
     def put(document: Any) -> None:
         document["profiles"][name][key] = value
+        if key in (SECRET_FILE.key, TOKEN_FILE.key):
+            check_keys(f"{file}: profiles.{name}", document["profiles"][name])
 
     _edit(file, put)
 
@@ -61,6 +59,8 @@ def unset_value(file: Path, name: str, key: str) -> None:
             said = f"it has {', '.join(table)}" if table else "it says nothing"
             raise Misused(f"{file}: profiles.{name}.{key}: is not set", why=said)
         del table[key]
+        if key == URL.key:
+            check_keys(f"{file}: profiles.{name}", table)
 
     _edit(file, take_out)
 
@@ -100,7 +100,7 @@ def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
     where = f"{file}: profiles.{name}.{key}"
     check_key(where, key)
     if not text:
-        raise Misused(f"{where}: must not be empty", fix=f"`extcli config unset {key}` takes it out")
+        raise Misused(f"{where}: must not be empty", fix=f"leave it out; `extcli config unset {key}` takes it out")
     if key == PRODUCTION:
         if text not in ("true", "false"):
             raise Misused(f"{where}: must be true or false", fix=f"`extcli config set {key} true`")
@@ -133,8 +133,7 @@ def _tables(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
 def _named(file: Path, document: Any, name: str) -> Any:
     tables = document.get("profiles", {})
     if not isinstance(tables, Mapping) or name not in tables:
-        there = ", ".join(tables) if isinstance(tables, Mapping) else ""
-        raise Misused(f"{file}: profiles.{name}: is not there", why=f"there are {there}" if there else "there are none")
+        raise not_there(file, repr(name), name, tables if isinstance(tables, Mapping) else ())
     if not isinstance(tables[name], Mapping):
         raise Misused(f"{file}: profiles.{name}: must be a table", fix=f"write [profiles.{name}], and its keys below")
     return tables[name]

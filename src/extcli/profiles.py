@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os.path import exists
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from extcli.addresses import may_be_one_service, same_address, socket_of
 from extcli.errors import Misused
-from extcli.settings import KEYS, PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE
+from extcli.settings import KEYS, PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
 
 _FILES = (SECRET_FILE.key, TOKEN_FILE.key)
 _NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key}
@@ -36,7 +37,7 @@ class Profile:
         return str(self.file.parent / Path(text).expanduser()) if text and key in _FILES else text
 
     def is_of(self, address: str) -> bool:
-        """Whether this is an address of the deployment: its URL or its socket. One that names no URL is of any."""
+        """Whether this is an address of the deployment: its URL or its socket. One without a URL is of any."""
         return not self._addresses or any(same_address(address, each) for each in self._addresses)
 
     def may_be_of(self, address: str) -> bool:
@@ -56,6 +57,7 @@ class Profiles:
         """Raises `Misused` for what cannot be meant: unknown keys, values of other types, secrets."""
         self.file = file
         for key in document:
+            check_no_secret(f"{file}: {key}", key)
             if key not in ("profile", "profiles"):
                 raise Misused(
                     f"{file}: {key!r}: is not a known key", fix="settings belong below [profiles.NAME]; known: profile"
@@ -73,9 +75,16 @@ class Profiles:
         """The profile of this name; `origin` is what asked for it."""
         if name in self.by_name:
             return self.by_name[name]
-        there = f"there are {', '.join(self.by_name)}" if self.by_name else "there are none"
-        fix = f"`extcli profile add {name} --url URL` makes one"
-        raise Misused(f"there is no profile {name!r} ({origin}) in {self.file}", why=there, fix=fix)
+        raise not_there(self.file, f"{name!r} ({origin})", name, self.by_name)
+
+
+def not_there(file: Path, asked: str, name: str, there: Iterable[str]) -> Misused:
+    """The complaint about a profile that is not in the file; `asked` is its name, and what asked for it."""
+    names = ", ".join(there)
+    why = f"there are {names}" if names else "there are none"
+    return Misused(
+        f"there is no profile {asked} in {file}", why=why, fix=f"`extcli profile add {name} --url URL` makes one"
+    )
 
 
 def file_of_profiles(named: str | None) -> Path:
@@ -118,19 +127,41 @@ def document_of(file: Path, text: str) -> dict[str, Any]:
         raise Misused(f"{file}: is nested too deeply", fix=fix) from None
 
 
+def check_name(where: str, name: str) -> None:
+    """Raise `Misused` for a name that would need quotes in the file or at a prompt."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise Misused(f"{where}{name!r} is no name for a profile", fix="use letters, digits, - and _")
+
+
 def check_key(where: str, key: str) -> None:
     """Raise `Misused` for a key that a profile cannot have, and above all for a secret."""
+    check_no_secret(where, key)
+    if key not in KEYS:
+        raise Misused(f"{where}: is not a known key", fix=f"one of {', '.join(KEYS)}")
+
+
+def check_keys(where: str, table: Mapping[str, Any]) -> None:
+    """Raise `Misused` for a secret or token without the URL of what it opens: it would open any service that is met."""
+    if URL.key not in table and (key := next((key for key in _FILES if key in table), None)):
+        raise Misused(
+            f"{where}.{key}: needs a {URL.key} beside it",
+            why="it is for that service alone",
+            fix='write it like url = "https://…"',
+        )
+
+
+def check_no_secret(where: str, key: str) -> None:
+    """Raise `Misused` if this key holds a secret or token itself."""
     if key in _NEVER:
         raise Misused(
             f"{where}: a secret or token itself never stands in this file",
             why="such files are copied, shown and shared",
             fix=f"put it into a file that you alone can read, and name that by {_NEVER[key]}",
         )
-    if key not in KEYS:
-        raise Misused(f"{where}: is not a known key", fix=f"one of {', '.join(KEYS)}")
 
 
 def _profile(file: Path, name: str, table: Any) -> Profile:
+    check_name(f"{file}: profiles: ", name)
     where = f"{file}: profiles.{name}"
     if not isinstance(table, dict):
         raise Misused(f"{where}: must be a table", fix=f"write [profiles.{name}], and its keys below")
@@ -140,5 +171,6 @@ def _profile(file: Path, name: str, table: Any) -> Profile:
             raise Misused(f"{where}.{key}: must be true or false", fix=f"write it like {key} = true")
         if key in SETTINGS and not (isinstance(value, str) and value):
             raise Misused(f"{where}.{key}: must be text", fix=f'write it in quotes, like {key} = "…", or leave it out')
+    check_keys(where, table)
     texts = {key: value for key, value in table.items() if key != PRODUCTION}
     return Profile(name, file, texts, table.get(PRODUCTION, False))

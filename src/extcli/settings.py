@@ -50,7 +50,11 @@ class Flags:
 
     def over(self, outer: Flags) -> Flags:
         """These, and where nothing is given here, those given before the command's name."""
-        return Flags(**{each.name: getattr(self, each.name) or getattr(outer, each.name) for each in fields(Flags)})
+        given = {each.name: getattr(self, each.name) for each in fields(Flags)}
+        # An empty text is given, too: what it would be ignored for is the command's to say.
+        return Flags(
+            **{name: getattr(outer, name) if value in (None, False) else value for name, value in given.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)

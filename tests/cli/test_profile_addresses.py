@@ -92,11 +92,15 @@ def test_who_is_named_nearer_passes_over_the_token_of_a_profile(extcli, producti
     assert "U7" != extcli(*INFO, "-p", "live", env=variables).json["user_id"]
 
 
-def test_a_profile_without_a_url_goes_with_any(extcli, production, tmp_path):
-    (tmp_path / "live.secret").write_text(SECRET_TEXT)
-    profiles(mine={"secret_file": "live.secret", "client_id": CLIENT_ID})
+def test_a_profile_without_a_url_goes_with_any_and_opens_none(extcli, production):
+    profiles(mine={"channel": "7", "as": "viewer:U5"})
 
-    assert 0 == extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url}).exit_code
+    assert "7" == extcli(*INFO, "-p", "mine").json["channel_id"]
+    for key in ("secret_file", "token_file"):
+        file = profiles(mine={key: "live.secret"})
+        result = extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url})
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert f"{file}: profiles.mine.{key}: needs a url beside it" in result.stderr
 
 
 def test_a_secret_file_may_be_named_from_home(extcli, production, tmp_path):

@@ -55,6 +55,7 @@ def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_na
         (("add", "live"), "where is it?"),
         (("add", "a.b", "--url", "http://127.0.0.1:2"), "is no name for a profile"),
         (("add", "live", "--url", "nonsense"), "is no http(s) address"),
+        (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel: must not be empty"),
     ):
         result = profile(*args)
         assert (2, "") == (result.exit_code, result.stdout)

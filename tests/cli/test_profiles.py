@@ -122,6 +122,8 @@ def test_a_default_that_is_not_there_is_wrong_configuration(extcli):
         ("profiles = 5", "profiles: must be a table"),
         ("url = 'http://x'", "'url': is not a known key"),
         ("[profiles]\ndev = 5", "profiles.dev: must be a table"),
+        ("[profiles.'a b']", "profiles: 'a b' is no name for a profile"),
+        ("secret = 'hunter2'", "secret: a secret or token itself never stands in this file"),
         ("[profiles.dev]\nurll = 'http://x'", "profiles.dev.urll: is not a known key"),
         ("[profiles.dev]\ntimeout = 10", "profiles.dev.timeout: must be text"),
         ("[profiles.dev]\nchannel = ''", "profiles.dev.channel: must be text"),
@@ -172,7 +174,7 @@ def test_a_value_that_makes_no_sense_is_named_with_file_profile_and_key(extcli, 
         monkeypatch.setenv("EXTCLI_URL", live.url)
     else:
         monkeypatch.delenv("EXTCLI_URL")
-    profiles(dev={key: value})
+    profiles(dev={"url": live.url, key: value})
     commands = {"ws_url": ("socket", "send", "get"), "pin_path": ("pin", "request")}
     command = ("broadcast", "send", "a", "1") if key == "broadcast_method" else commands.get(key, ("vote", "get"))
 

@@ -10,7 +10,7 @@ from extcli import profile_views
 from extcli.errors import Misused
 from extcli.options import command, noun
 from extcli.session import Session
-from extcli.settings import KEYS
+from extcli.settings import KEYS, OUTPUT, SETTINGS
 from extcli.views import SOLE_VALUE
 
 app = noun("Settings: what is in force, where it comes from, and what profiles say.")
@@ -70,9 +70,9 @@ def set_value(
 ) -> None:
     """Set a value of a profile.
 
-    It is that of -p NAME, which may be new, else the one in use. A secret is named
-    by its file: secret_file. What else stands in the file of profiles stays as it
-    is, comments included.
+    It is that of -p NAME, else the one in use. A secret is named by its file:
+    secret_file. What else stands in the file of profiles stays as it is, comments
+    included.
 
     \b
     Examples:
@@ -81,6 +81,7 @@ def set_value(
     """
     from extcli import configuring
 
+    _take_no_values(session, "set")
     name = _name(session)
     configuring.set_value(session.sources.file_of_profiles, name, key, value)
     session.output.note(f"{key} of profile {name} is {value}")
@@ -94,9 +95,21 @@ def unset(session: Session, key: Key) -> None:
     """
     from extcli import configuring
 
+    _take_no_values(session, "unset")
     name = _name(session)
     configuring.unset_value(session.sources.file_of_profiles, name, key)
     session.output.note(f"{key} of profile {name} is not set")
+
+
+def _take_no_values(session: Session, verb: str) -> None:
+    """An option that gives a setting to one command would pass here for one that goes into the profile."""
+    given = next(
+        (each for each in SETTINGS.values() if each is not OUTPUT and each.given_in(session.sources.flags)), None
+    )
+    if given:
+        raise Misused(
+            f"`extcli config {verb}` takes no {given.option}", fix=f"`extcli config set {given.key} VALUE` writes it"
+        )
 
 
 def _name(session: Session) -> str:

@@ -99,13 +99,13 @@ def add(
         "ws_url": ws_url,
         "client_id": flags.client_id,
         "secret_file": secret_file,
-        "token_file": flags.token_file and str(flags.token_file),
+        "token_file": str(flags.token_file) if flags.token_file else None,
         "as": flags.acts_as,
         "channel": flags.channel,
         "production": "true" if production else None,
     }
     file = session.sources.file_of_profiles
-    configuring.add(file, name, {key: value for key, value in values.items() if value})
+    configuring.add(file, name, {key: value for key, value in values.items() if value is not None})
     session.output.note(f"profile {name} is in {file}; `extcli profile use {name}` makes it the one in use")
 
 
