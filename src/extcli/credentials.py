@@ -10,12 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from extcli import at_hand, clock, tokens
+from extcli import at_hand, clock, settings, tokens
 from extcli.client import CONTROL, SERVICE, Call, encoded
 from extcli.errors import Declined, Failed, Misused, Refused, is_from_service
 from extcli.http import Answer, Http
 from extcli.output import Unexpected
-from extcli.settings import DEFAULT_CHANNEL, Identity
+from extcli.profiles import Profile
+from extcli.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
 from extcli.sources import Place, Sources
 
 _LARGEST_REQUEST = 48 * 1024
@@ -45,12 +46,18 @@ class Credentials(Protocol):
 
 
 def credentials(sources: Sources, identity: Identity, http: Http, *, to: str) -> Credentials:
-    """A given token, else the secret's, else the sandbox's, to be sent to an address."""
+    """A given token, else the secret's, else the sandbox's, to be sent to an address.
+
+    Production hands out no tokens, so nothing is asked of it without one: that is `Misused`.
+    """
     if token := at_hand.token(sources, to):
         return GivenToken(token)
     channel = channel_of(identity, sources)
     if secret := at_hand.secret(sources, to):
-        return SelfSigned(secret, identity, channel, http, named=_name_of_secret(sources, to))
+        question = f"is {_name_of_secret(sources, to)} the secret of {_client_id_in_words(sources)}?"
+        return SelfSigned(secret, identity, channel, http, advice=question)
+    if profile := sources.production():
+        raise _nothing_opens(profile, sources, to)
     return SandboxTokens(sources.client_id(), identity, channel, http)
 
 
@@ -58,6 +65,34 @@ def _name_of_secret(sources: Sources, to: str) -> str:
     found = at_hand.secret_at(sources, to)
     of_profile = found and found.place is Place.PROFILE
     return found.label if found and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
+
+
+def _client_id_in_words(sources: Sources) -> str:
+    """The client id, where it comes from, and what the profile says in its place."""
+    found, profile = sources.find(settings.CLIENT_ID), sources.profile
+    if found is None:
+        return f"client id {sources.client_id()} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)"
+    if profile is None or found.place is Place.PROFILE:
+        return f"client id {found.value} ({f'profile {profile.name}' if profile else found.origin})"
+    own = profile.texts.get(found.key, found.value)
+    instead = f", where profile {profile.name} says {own}" if own != found.value else ""
+    return f"client id {found.value} ({found.origin}){instead}"
+
+
+def _nothing_opens(profile: Profile, sources: Sources, to: str) -> Misused:
+    """What is missing where a production profile is asked for or met, and no secret or token goes with the command."""
+    name = profile.name
+    if not profile.is_of(to):
+        what = f"there is no secret for {to}, as profile {name} is of {profile.texts['url']}"
+        fix = (
+            "leave the other address out; or set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN to what opens it"
+        )
+    elif SECRET_FILE.key in profile.texts:
+        what = f"{to} is production, and profile {name}, whose secret opens it, was not asked for"
+        fix = f"choose it: extcli -p {name} …"
+    else:
+        what, fix = f"profile {name} has no secret", f"`extcli -p {name} config set {SECRET_FILE.key} FILE`"
+    return Misused(what, why="nothing was sent: production hands out no tokens", fix=fix)
 
 
 def channel_of(identity: Identity, sources: Sources) -> str | None:
@@ -113,14 +148,14 @@ class GivenToken:
 
 
 class SelfSigned:
-    """Tokens signed with the extension's secret; `named` is what to call that where it may be the wrong one."""
+    """Tokens signed with the extension's secret; `advice` asks whether that is the right one."""
 
     given = False
     origin = "a token signed here"
 
-    def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, named: str) -> None:
+    def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, advice: str) -> None:
+        self.advice = advice
         self._secret = secret
-        self._named = named
         self._identity = identity
         self._channel = channel
         self._http = http
@@ -141,10 +176,6 @@ class SelfSigned:
             return False
         self._ahead = now - clock.now()
         return True
-
-    @property
-    def advice(self) -> str:
-        return f"is {self._named} the secret of this client id, and that right (--client-id, EXTCLI_CLIENT_ID)?"
 
     def _sign(self, identity: Identity) -> str:
         claims = tokens.claims_of(identity, channel=self._channel, now=clock.now() + self._ahead)

@@ -10,7 +10,7 @@ import pytest
 from deployments import profiles
 from terminal import END, Terminal
 
-from conftest import answer
+from conftest import SECRET_TEXT, answer
 
 DESTRUCTIVE = {
     "vote rm": ("vote", "rm", "lunch"),
@@ -35,6 +35,12 @@ DESTRUCTIVE = {
 every_destructive_command = pytest.mark.parametrize("command", DESTRUCTIVE.values(), ids=DESTRUCTIVE)
 
 
+@pytest.fixture(autouse=True)
+def secret(environment, monkeypatch):
+    """Production hands out no tokens: whoever can lose something there has its secret."""
+    monkeypatch.setenv("EXTCLI_SECRET", SECRET_TEXT)
+
+
 @pytest.fixture
 def content(extcli, live, backend):
     """Something to lose."""
@@ -55,8 +61,7 @@ def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(ext
     address = f"{live.url.replace('http', 'ws')}/ws" if command[0] == "socket" else live.url
     assert f"profile live is production: {address}; " in result.stderr
     assert "use --yes if that is what you want" in result.stderr
-    sent = re.findall(r"^> (?!GET)[A-Z]+ (\S+)", result.stderr, re.MULTILINE)
-    assert all(url.endswith("/v1/e/authtoken") for url in sent)
+    assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
     assert "1" == extcli("vote", "get", "lunch").rows[0][1]
 
 
@@ -101,9 +106,8 @@ def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profi
         ("token", "mint"),
     ],
 )
-def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, live, command, tmp_path):
-    (tmp_path / "live.secret").write_text("c2VjcmV0")
-    profiles(live={"url": live.url, "production": True, "secret_file": "live.secret"})
+def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, live, command):
+    profiles(live={"url": live.url, "production": True})
 
     assert "this needs a yes" not in extcli(*command, "-p", "live").stderr
 

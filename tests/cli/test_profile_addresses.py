@@ -53,6 +53,61 @@ def test_a_wrong_secret_of_a_profile_is_named_as_the_likely_cause(extcli, tmp_pa
 
 
 @pytest.mark.usefixtures("live_profile")
+@pytest.mark.parametrize(
+    ("args", "variables", "client_id"),
+    [
+        ((), {}, "my-extension (profile live)?"),
+        ((), {"EXTCLI_CLIENT_ID": "game"}, "game (EXTCLI_CLIENT_ID), where profile live says my-extension?"),
+        (("--client-id", "game"), {}, "game (--client-id), where profile live says my-extension?"),
+    ],
+)
+def test_a_refused_token_names_the_client_id_it_was_for_and_where_that_comes_from(
+    extcli, tmp_path, args, variables, client_id
+):
+    (tmp_path / "live.secret").write_text("d3Jvbmc=")
+
+    assert f"the secret of client id {client_id}" in extcli("vote", "get", "-p", "live", *args, env=variables).stderr
+
+
+# Production hands out no tokens
+
+
+def test_production_without_a_secret_is_sent_nothing(extcli, production, monkeypatch):
+    monkeypatch.delenv("EXTCLI_URL")
+    profiles(live={"url": production.url, "production": True})
+
+    for command in (INFO, GET, ("vote", "cast", "--value", "3"), ("-o", "plain", "pin", "request")):
+        result = extcli(*command, "-v", "-p", "live")
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert "profile live has no secret" in result.stderr
+        assert "`extcli -p live config set secret_file FILE`" in result.stderr
+        assert "> " not in result.stderr
+
+
+def test_what_leads_away_from_production_is_not_taken_for_a_sandbox(extcli, live, production):
+    profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
+
+    result = extcli("vote", "get", "-v", "-p", "live", "--url", live.url)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"there is no secret for {live.url}, as profile live is of {production.url}" in result.stderr
+    assert "> " not in result.stderr
+
+
+def test_production_that_was_not_asked_for_is_named(extcli, production):
+    profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
+
+    result = extcli("vote", "get", "-v", "--url", production.url)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "choose it: extcli -p live" in result.stderr
+    assert "> " not in result.stderr
+
+
+# Its own addresses
+
+
+@pytest.mark.usefixtures("live_profile")
 def test_a_token_is_not_minted_for_another_url(extcli, live):
     assert 0 == extcli("token", "mint", "-p", "live").exit_code
     assert "there is no secret" in extcli("token", "mint", "-p", "live", "--url", live.url).stderr

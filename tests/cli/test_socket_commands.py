@@ -181,7 +181,7 @@ def test_a_token_that_is_refused_is_explained(send, production):
     result = send(*GET, "--url", production.url, env={"EXTCLI_SECRET": "d3Jvbmc="})
 
     assert (4, "") == (result.exit_code, result.stdout)
-    assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of this client id" in result.stderr
+    assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of client id my-extension" in result.stderr
 
 
 def test_production_is_spoken_to_with_the_extension_s_secret(send, production):

@@ -101,7 +101,7 @@ def test_a_wrong_secret_is_named_as_the_likely_cause(extcli, production):
     result = extcli("vote", "get", "--url", production.url, env={"EXTCLI_SECRET": "d3Jvbmc="})
 
     assert 4 == result.exit_code
-    assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of this client id" in result.stderr
+    assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of client id my-extension" in result.stderr
 
 
 def test_a_secret_that_is_not_base64_is_wrong_configuration(extcli):
