@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from extcli import settings
-from extcli.client import Call, answer_submission, buffer_addition, vote_cast
+from extcli.client import Call
 from extcli.errors import CliError, Declined, Misused, reason_of
 from extcli.lane import Lane
 from extcli.lines import Batches, Line
 from extcli.output import Unexpected
+from extcli.patience import Patience
 from extcli.pump import Pump
 from extcli.session import declined
 from extcli.tally import Tally
+from extcli.writes import Writes
 
 if TYPE_CHECKING:
     from extcli.credentials import Credentials
@@ -27,48 +28,21 @@ if TYPE_CHECKING:
 _WAITING = 4
 """Lists of jobs that may wait for each lane."""
 
-_LONGEST_PAUSE = 60
-"""Seconds; who is told to wait longer is told so, as for any refusal."""
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
-"""What Python takes for an integer besides, as 1_0 or digits of other scripts, is a slip in a file of votes."""
-
-
-def vote(line: Line, *, poll: str) -> Call:
-    """The vote of a line."""
-    text = line.content
-    if isinstance(text, str):
-        if not _INTEGER.fullmatch(text):
-            raise Misused(f"not an integer: {text[:20]!r}")
-        text = int(text)
-    return vote_cast(text, poll=poll)
-
-
-def answer(line: Line, *, ranking: str) -> Call:
-    """The answer of a line."""
-    return answer_submission(line.content, ranking=ranking)
-
-
-def blob(line: Line, *, buffer: str) -> Call:
-    """The blob of a line."""
-    return buffer_addition(line.content.encode(), buffer=buffer)
-
-
-def send(
-    session: Session, batches: Batches, call_of: Callable[[Line], Call], *, acts_as: str, concurrency: int
-) -> None:
+def send(session: Session, batches: Batches, writes: Writes, *, acts_as: str, concurrency: int) -> None:
     """Send every line, then say what became of them. Raises for lines refused, or when it had to stop."""
     if batches.name_users:
         _check_that_lines_may_name_users(session)
     tally = Tally(session.output, batches.input)
-    delivery = Delivery(session, batches, call_of, session.credentials(acts_as), tally)
+    patience = Patience(session.sources.timeout(), writes, tally)
+    delivery = Delivery(session, batches, writes, session.credentials(acts_as), tally, patience)
     try:
         asyncio.run(delivery.run(concurrency))
     except KeyboardInterrupt:
-        tally.finish(f"interrupted; {tally.progress()}")
+        tally.finish("interrupted", again=patience.again)
         raise
     except CliError:
-        tally.finish(f"stopped; {tally.progress()}")
+        tally.finish("stopped", again=patience.again)
         raise
     finally:
         batches.input.close()
@@ -120,14 +94,16 @@ class Delivery:
         self,
         session: Session,
         batches: Batches,
-        call_of: Callable[[Line], Call],
+        writes: Writes,
         credentials: Credentials,
         tally: Tally,
+        patience: Patience,
     ) -> None:
         self._batches = batches
-        self._call_of = call_of
+        self._writes = writes
         self._credentials = credentials
         self._tally = tally
+        self._patience = patience
         self._client_id = session.sources.client_id()
         self._url = session.sources.url()
         self._timeout = session.sources.timeout()
@@ -159,7 +135,7 @@ class Delivery:
                 coming = pump.ask()
                 for number, fault in batch.unreadable:
                     self._tally.refuse(number, None, fault)
-                self._tally.begin(job.line.number for job in batch.jobs)
+                self._tally.reached.begin(job.line.number for job in batch.jobs)
                 shares: dict[int, list[Job]] = {}
                 for job in batch.jobs:
                     shares.setdefault(hash(job.line.user) % len(queues), []).append(job)
@@ -192,7 +168,7 @@ class Delivery:
             raise Misused(line.fault or "the user is empty")
         try:
             (line.user or "").encode()
-            return self._call_of(line)
+            return self._writes.call_of(line)
         except UnicodeEncodeError:
             raise Misused("not UTF-8 text") from None
 
@@ -212,31 +188,33 @@ class Delivery:
 
     async def _deliver(self, lane: Lane, job: Job) -> None:
         number = job.line.number
-        answer = await lane.send(job.call, job.authorization, line=number)
-        while (pause := _pause(answer)) is not None:
-            self._tally.slow_down()
-            await asyncio.sleep(pause)
-            answer = await lane.send(job.call, job.authorization, line=number)
+        answer = await self._written(lane, job)
         if answer.status_code == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(answer.content)):
-            renewed = await asyncio.to_thread(self._authorizations, [job.line.user])
-            answer = await lane.send(job.call, renewed[job.line.user], line=number)
+            job.authorization = (await asyncio.to_thread(self._authorizations, [job.line.user]))[job.line.user]
+            answer = await self._written(lane, job)
         status = answer.status_code
         if status < 300:
             if not _is_of_a_service(answer.content):
                 raise Unexpected(answer)
+            self._patience.renew()
             self._tally.accept(number)
         elif status in (401, 403) or status >= 500 or status < 400:
             raise _stop(job, answer, self._credentials)
         else:
             self._tally.refuse(number, status, reason_of(answer.content), sent=True)
 
-
-def _pause(answer: Answer) -> int | None:
-    """Seconds after which a line that came too fast is to come again; it was not done, so it will be done once."""
-    asked = answer.headers.get("retry-after", "")
-    if answer.status_code != 429 or not re.fullmatch(r"[0-9]{1,4}", asked):
-        return None
-    return int(asked) if int(asked) <= _LONGEST_PAUSE else None
+    async def _written(self, lane: Lane, job: Job) -> Answer:
+        """The answer to what the line asks for, which is sent again as long as that is sound."""
+        reached, number = self._tally.reached, job.line.number
+        while True:
+            reached.send(number)
+            answer = await lane.send(job.call, job.authorization, line=number)
+            if 300 <= answer.status_code < 500:
+                reached.take_back(number)
+            pause = await self._patience.pause_after(answer, lane, job)
+            if pause is None:
+                return answer
+            await asyncio.sleep(pause)
 
 
 def _is_of_a_service(body: bytes) -> bool:

@@ -83,10 +83,11 @@ class Input:
 
 
 class Batches:
-    """The lines of an input, parsed, a few hundred at a time."""
+    """The lines of an input after those to skip, parsed, a few hundred at a time."""
 
-    def __init__(self, source: Path, parse: Parser, *, name_users: bool) -> None:
+    def __init__(self, source: Path, parse: Parser, *, name_users: bool, skip: int) -> None:
         self.input = Input(source)
+        self._skip = skip
         self.name_users = name_users
         """Whether each line says on whose behalf it is sent."""
         self._lines = parse(iter(self.input))
@@ -94,6 +95,8 @@ class Batches:
     def __iter__(self) -> Iterator[list[Line]]:
         batch: list[Line] = []
         for line in self._lines:
+            if line.number <= self._skip:
+                continue
             batch.append(line)
             if len(batch) >= _BATCH or self.input.drained:
                 yield batch
@@ -102,14 +105,14 @@ class Batches:
             yield batch
 
 
-def records(source: Path, column: str) -> Batches:
+def records(source: Path, column: str, *, skip: int = 0) -> Batches:
     """Lines with a user and one more column, as CSV (a heading is optional) or as JSON objects."""
-    return Batches(source, lambda lines: _records(lines, column), name_users=True)
+    return Batches(source, lambda lines: _records(lines, column), name_users=True, skip=skip)
 
 
-def blobs(source: Path, user_field: str | None) -> Batches:
+def blobs(source: Path, user_field: str | None, *, skip: int = 0) -> Batches:
     """Lines that are JSON each; `user_field` names the member that holds the user."""
-    return Batches(source, lambda lines: _blobs(lines, user_field), name_users=user_field is not None)
+    return Batches(source, lambda lines: _blobs(lines, user_field), name_users=user_field is not None, skip=skip)
 
 
 def _records(lines: Numbered, column: str) -> Iterator[Line]:

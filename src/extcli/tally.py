@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from extcli import clock
 from extcli.errors import CliError, status_line
 from extcli.lines import Input
 from extcli.output import Output, complain, flush
+from extcli.reached import Reached
 from extcli.settings import Format
 from extcli.text import compact
 
@@ -35,25 +36,18 @@ class Tally:
         self._output = output
         self._input = source
         self._first: list[dict[str, Any]] = []
-        self._open: dict[int, None] = {}
-        self._last = 0
-        self._is_slow = False
+        self.reached = Reached()
+        self._said: set[str] = set()
         self._started = clock.elapsed()
 
-    def begin(self, numbers: Iterable[int]) -> None:
-        """These lines, in their order, are on their way."""
-        for number in numbers:
-            self._open[number] = None
-            self._last = number
-
     def accept(self, number: int) -> None:
-        self._open.pop(number, None)
+        self.reached.settle(number)
         self.sent += 1
         self.accepted += 1
 
     def refuse(self, number: int, status: int | None, reason: str, *, sent: bool = False) -> None:
         """A line the service refused, or (without a status) one that was not readable."""
-        self._open.pop(number, None)
+        self.reached.settle(number)
         self.sent += sent
         self.refused += 1
         refusal = {"line": number, "status": status, "reason": reason}
@@ -63,30 +57,31 @@ class Tally:
         elif len(self._first) < _NAMED:
             self._first.append(refusal)
 
-    def slow_down(self) -> None:
-        """The service wants less at once. That is said once, as it may be so to the end."""
-        if not self._is_slow:
-            self._is_slow = True
-            self._output.report("the service limits how much may be sent at once; going on at its pace")
+    def say_once(self, text: str) -> None:
+        """What may be so to the end."""
+        if text not in self._said:
+            self._said.add(text)
+            self._output.report(text)
 
-    def progress(self) -> str:
-        """How far it came, so that somebody can go on from there."""
-        done = min(self._open, default=self._last + 1) - 1
-        return f"every line up to {done:,} is dealt with"
+    def finish(self, ending: str = "", *, again: str = "") -> None:
+        """The sum, for people on standard error, for programs as `json`; with an early `ending` how far it came.
 
-    def finish(self, ending: str = "") -> None:
-        """The sum, for people on standard error, for programs as `json`."""
+        `again` says why lines may be sent again, where they may.
+        """
         seconds = max(clock.elapsed() - self._started, 1e-9)
         if self._output.format is Format.JSON:
             counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
-            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first}))
+            reached = self.reached.facts() if ending else {}
+            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first, **reached}))
         if ending and not (self.sent or self.refused):
             return
         rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
         self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
         self._name_refused()
         if ending:
-            self._output.report(ending)
+            how_far, *more = self.reached.remarks(again)
+            for remark in (f"{ending}; {how_far}", *more):
+                self._output.report(remark)
 
     def _name_refused(self) -> None:
         """Which lines were refused, and why. These are errors, so `--quiet` shows them unless `json` has them."""

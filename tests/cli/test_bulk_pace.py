@@ -1,16 +1,26 @@
-"""Many lines for a service that limits how much it is sent: they go on at its pace, and each is done once."""
+"""Many lines for a service that takes them not now, as it limits how much it is sent, or as it is not well.
+
+They go on at its pace, none is done twice that adds up, and where they end early it is said from where to go on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from conftest import SECRET_TEXT, answer
 from emulator.settings import Limits, Settings
-from running import Live, run_live
+from engines.a_redis import RedisServer
+from running import CHANNEL, Live, run_live
+from serving import serving
 
 SLOW = "the service limits how much may be sent at once; going on at its pace"
+NOT_NOW = "the service takes nothing for now; trying again"
+SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
+UNAVAILABLE = answer("503 Service Unavailable", retry_after="0")
+UNDEFINED = answer("404 Not Found")
 
 
 @pytest.fixture
@@ -22,11 +32,11 @@ def limited() -> Iterator[Live]:
 
 def test_every_line_is_accepted_in_the_end_and_the_delay_is_told_once(extcli, limited: Live):
     blobs = "".join(f'{{"number": {number}}}\n' for number in range(300))
-    environment = {"EXTCLI_SECRET": SECRET_TEXT, "EXTCLI_CHANNEL": "777"}
+    environment = {**SIGNED, "EXTCLI_CHANNEL": CHANNEL}
 
     result = extcli("accumulate", "add", "all", "--from", "-", "--url", limited.url, input=blobs, env=environment)
 
-    kept = limited.client("backend", channel="777").get("accumulate", params={"id": "all"}).json()["data"]
+    kept = limited.client("backend", channel=CHANNEL).get("accumulate", params={"id": "all"}).json()["data"]
     assert 0 == result.exit_code, result.stderr
     assert 1 == result.stderr.count(SLOW)
     assert "300 sent, 300 accepted, 0 refused" in result.stderr
@@ -38,9 +48,7 @@ def test_a_line_is_refused_where_the_service_does_not_say_when_to_come_back_or_s
     too_many = answer("429 Too Many Requests", '{"reason": "Too many requests"}', **when)
     url = answering(too_many, answer("200 OK"))
 
-    result = extcli(
-        "vote", "cast", "--from", "-", "--url", url, input="U1,1\nU1,2\n", env={"EXTCLI_SECRET": SECRET_TEXT}
-    )
+    result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\nU1,2\n", env=SIGNED)
 
     assert 4 == result.exit_code
     assert "line 1: 429 Too Many Requests: Too many requests" in result.stderr
@@ -54,3 +62,86 @@ def test_one_command_says_when_to_try_again(extcli):
     assert [0, 0, 0, 0, 0, 4] == [result.exit_code for result in results]
     assert "this caller asks too often" in results[-1].stderr
     assert "try again in 1 s" in results[-1].stderr
+
+
+# A service that is not well: 503, with a word on when to come back
+
+
+def test_votes_wait_until_storage_is_back_and_all_of_them_count(shell, tmp_path: Path):
+    with RedisServer(tmp_path) as redis, serving("--data", redis.url(), "--log-level", "critical") as served:
+        redis.kill()
+        process = shell("vote", "cast", "--from", "-", "--url", served.url, env={**SIGNED, "EXTCLI_CHANNEL": CHANNEL})
+        process.stdin.write(b"".join(b"U%d,3\n" % user for user in range(100)))
+        process.stdin.close()
+        assert f"{NOT_NOW}\n" == process.stderr.readline().decode()
+        redis.start()
+
+        assert 0 == process.wait(timeout=60)
+        assert b"100 sent, 100 accepted, 0 refused" in process.stderr.read()
+        assert 100 == len(served.client("backend", channel=CHANNEL).get("vote_logs").json()["result"])
+
+
+@pytest.mark.parametrize(
+    ("words", "answers"),
+    [
+        (("vote", "cast"), (UNAVAILABLE, UNDEFINED, UNAVAILABLE, answer("200 OK"))),
+        (("vote", "cast"), (UNAVAILABLE, UNAVAILABLE, answer("200 OK", '{"totalVotesPerUser": 1}'), answer("200 OK"))),
+        (("rank", "submit"), (UNAVAILABLE, UNAVAILABLE, answer("200 OK"))),
+    ],
+    ids=["a poll without definition", "a poll with one vote for each user", "a ranking"],
+)
+def test_what_replaces_itself_is_sent_again_and_that_is_told_once(extcli, answering, words, answers):
+    result = extcli(*words, "--from", "-", "--url", answering(*answers), input="U1,1\n", env=SIGNED)
+
+    assert 0 == result.exit_code, result.stderr
+    assert 1 == result.stderr.count(NOT_NOW)
+    assert "1 sent, 1 accepted, 0 refused" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "input", "definition"),
+    [
+        (("accumulate", "add", "all"), "1\n2\n3\n", ()),
+        (("vote", "cast"), "U1,1\nU1,2\nU1,3\n", (answer("200 OK", '{"totalVotesPerUser": 9}'),)),
+        (("vote", "cast"), "U1,1\nU1,2\nU1,3\n", (answer("403 Forbidden"),)),
+    ],
+    ids=["blobs", "votes that add up", "votes of which nobody says whether they add up"],
+)
+def test_what_adds_up_is_not_sent_twice_and_it_is_said_what_is_to_be_looked_at_by_hand(
+    extcli, answering, words, input, definition
+):
+    url = answering(answer("200 OK"), UNAVAILABLE, *definition, answer("200 OK"))
+
+    result = extcli(*words, "--from", "-", "--url", url, input=input, env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert (
+        "stopped; every line up to 1 is dealt with\n"
+        "  sent, not acknowledged, and so done or not: line 2\n"
+        "  nothing was sent after line 2: --skip 2 goes on there\n"
+        f"extcli: line 2: POST /v1/e/{words[0]} failed in the service: 503 Service Unavailable\n"
+    ) in result.stderr
+
+
+def test_it_is_given_up_after_the_timeout_without_success_and_said_from_where_to_go_on(extcli, answering):
+    later = answer("503 Service Unavailable", retry_after="1")
+    url = answering(answer("200 OK"), later, later)
+
+    result = extcli(
+        "rank", "submit", "--from", "-", "--url", url, "--timeout", "1500ms", input="U1,a\n" * 3, env=SIGNED
+    )
+
+    assert 5 == result.exit_code
+    assert NOT_NOW in result.stderr
+    assert "  sent, not acknowledged, and so done or not: line 2\n" in result.stderr
+    assert "  to go on, add --skip 1: an answer that comes again replaces itself\n" in result.stderr
+    assert "  send the rest when the service is well again" in result.stderr
+
+
+def test_a_503_that_does_not_say_when_to_come_back_is_final(extcli, answering):
+    url = answering(answer("503 Service Unavailable"), answer("200 OK"))
+
+    result = extcli("rank", "submit", "--from", "-", "--url", url, input="U1,a\n", env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert NOT_NOW not in result.stderr

@@ -10,6 +10,7 @@ import typer
 from extcli import clock, times, views
 from extcli.errors import Misused
 from extcli.inputs import read_bytes
+from extcli.many import Concurrency, Skip
 from extcli.options import command, noun
 from extcli.session import BROADCASTER, VIEWER, Session
 
@@ -39,7 +40,8 @@ def add(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: requests at once.")] = 32,
+    skip: Skip = 0,
+    concurrency: Concurrency = 32,
 ) -> None:
     """Add a JSON blob of under 256 bytes to a buffer. Acts as viewer:U1.
 
@@ -58,10 +60,10 @@ def add(
         session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
         session.output.note("added")
         return
-    from extcli import bulk, lines
+    from extcli import bulk, lines, writes
 
-    blobs = lines.blobs(source, user_field)
-    bulk.send(session, blobs, lambda line: bulk.blob(line, buffer=_id(given)), acts_as=VIEWER, concurrency=concurrency)
+    blobs = lines.blobs(source, user_field, skip=skip)
+    bulk.send(session, blobs, writes.blobs(_id(given)), acts_as=VIEWER, concurrency=concurrency)
 
 
 def _id(given: list[str]) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from extcli import views
 from extcli.errors import Misused
+from extcli.many import Concurrency, Skip
 from extcli.options import command, noun
 from extcli.session import BROADCASTER, VIEWER, Session
 
@@ -31,7 +32,8 @@ def submit(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: requests at once.")] = 32,
+    skip: Skip = 0,
+    concurrency: Concurrency = 32,
 ) -> None:
     """Answer, or replace the answer given before. Acts as viewer:U1.
 
@@ -45,12 +47,10 @@ def submit(
         return
     if source is None or key is not None:
         raise Misused("no answer, or too many", fix="give either --key TEXT or --from FILE")
-    from extcli import bulk, lines
+    from extcli import bulk, lines, writes
 
-    answers = lines.records(source, "key")
-    bulk.send(
-        session, answers, lambda line: bulk.answer(line, ranking=ranking), acts_as=VIEWER, concurrency=concurrency
-    )
+    answers = lines.records(source, "key", skip=skip)
+    bulk.send(session, answers, writes.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 
 @command(app)

@@ -11,6 +11,7 @@ from extcli import consent, times, views
 from extcli.consent import Yes
 from extcli.errors import Misused, Refused
 from extcli.inputs import read_json
+from extcli.many import Concurrency, Skip
 from extcli.options import command, noun
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 from extcli.text import visible
@@ -43,7 +44,8 @@ def cast(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: requests at once.")] = 32,
+    skip: Skip = 0,
+    concurrency: Concurrency = 32,
 ) -> None:
     """Vote, and show the poll as it now stands. Acts as viewer:U1.
 
@@ -60,10 +62,10 @@ def cast(
         raise Misused("nothing to vote, or too much", fix="give either --value N or --from FILE")
     if count is not None:
         raise Misused("--count and --from exclude each other", why="each line is one vote of its user")
-    from extcli import bulk, lines
+    from extcli import bulk, lines, writes
 
-    ballots = lines.records(source, "value")
-    bulk.send(session, ballots, lambda line: bulk.vote(line, poll=poll), acts_as=VIEWER, concurrency=concurrency)
+    ballots = lines.records(source, "value", skip=skip)
+    bulk.send(session, ballots, writes.votes(poll), acts_as=VIEWER, concurrency=concurrency)
 
 
 @command(app)
