@@ -36,6 +36,12 @@ class Served(Reachable):
         return self.process.wait(WITHIN)
 
 
+def complaints(served: Served) -> list[str]:
+    """The lines of the log, up to the end of the service, but for those that say that all goes as it should."""
+    assert served.process.stderr is not None
+    return [line for line in served.process.stderr if " INFO emulator: " not in line]
+
+
 def workers_of(served: Served) -> set[int]:
     """The processes that serve; the one that multiprocessing keeps for itself is none of them."""
     children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()

@@ -36,6 +36,29 @@ def test_of_several_hops_the_nearest_that_is_no_proxy_is_the_caller():
     assert "203.0.113.7" == seen
 
 
+@pytest.mark.parametrize(
+    "said", ["rubbish", "", "203.0.113.7, unknown", "203.0.113.256", "fe80::1%rubbish", "203.0.113.7:x", "[::1", "a:1"]
+)
+def test_what_is_no_address_is_not_believed_of_a_named_proxy_either(said: str):
+    with run_live(Settings(proxies=("127.0.0.1",))) as live:
+        client = live.client("viewer", user="1")
+        seen = client.get("user_info", headers={"X-Forwarded-For": said}).json()["ip_address"]
+
+    assert "127.0.0.1" == seen
+
+
+@pytest.mark.parametrize(
+    ("said", "address"),
+    [("2001:db8::7", "2001:db8::7"), ("[2001:db8::7]:443", "2001:db8::7"), ("203.0.113.7:443", "203.0.113.7")],
+)
+def test_an_address_may_come_with_a_port(said: str, address: str):
+    with run_live(Settings(proxies=("127.0.0.1",))) as live:
+        client = live.client("viewer", user="1")
+        seen = client.get("user_info", headers={"X-Forwarded-For": said}).json()["ip_address"]
+
+    assert address == seen
+
+
 def test_strangers_behind_a_proxy_are_counted_one_by_one():
     settings = Settings(proxies=("127.0.0.1",), limits=Limits(caller_rate=1))
     with run_live(settings) as live, Client(base_url=f"{live.url}/v1/e/") as client:

@@ -15,7 +15,7 @@ import jwt
 import pytest
 
 from running import CLIENT_ID, SECRET, Client, real_seconds
-from serving import COMMAND, WITHIN, Served, serving, until, workers_of
+from serving import COMMAND, WITHIN, Served, complaints, serving, until, workers_of
 from speaking import Game
 
 FRESH = b"a fresh secret that is long enough for HS256"
@@ -36,6 +36,7 @@ class Register:
             for name, keys in secrets.items()
         ]
         self.path.write_text("".join(tables))
+        self.path.chmod(0o600)
 
 
 @pytest.fixture
@@ -64,6 +65,8 @@ def hang_up(served: Served, expected: str, times: int = 1) -> list[str]:
     served.process.send_signal(signal.SIGHUP)
     lines: list[str] = []
     for line in log_lines(served):
+        if "emulator: serving: " in line:  # said at the start
+            continue
         lines.append(line)
         times -= expected in line
         if not times:
@@ -176,7 +179,7 @@ def test_without_a_file_a_hangup_means_nothing_to_any_process(tmp_path: Path, wo
             os.kill(pid, signal.SIGHUP)
             served.client("viewer", user="1", channel="777").get("vote").raise_for_status()
 
-        assert (0, "") == (served.end(signal.SIGTERM), served.process.stderr.read())
+        assert (0, []) == (served.end(signal.SIGTERM), complaints(served))
 
 
 def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_path: Path):
@@ -195,7 +198,9 @@ def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_pat
         process.terminate()
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on ")
-        assert (0, "") == (process.wait(WITHIN), process.stderr.read() if process.stderr else "")
+        log = process.stderr.read() if process.stderr else ""
+        assert (0, ["serving", "stopped"]) == (process.wait(WITHIN), re.findall(r" INFO emulator: (\w+)", log))
+        assert 2 == len(log.splitlines())
 
 
 def test_a_sandbox_reads_its_extensions_again_too_for_all_its_namespaces(register: Register):

@@ -8,19 +8,21 @@ import signal
 import socket
 import subprocess
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from running import CLIENT_ID, SECRET, real_seconds
-from serving import WITHIN, serving
+from serving import WITHIN, complaints, serving
 
 
 @pytest.fixture
 def registered(tmp_path: Path) -> str:
     file = tmp_path / "extensions.toml"
     file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+    file.chmod(0o600)
     return str(file)
 
 
@@ -51,7 +53,7 @@ def test_what_flags_say_can_be_said_by_the_environment_and_sigint_ends_it(regist
         assert ("production", "sqlite") == (ready["environment"], ready["data"])
         assert [200, 413] == sizes
         assert (tmp_path / "data.db").exists()
-        assert (0, "") == (served.end(signal.SIGINT), served.process.stderr.read())
+        assert (0, []) == (served.end(signal.SIGINT), complaints(served))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -63,7 +65,22 @@ def test_any_number_of_signals_until_the_very_end_is_a_clean_stop(tmp_path: Path
             with suppress(subprocess.TimeoutExpired):
                 served.process.wait(0.001)
 
-        assert (0, "") == (served.process.returncode, served.process.stderr.read())
+        assert (0, []) == (served.process.returncode, complaints(served))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(tmp_path: Path, workers: int):
+    options = ("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db?synchronous=full")
+    with serving(*options) as served:
+        port = urlsplit(served.url).port
+        assert 0 == served.end(signal.SIGTERM)
+        lines = [line.split(" emulator: ")[1].strip() for line in served.process.stderr]
+
+    assert [
+        f"serving: extcli {version('extcli')}, sandbox, data in the file {tmp_path}/data.db, port {port}, "
+        f"registered extensions: 0, workers: {workers}",
+        "stopped",
+    ] == lines
 
 
 def test_clients_that_are_idle_or_never_finish_do_not_hold_the_stop():

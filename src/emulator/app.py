@@ -260,6 +260,7 @@ async def open_service(
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics)),
             asyncio.create_task(service.sockets.keep_alive()),
+            asyncio.create_task(service.metrics.outages.watch(service.control.check)),
         ]
         try:
             yield service

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 
 from emulator.extensions import ConfigurationError, Extensions, read_extensions
@@ -22,7 +23,7 @@ def reread(extensions: Extensions, file: Path) -> bool:
         _log.error("%s; the extensions stay as they were", error)
         return False
     extensions.replace(fresh)
-    _log.info("%s: read again, registered extensions: %s", file, len(fresh))
+    _log.info("%s: read again by process %s, registered extensions: %s", file, os.getpid(), len(fresh))
     return True
 
 

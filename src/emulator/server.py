@@ -24,12 +24,14 @@ from emulator.app import open_app
 from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError, Extensions
+from emulator.notices import doubts_about, say_serving, say_stopped, warn
 from emulator.protocol import Protocol, cut_overdue
 from emulator.realtime.websocket import WebSocket
 from emulator.reloading import follow, reread, warn_of_short_secrets
 from emulator.settings import Settings
 from emulator.signals import HANGUPS, STOPS, Signals, ignore_signals
 from emulator.web.around import Application, RequestLog
+from emulator.web.proxies import Forwarded
 from emulator.workers import Work, Workers, end_with_parent
 
 if TYPE_CHECKING:
@@ -103,15 +105,14 @@ def url_of(host: str, listener: socket.socket) -> str:
 def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
     """How uvicorn is to serve it. Where a request comes from is what the connection says, except for `proxies`."""
     return uvicorn.Config(
-        app,
+        Forwarded(app, proxies) if proxies else app,
         http=Protocol,
         ws=WebSocket,
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
+        proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
     )
@@ -128,6 +129,8 @@ async def serve(
     stops = Signals(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_complain)
     async with open_app(settings) as (app, service):
+        if not settings.has_peers:
+            warn(service.engine.doubts)
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
@@ -173,9 +176,15 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     extensions = Extensions(settings.extensions)
     warn_of_short_secrets(extensions)
     listener = listen(host, port)
-    started = partial(announce, url_of(host, listener))
+    warn(doubts_about(settings))
+
+    def started() -> None:
+        announce(url_of(host, listener))
+        say_serving(settings, listener.getsockname()[1], workers)
+
     if workers == 1:
         _run_loop(settings, listener, started, hangups)
+        say_stopped()
         return
     open_and_close(settings)
     settings = replace(settings, has_peers=True)
@@ -193,6 +202,7 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
 
     if not Workers(work, listener, workers).run(started, hangups, read_again):
         raise ConfigurationError("a worker did not come up; its reason stands above")
+    say_stopped()
 
 
 def open_and_close(settings: Settings) -> None:
@@ -202,8 +212,8 @@ def open_and_close(settings: Settings) -> None:
     """
 
     async def try_it() -> None:
-        async with open_engine(settings.data, namespace=settings.environment.name):
-            pass
+        async with open_engine(settings.data, namespace=settings.environment.name) as engine:
+            warn(engine.doubts)
 
     asyncio.run(try_it())
     if (tracing := open_tracing(settings)) is not None:

@@ -150,14 +150,14 @@ async def test_a_server_whose_memory_is_full_refuses_writes_and_serves_readings(
 
 @pytest.mark.parametrize(("policy", "warnings"), [("allkeys-lru", 1), ("volatile-lru", 0), ("noeviction", 0)])
 async def test_a_server_that_may_forget_what_it_keeps_is_warned_of(
-    own_server: RedisServer, caplog: pytest.LogCaptureFixture, policy: str, warnings: int
+    own_server: RedisServer, policy: str, warnings: int
 ) -> None:
     with redis.Redis.from_url(own_server.url()) as database:
         database.config_set("maxmemory", "100mb")
         database.config_set("maxmemory-policy", policy)
 
-    async with open_engine(own_server.url(), namespace="main"):
-        assert [policy] * warnings == [policy for each in caplog.records if "noeviction" in each.message]
+    async with open_engine(own_server.url(), namespace="main") as engine:
+        assert [policy] * warnings == [policy for each in engine.doubts if "noeviction" in each]
 
 
 async def test_where_no_server_is_the_engine_does_not_open() -> None:

@@ -53,7 +53,8 @@ def test_when_one_of_two_workers_is_killed_the_other_goes_on_and_nothing_acknowl
 
 
 def test_a_worker_that_is_killed_before_it_serves_is_replaced_too(tmp_path: Path):
-    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+    options = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2", "--log-level", "warning")
+    with serving(*options) as served:
         complaints = served.process.stderr
         assert complaints is not None
         first = workers_of(served)

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Info, ProcessCollector, generat
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from emulator.control.outages import Outages
 from emulator.errors import HeadTooLarge, RequestTimeout, ServiceError, TooLarge, TooManyRequests
 
 BOUNDS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
@@ -46,7 +47,7 @@ class Metrics(Collector):
         self._actions: dict[str, _Answers] = {}
         self._refused: dict[str, int] = {}
         self._storage_failures = 0
-        self._storage_answers = True
+        self.outages = Outages()
         self._lag = 0.0
         self._registry = CollectorRegistry()
         Info("emulator", "The running service", registry=self._registry).info(
@@ -73,7 +74,7 @@ class Metrics(Collector):
 
     def storage(self, *, answers: bool) -> None:
         """Storage was used, and did or did not do what it was to do."""
-        self._storage_answers = answers
+        self.outages.note(answers=answers)
         self._storage_failures += not answers
 
     def collect(self) -> Iterator[Metric]:
@@ -99,7 +100,7 @@ class Metrics(Collector):
         failures.add_metric([], self._storage_failures)
         yield failures
         reachable = "Whether storage answered when it was last checked, or did not fail since"
-        yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=self._storage_answers)
+        yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=not self.outages.is_on)
         yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=self._open_sockets())
         lag = "How long one turn of the event loop took, at this scrape"
         yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)

@@ -87,11 +87,15 @@ class Control:
         """Have `moved` awaited after every move of the clock, before it is answered."""
         self._on_move.append(moved)
 
+    async def check(self) -> None:
+        """Return if a request sent next will not fail; raise `EngineError` if storage would let it down."""
+        await self._engine.check()
+        await self._key.agree()
+
     async def readiness(self) -> Readiness:
         """Returns when a request sent next will not fail; raises `Unavailable` otherwise."""
         try:
-            await self._engine.check()
-            await self._key.agree()
+            await self.check()
         except EngineError as error:
             self._watcher.storage(answers=False)
             raise Unavailable from error

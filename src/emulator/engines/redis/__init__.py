@@ -5,7 +5,7 @@ It puts the parts together; each shape has its own module, and each operation is
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -23,8 +23,6 @@ from emulator.engines.redis.relay import RedisRelay
 from emulator.engines.redis.rosters import RedisRosters
 from emulator.errors import EngineError
 
-_log = logging.getLogger("emulator.engines")
-
 
 class RedisEngine:
     """`url` is one that the driver knows: `redis://` or `rediss://`. What it cannot read raises ValueError."""
@@ -32,6 +30,7 @@ class RedisEngine:
     name = "redis"
 
     def __init__(self, url: str, *, namespace: str) -> None:
+        self.doubts: Sequence[str] = ()
         self._tag = tag = namespace_key(namespace)
         pool = pool_of(url)
         self._calls = Calls(pool, tag)
@@ -72,10 +71,16 @@ class RedisEngine:
         await self._purge.reset()
 
     async def _look_around(self) -> None:
-        """Find out whether the server can be used, and say so if it might forget what it was told to keep."""
+        """Find out whether the server can be used, and whether it might forget what it was told to keep."""
         await self.check()
         with suppress(EngineError):  # some are not allowed to ask
-            said = await self._calls.send(b"INFO", b"memory")
-            about = dict(line.split(b":", 1) for line in said.split() if b":" in line)
-            if about.get(b"maxmemory", b"0") != b"0" and about.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
-                _log.warning("Redis forgets data when its memory is full: set its maxmemory-policy to noeviction")
+            said = [await self._calls.send(b"INFO", section) for section in (b"memory", b"persistence")]
+            self.doubts = tuple(_doubts(dict(line.split(b":", 1) for line in b"\n".join(said).split() if b":" in line)))
+
+
+def _doubts(about: Mapping[bytes, bytes]) -> Iterator[str]:
+    """What `INFO` gives reason for. Policies for keys with an end forget nothing that is ours to keep."""
+    if about.get(b"maxmemory", b"0") != b"0" and about.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
+        yield "Redis forgets data when its memory is full: set its maxmemory-policy to noeviction"
+    if about.get(b"aof_enabled") == b"0":
+        yield "Redis keeps no log of what it is told, so data are gone when it dies: set its appendonly to yes"

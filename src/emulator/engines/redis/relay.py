@@ -98,11 +98,15 @@ class RedisRelay:
         while True:
             try:
                 connection = connection or await self._subscribed()
+                if is_failing:
+                    _log.info("messages of other processes are heard again")
                 is_failing = False
                 await self._hear_from(connection)
             except Exception as error:  # whatever it is: who stopped trying would be deaf for good
                 if not is_failing:
-                    _log.warning("messages of other processes cannot be heard for now: %s", str(error) or "silence")
+                    _log.warning(
+                        "messages of other processes cannot be heard for now: %s", str(error) or "silence from Redis"
+                    )
                 is_failing = True
             finally:
                 if connection is not None:

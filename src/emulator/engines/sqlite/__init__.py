@@ -6,6 +6,7 @@ It puts the parts together; each shape has its own module.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -32,6 +33,7 @@ class SqliteEngine:
     """
 
     name = "sqlite"
+    doubts: Sequence[str] = ()
 
     def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
         self._turns = Turns(path, awaits_disk=awaits_disk)

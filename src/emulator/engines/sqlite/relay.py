@@ -94,6 +94,8 @@ class SqliteRelay:
                         self._hand_out(Key(*key), body)
                     if count % _AT_ONCE == 0:
                         await asyncio.sleep(0)
+                if failing:
+                    _log.info("messages of other processes are read again")
                 version, failing = now, False
             except EngineError as error:
                 if not failing:
