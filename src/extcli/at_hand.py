@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from pathlib import Path
+from shlex import quote
+from stat import S_IRGRP, S_IROTH, S_ISREG
 
 from extcli import settings
 from extcli.errors import Misused
+from extcli.output import complain
 from extcli.settings import SECRET_FILE, one_word
 from extcli.sources import Found, Place, Sources
 
@@ -53,13 +57,13 @@ def token(sources: Sources, to: str | None = None) -> str | None:
     if found is None:
         return None
     label = f"{found.value} ({found.label})" if isinstance(found.value, Path) else found.label
-    return one_word(_content(found), label, "a token")
+    return one_word(_content(found, sources), label, "a token")
 
 
 def secret(sources: Sources, to: str | None = None) -> bytes | None:
     """What `secret_at` has found, decoded."""
     found = secret_at(sources, to)
-    return _decoded(_content(found), found.label) if found else None
+    return _decoded(_content(found, sources), found.label) if found else None
 
 
 def check_file(key: str, file: Path, where: str) -> None:
@@ -71,6 +75,18 @@ def check_file(key: str, file: Path, where: str) -> None:
         one_word(content, f"{file} ({where})", "a token")
 
 
+def remark_on(file: Path) -> str:
+    """What to say of a file of a secret or token that others may read as well, if they may."""
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return ""
+    # A pipe, as of `<(pass show …)`, is nobody else's; and on Windows the mode says nothing.
+    if os.name != "posix" or not S_ISREG(mode) or not mode & (S_IRGRP | S_IROTH):
+        return ""
+    return f"others may read {file}, by its mode: chmod 600 {quote(str(file))}"
+
+
 def _unless_elsewhere(sources: Sources, found: Found[Path] | None, to: str | None) -> Found[str | Path] | None:
     if found is None:
         return None
@@ -79,8 +95,13 @@ def _unless_elsewhere(sources: Sources, found: Found[Path] | None, to: str | Non
     return Found(found.value, found.place, found.origin, found.key)
 
 
-def _content(found: Found[str | Path]) -> str:
-    return found.value.strip() if isinstance(found.value, str) else _content_of(found.value, found.label)
+def _content(found: Found[str | Path], sources: Sources) -> str:
+    if isinstance(found.value, str):
+        return found.value.strip()
+    if not sources.flags.quiet and found.value not in sources.remarked:
+        sources.remarked.add(found.value)
+        complain(filter(None, [remark_on(found.value)]))
+    return _content_of(found.value, found.label)
 
 
 def _content_of(file: Path, label: str) -> str:

@@ -11,7 +11,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from extcli import whole_files
-from extcli.at_hand import check_file
+from extcli.at_hand import check_file, remark_on
 from extcli.errors import Misused
 from extcli.profiles import check_key, check_keys, check_name, document_of, not_there, text_of
 from extcli.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
@@ -89,6 +89,18 @@ def remove(file: Path, name: str) -> bool:
     return was_default
 
 
+def file_meant(file: Path, text: str) -> Path:
+    """The file that a path names: at a prompt it is seen from the working directory, else from the file of profiles."""
+    here, there = Path(text).expanduser().absolute(), file.parent / text
+    return there if there.exists() and not here.exists() else here
+
+
+def remarks_on(file: Path, values: Mapping[str, str]) -> list[str]:
+    """What to say of these values of a profile: that others may read its secret."""
+    named = [file_meant(file, text) for key, text in values.items() if key in (SECRET_FILE.key, TOKEN_FILE.key)]
+    return [remark for each in named if (remark := remark_on(each))]
+
+
 def chosen_in(file: Path) -> str | None:
     """The name of the profile that is used when none is chosen, whatever else the file says."""
     name = _document(file, text_of(file)).get("profile")
@@ -112,11 +124,10 @@ def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
 
 
 def _found_file(file: Path, key: str, text: str, where: str) -> str:
-    """The path as the file has to say it: at a prompt it is seen from the working directory, in the file from there."""
-    here, there = Path(text).expanduser().absolute(), file.parent / text
-    path = there if there.exists() and not here.exists() else here
+    """The path as the file has to say it."""
+    path = file_meant(file, text)
     check_file(key, path, where)
-    return text if path is there else str(here)
+    return text if path == file.parent / text else str(path)
 
 
 def _document(file: Path, text: str | None) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class Sources:
 
     def __init__(self, flags: Flags, environ: Mapping[str, str]) -> None:
         self.flags = flags
+        self.remarked: set[Path] = set()
+        """Files of which it was said, or need not be, that others may read them: once is enough."""
         self._environ = environ
 
     def variable(self, name: str) -> str | None:

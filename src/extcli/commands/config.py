@@ -83,7 +83,10 @@ def set_value(
 
     _take_no_values(session, "set")
     name = _name(session)
-    configuring.set_value(session.sources.file_of_profiles, name, key, value)
+    file = session.sources.file_of_profiles
+    configuring.set_value(file, name, key, value)
+    for remark in configuring.remarks_on(file, {key: value}):
+        session.output.report(remark)
     session.output.note(f"{key} of profile {name} is {value}")
 
 

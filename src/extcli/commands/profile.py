@@ -105,7 +105,10 @@ def add(
         "production": "true" if production else None,
     }
     file = session.sources.file_of_profiles
-    configuring.add(file, name, {key: value for key, value in values.items() if value is not None})
+    given = {key: value for key, value in values.items() if value is not None}
+    configuring.add(file, name, given)
+    for remark in configuring.remarks_on(file, given):
+        session.output.report(remark)
     session.output.note(f"profile {name} is in {file}; `extcli profile use {name}` makes it the one in use")
 
 

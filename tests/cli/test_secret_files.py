@@ -1,0 +1,69 @@
+"""A file of a secret or token that others may read is remarked on, where it is used and where it is set."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from deployments import profiles
+
+from conftest import PROGRAM, SECRET_TEXT
+
+GET = ("vote", "get", "-o", "plain")
+
+
+@pytest.fixture
+def secret_file(tmp_path):
+    path = tmp_path / "live.secret"
+    path.write_text(SECRET_TEXT)
+    return path
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_secret_that_others_may_read_is_used_and_remarked_on_once(extcli, live, secret_file, mode):
+    secret_file.chmod(mode)
+    profiles(live={"url": live.url, "secret_file": secret_file.name})
+    remark = f"others may read {secret_file}, by its mode: chmod 600 {secret_file}\n"
+
+    by_variable = extcli(*GET, env={"EXTCLI_SECRET_FILE": str(secret_file)})
+    by_profile = extcli("socket", "send", "get", "state", "--data", '{"state_id": "channel"}', "-p", "live")
+
+    assert (0, remark) == (by_variable.exit_code, by_variable.stderr)
+    assert (0, 1) == (by_profile.exit_code, by_profile.stderr.count(remark))
+
+
+def test_a_token_that_others_may_read_is_remarked_on(extcli, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(extcli("token", "sandbox").stdout)
+    token.chmod(0o644)
+
+    assert f"others may read {token}" in extcli(*GET, "--token-file", str(token)).stderr
+
+
+def test_one_for_its_owner_alone_is_not_nor_with_quiet_any(extcli, secret_file):
+    secret_file.chmod(0o644)
+    assert "" == extcli(*GET, "-q", env={"EXTCLI_SECRET_FILE": str(secret_file)}).stderr
+
+    secret_file.chmod(0o600)
+    assert "" == extcli(*GET, env={"EXTCLI_SECRET_FILE": str(secret_file)}).stderr
+
+
+def test_a_pipe_is_no_file_that_others_may_read(environment):
+    script = f'EXTCLI_SECRET_FILE=<(echo {SECRET_TEXT}) exec "$0" vote get'
+
+    run = subprocess.run(["bash", "-c", script, PROGRAM], env=os.environ, capture_output=True, timeout=20, check=True)
+
+    assert b"" == run.stderr
+
+
+def test_it_is_remarked_on_where_it_is_set(extcli, secret_file):
+    secret_file.chmod(0o644)
+    named = ("--secret-file", str(secret_file))
+
+    added = extcli("profile", "add", "live", "--url", "https://ext.example", *named)
+    changed = extcli("config", "set", "secret_file", str(secret_file), "-p", "live")
+
+    for result in (added, changed):
+        assert 0 == result.exit_code
+        assert f"others may read {secret_file}" in result.stderr
