@@ -102,6 +102,13 @@ def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what
         (["--log-format", "xml"], "--log-format: 'xml' is none of text, json"),
         (["--data", "redsi://user:word@here/1"], "--data: cannot keep data in 'redsi://…@here/1': accepted"),
         (["--data", "redis://user:word/@here/1"], "--data: what stands before the @ has characters that a URL has"),
+        (["--control-host", "http://x"], "--control-host: 'http://x' is no name of a host; no scheme, no port"),
+        (["--control-host", "x:8282"], "--control-host: 'x:8282' is no name of a host; no scheme, no port"),
+        (["--control-host", ""], "--control-host: '' is no name of a host"),
+        (
+            ["--production", "--extensions", "x", "--control-host", "x"],
+            "--control-host: with --production there is no control API",
+        ),
         (["--host", "no..such"], "--host no..such --port 0:"),
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 0: Cannot assign requested address"),
     ],

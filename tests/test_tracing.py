@@ -171,6 +171,40 @@ def test_a_variable_that_cannot_be_used_ends_with_2_and_one_line():
     assert ended.stderr.startswith("extcli serve: --otel: an OTEL_… variable cannot be used")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense", "is no URL that begins with http:// or https:// and names a host"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "grpc://host:4317", "is no URL that begins with http:// or https://"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host:port", "is no URL"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "is not spoken here: http/protobuf is"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "is not spoken here: http/protobuf is"),
+        ("OTEL_TRACES_SAMPLER", "sometimes", "is none of always_on, always_off, traceidratio, parentbased_always_on"),
+    ],
+)
+def test_a_variable_that_would_be_taken_for_something_else_is_named(name: str, value: str, why: str):
+    ended = subprocess.run(
+        [*COMMAND, "--port", "0", "--otel"], env={**os.environ, name: value}, capture_output=True, text=True, timeout=20
+    )
+
+    assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))
+    assert ended.stderr.startswith(f"extcli serve: --otel: {name}: {value!r} {why}")
+
+
+@pytest.mark.parametrize("share", ["half", "2", "-0.1", "nan"])
+def test_a_share_of_the_requests_is_from_0_to_1(share: str):
+    ended = subprocess.run(
+        [*COMMAND, "--port", "0", "--otel"],
+        env={**os.environ, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": share},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    said = f"extcli serve: --otel: OTEL_TRACES_SAMPLER_ARG: {share!r} is no number from 0 to 1\n"
+    assert (2, said) == (ended.returncode, ended.stderr)
+
+
 def test_nothing_of_it_is_loaded_unless_asked_for():
     loaded = (
         "import sys, emulator.server, extcli.commands.serve; print([m for m in sys.modules if 'opentelemetry' in m])"

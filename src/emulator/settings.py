@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from emulator.logs import Logs
 
 KIB = 1024
 MIB = 1024 * KIB
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,10 @@ def read_settings(
         raise ConfigurationError("--production needs --extensions FILE: it takes registered client ids only")
     if registered_only and extensions is None:
         raise ConfigurationError("--registered-only needs --extensions FILE: there is no registered client id")
+    if production and control_hosts:
+        raise ConfigurationError("--control-host: with --production there is no control API")
+    for each in control_hosts:
+        _check_host(each)
     try:
         open_engine(data, namespace="")  # stays closed
     except ValueError as error:
@@ -144,6 +150,15 @@ def _without_password(url: str, complaint: str) -> str:
     if not url.startswith("sqlite") and any(each in "/?#[]" for each in url.partition("://")[2].rpartition("@")[0]):
         return "what stands before the @ has characters that a URL has percent-encoded, as %2F for /"
     return discreet(complaint)
+
+
+def _check_host(text: str) -> None:
+    """Raise for what cannot be the name, without its port, in the `Host` of a request."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        if not _NAME.fullmatch(text):
+            raise ConfigurationError(f"--control-host: {text!r} is no name of a host; no scheme, no port") from None
 
 
 def _check_proxy(text: str) -> None:

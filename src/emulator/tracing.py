@@ -6,9 +6,12 @@ name paths, queries and headers too, and hide what WebSockets ask of the applica
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from litestar.types import Receive, Scope, Send
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -18,6 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from emulator.discretion import discreet
 from emulator.errands import take_up
 from emulator.extensions import ConfigurationError
 from emulator.web.around import Application, Around
@@ -25,6 +29,11 @@ from emulator.web.around import Application, Around
 _FLUSHED_WITHIN: Final = 1.0
 """Seconds that a collector has to take the last spans at a stop. Those that it does not take are lost."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"})
+_PROTOCOL: Final = "http/protobuf"
+_SAMPLERS: Final = (
+    "always_on", "always_off", "traceidratio",
+    "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
+)  # fmt: skip
 _propagator: Final = TraceContextTextMapPropagator()
 
 
@@ -33,6 +42,7 @@ class Tracing:
 
     def __init__(self, environment: str) -> None:
         """Raises `ConfigurationError` if a variable cannot be used."""
+        _check_variables(os.environ)
         usual = Resource(
             {
                 "service.name": "extcli",
@@ -88,6 +98,40 @@ class _Traced(Around):
             await self._app(scope, receive, note)
         finally:
             _end(span, method, errand.route, status)
+
+
+def _check_variables(environ: Mapping[str, str]) -> None:
+    """Raise for what the library would take for something else, or fail with at each export."""
+
+    def refuse(name: str, why: str) -> None:
+        raise ConfigurationError(f"--otel: {name}: {discreet(repr(environ[name]))} {why}")
+
+    for kind in ("TRACES_", ""):
+        if (endpoint := environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT")) and not _is_http_url(endpoint):
+            refuse(name, "is no URL that begins with http:// or https:// and names a host")
+        if environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL", "").strip() not in ("", _PROTOCOL):
+            refuse(name, f"is not spoken here: {_PROTOCOL} is")
+    sampler = environ.get("OTEL_TRACES_SAMPLER", "").strip().lower()
+    if sampler and sampler not in _SAMPLERS:
+        refuse("OTEL_TRACES_SAMPLER", f"is none of {', '.join(_SAMPLERS)}")
+    share = environ.get(name := "OTEL_TRACES_SAMPLER_ARG", "")
+    if share and sampler.endswith("ratio") and not _is_share(share):
+        refuse(name, "is no number from 0 to 1")
+
+
+def _is_http_url(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
 
 
 def _end(span: Span, method: str, route: str, status: int) -> None:
