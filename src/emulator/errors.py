@@ -108,7 +108,7 @@ class Unavailable(ServiceError):
     retry_after = 1
 
     def __init__(self) -> None:
-        super().__init__("Service Unavailable", "storage does not answer for now; try again")
+        super().__init__("Service Unavailable", "storage cannot do this for now; try again")
 
 
 class EngineError(Exception):

@@ -33,7 +33,7 @@ _ERRORS = {
     403: "The role or stage is not allowed here.",
     413: "The body is over the limit.",
     429: "Too many requests, connections or attempts; `Retry-After` says when to come back.",
-    503: "Storage does not answer for now; `Retry-After` says when to come back.",
+    503: "Storage cannot do this for now; `Retry-After` says when to come back.",
 }
 
 
