@@ -20,11 +20,19 @@ def _text(value: object) -> str:
 
 
 def _settings_table(settings: Sequence[dict[str, Any]]) -> RenderableType:
+    """The file of profiles, whose path is long, is named once: as the value of `config`."""
     columns = list(settings[0])
+    file = next(str(each["value"]) for each in settings if each["key"] == "config")
     table = table_of(*columns, folded=range(1, len(columns)))
     for each in settings:
-        table.add_row(*map(_text, each.values()))
+        table.add_row(
+            *(_text(_named_briefly(each[name], file) if name == "origin" else each[name]) for name in columns)
+        )
     return table
+
+
+def _named_briefly(origin: str, file: str) -> str:
+    return "the key profile" if origin == file else origin.replace(f" in {file}", "")
 
 
 def _cells(record: dict[str, Any]) -> list[str]:
@@ -35,10 +43,10 @@ SETTINGS = View(table=_settings_table, rows=lambda settings: map(_cells, setting
 """Settings by key, and where they come from if that was asked for."""
 
 SETTING = View(
-    table=lambda setting: _text(setting["value"]),
-    rows=lambda setting: [[field("" if setting["value"] is None else setting["value"])]],
+    table=lambda setting: "" if setting["value"] is None else _text(setting["value"]),
+    rows=lambda setting: [] if setting["value"] is None else [[field(setting["value"])]],
 )
-"""One setting, of which people and scripts want the value alone."""
+"""One setting, of which people and scripts want the value alone; of none, nothing."""
 
 
 def facts_of(profile: Profile, chosen: str | None) -> dict[str, Any]:

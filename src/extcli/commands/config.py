@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from extcli import profile_views
-from extcli.errors import Misused
+from extcli.errors import Misused, Unmet
 from extcli.options import command, noun
 from extcli.session import Session
 from extcli.settings import KEYS, OUTPUT, SETTINGS
@@ -44,13 +44,16 @@ def list_settings(
 def get(
     session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help="As `config list` names it.")]
 ) -> None:
-    """Print the value of a setting that is in force.
+    """Print the value of a setting that is in force. If there is none, the exit code is 7.
 
     Example: extcli config get url
     """
     from extcli.in_force import setting_in_force
 
-    session.output.show_value(setting_in_force(session, key), profile_views.SETTING)
+    found = setting_in_force(session, key)
+    session.output.show_value(found, profile_views.SETTING)
+    if found["value"] is None:
+        raise Unmet(f"{key} is not set")
 
 
 @command(app, by_profile=False)

@@ -1,0 +1,224 @@
+"""`extcli config set` and `unset`: edits of the file of profiles, which keep what they do not concern."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from deployments import config_file, profiles
+
+from conftest import SECRET_TEXT
+
+TEXT = """\
+# my deployments
+profile = "dev"  # the usual one
+
+[profiles.dev]   # on this machine
+url = "http://127.0.0.1:8282"   # its port
+timeout = "10s"
+
+[profiles.live]
+url = "https://ext.example"
+"""
+
+
+@pytest.fixture
+def config(extcli):
+    return lambda *args, **settings: extcli("config", *args, **settings)
+
+
+def test_set_writes_into_the_chosen_profile_and_keeps_everything_else(config):
+    config_file().write_text(TEXT)
+
+    assert 0 == config("set", "timeout", "20s").exit_code
+    assert 0 == config("set", "channel", "7", "-p", "live").exit_code
+    assert 0 == config("set", "production", "true", env={"EXTCLI_PROFILE": "live"}).exit_code
+
+    expected = TEXT.replace('"10s"', '"20s"') + 'channel = "7"\nproduction = true\n'
+    assert expected == config_file().read_text()
+
+
+def test_the_file_is_made_for_its_owner_alone(config, extcli, monkeypatch, tmp_path):
+    place = tmp_path / "settings" / "extcli" / "config.toml"
+    monkeypatch.setenv("EXTCLI_CONFIG", str(place))
+
+    assert 0 == extcli("profile", "add", "dev", "--url", "http://127.0.0.1:8282").exit_code
+    assert 0 == config("set", "channel", "7", "-p", "dev").exit_code
+
+    assert "http://127.0.0.1:8282\n" == config("get", "url", "-p", "dev", env={"EXTCLI_URL": ""}).stdout
+    assert "7\n" == config("get", "channel", "-p", "dev").stdout
+    assert 0o600 == stat.S_IMODE(place.stat().st_mode)
+    assert 0o700 == stat.S_IMODE(place.parent.stat().st_mode)
+
+
+@pytest.mark.parametrize("text", ["", TEXT], ids=["none", "others"])
+def test_set_makes_no_profile_as_its_name_may_be_a_typo(config, text):
+    config_file().write_text(text)
+
+    result = config("set", "channel", "7", "-p", "lvie")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"there is no profile 'lvie' in {config_file()}" in result.stderr
+    assert ("there are dev, live" if text else "there are none") in result.stderr
+    assert "`extcli profile add lvie --url URL` makes one" in result.stderr
+    assert text == config_file().read_text()
+
+
+@pytest.mark.parametrize("args", [("set", "url", "http://127.0.0.1:1"), ("set", "channel", "7"), ("unset", "timeout")])
+@pytest.mark.parametrize("option", ["--url", "--channel", "--timeout"])
+def test_an_option_is_not_taken_for_what_is_to_be_set(config, args, option):
+    config_file().write_text(TEXT)
+
+    result = config(*args, option, "9")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"takes no {option}" in result.stderr
+    assert TEXT == config_file().read_text()
+
+
+def test_a_secret_is_not_left_without_the_url_that_it_is_for(config, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "live.secret").write_text(SECRET_TEXT)
+    before = profiles(
+        dev={"channel": "7"}, live={"url": "https://ext.example", "secret_file": "live.secret"}
+    ).read_text()
+
+    for args in (("set", "secret_file", "live.secret", "-p", "dev"), ("unset", "url", "-p", "live")):
+        result = config(*args)
+        assert (2, "") == (result.exit_code, result.stdout)
+        assert f"profiles.{args[-1]}.secret_file: needs a url beside it" in result.stderr
+    assert before == config_file().read_text()
+
+
+def test_set_without_a_profile_asks_which(config):
+    result = config("set", "timeout", "20s")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "of which profile?" in result.stderr
+    assert not config_file().exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("url", "nonsense", "is no http(s) address"),
+        ("ws_url", "http://h", "is no ws(s) address"),
+        ("client_id", "two words", "is not a client id"),
+        ("as", ":U1", "names no role"),
+        ("output", "xml", "is no output format"),
+        ("timeout", "soon", "is no duration"),
+        ("pin_path", "../x", "is no path below /v1/e/"),
+        ("broadcast_method", "PUT", "is no way to broadcast"),
+        ("production", "yes", "must be true or false"),
+        ("channel", "", "must not be empty"),
+        ("secret_file", "none", "cannot be read"),
+        ("secret_file", "weak", "is not base64"),
+        ("token_file", "weak", "is not a token"),
+        ("colour", "blue", "is not a known key"),
+        ("secret", "hunter2", "never stands in this file"),
+        ("token", "hunter2", "never stands in this file"),
+    ],
+)
+def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, value, what):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weak").write_text("a secret, in words")
+    config_file().write_text(TEXT)
+
+    result = config("set", key, value)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert what in result.stderr
+    assert f"{config_file()}: profiles.dev.{key}" in result.stderr
+    assert "hunter2" not in result.stderr
+    assert TEXT == config_file().read_text()
+
+
+def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_file_of_profiles(config, monkeypatch, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    profiles(live={"url": "https://ext.example"})
+    for directory, name in ((elsewhere, "here.secret"), (tmp_path, "beside.secret")):
+        (directory / name).write_text(SECRET_TEXT)
+    monkeypatch.chdir(elsewhere)
+
+    for name, written in (("here.secret", str(elsewhere / "here.secret")), ("beside.secret", "beside.secret")):
+        assert 0 == config("set", "secret_file", name, "-p", "live").exit_code
+        assert f'secret_file = "{written}"' in config_file().read_text()
+        monkeypatch.chdir(elsewhere)
+        assert "set\n" == config("get", "secret", "-p", "live", env={"EXTCLI_URL": ""}).stdout
+
+
+# Unsetting, and mending
+
+
+def test_unset_takes_a_value_out(config):
+    config_file().write_text(TEXT)
+
+    assert 0 == config("unset", "timeout").exit_code
+
+    assert TEXT.replace('timeout = "10s"\n', "") == config_file().read_text()
+
+
+def test_unset_names_what_is_not_there(config):
+    config_file().write_text(TEXT)
+
+    assert "profiles.dev.channel: is not set" in config("unset", "channel").stderr
+    assert "there is no profile 'none'" in config("unset", "channel", "-p", "none").stderr
+
+
+@pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
+def test_a_profile_that_no_command_takes_is_mended(config, extcli, wrong):
+    profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
+    assert 2 == extcli("vote", "get").exit_code
+
+    assert 0 == config("unset", wrong.partition(" ")[0]).exit_code
+
+    assert 0 == extcli("vote", "get").exit_code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'profiles.dev.channel = "1"\n',
+        '[profiles]\ndev = {channel = "1"}\n',
+        '[profiles.dev]\nchannel = "1" # one\n\n[profiles.live] # the real one\n',
+    ],
+)
+def test_other_layouts_are_edited_too(config, extcli, text):
+    config_file().write_text(text)
+    extcli("profile", "add", "live", "--url", "https://ext.example")
+
+    assert (0, 0) == tuple(config("set", "channel", "7", "-p", name).exit_code for name in ("dev", "live"))
+
+    assert ["7\n", "7\n"] == [config("get", "channel", "-p", name).stdout for name in ("dev", "live")]
+    assert config_file().read_text().startswith(text.replace('"1"', '"7"'))
+
+
+def test_a_layout_that_has_no_room_for_a_profile_is_left_alone(extcli):
+    text = 'profiles = {dev = {channel = "1"}}\n'
+    config_file().write_text(text)
+
+    result = extcli("profile", "add", "live", "--url", "https://ext.example")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "is laid out in a way that cannot be edited here" in result.stderr
+    assert text == config_file().read_text()
+
+
+def test_a_file_that_is_no_toml_is_not_overwritten(config):
+    config_file().write_text("[profiles.dev\n")
+
+    result = config("set", "channel", "7", "-p", "dev")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert f"{config_file()}: is not TOML" in result.stderr
+    assert "[profiles.dev\n" == config_file().read_text()
+
+
+def test_a_place_that_cannot_be_written_is_said(extcli):
+    place = {"EXTCLI_CONFIG": "/proc/extcli/config.toml"}
+
+    result = extcli("profile", "add", "dev", "--url", "https://ext.example", env=place)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "/proc/extcli/config.toml: cannot be written: " in result.stderr
