@@ -57,7 +57,7 @@ def credentials(sources: Sources, identity: Identity, http: Http, *, to: str) ->
         question = f"is {_name_of_secret(sources, to)} the secret of {_client_id_in_words(sources)}?"
         return SelfSigned(secret, identity, channel, http, advice=question)
     if profile := sources.production():
-        raise _nothing_opens(profile, sources, to)
+        raise _nothing_opens(profile, to)
     return SandboxTokens(sources.client_id(), identity, channel, http)
 
 
@@ -79,14 +79,12 @@ def _client_id_in_words(sources: Sources) -> str:
     return f"client id {found.value} ({found.origin}){instead}"
 
 
-def _nothing_opens(profile: Profile, sources: Sources, to: str) -> Misused:
+def _nothing_opens(profile: Profile, to: str) -> Misused:
     """What is missing where a production profile is asked for or met, and no secret or token goes with the command."""
     name = profile.name
     if not profile.is_of(to):
         what = f"there is no secret for {to}, as profile {name} is of {profile.texts['url']}"
-        fix = (
-            "leave the other address out; or set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN to what opens it"
-        )
+        fix = f"use -p {name} and no other address; or set EXTCLI_SECRET_FILE or EXTCLI_TOKEN to what opens it"
     elif SECRET_FILE.key in profile.texts:
         what = f"{to} is production, and profile {name}, whose secret opens it, was not asked for"
         fix = f"choose it: extcli -p {name} …"
