@@ -65,6 +65,29 @@ def test_a_database_of_something_else_is_left_as_it_is(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("loss", "missing"),
+    [
+        ("DROP TABLE spaces", "spaces"),
+        ("DROP INDEX ballots_by_key", "ballots_by_key"),
+        ("DELETE FROM numbers", "what belongs in numbers"),
+    ],
+)
+def test_a_file_that_was_rescued_in_part_only_is_left_as_it_is(path: Path, loss: str, missing: str) -> None:
+    use(path)
+    part = sqlite3.connect(path)
+    part.execute(loss)
+    part.commit()
+    part.close()
+    before = path.read_bytes()
+
+    said = rf"^cannot open .*/data.db: it is no whole extcli database: {missing} is not in it; was it rescued"
+    with pytest.raises(EngineError, match=said):
+        use(path)
+
+    assert path.read_bytes() == before
+
+
 def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     use(path)
     newer = sqlite3.connect(path)

@@ -89,7 +89,8 @@ def damaged(found: str, path: str | None) -> str:
 
 def remedy(path: str | None) -> str:
     """What to do about damage."""
-    return f"put a backup in its place, or rescue what is left: sqlite3 {path} .recover | sqlite3 rescued.db"
+    rescue = f"sqlite3 {path} .recover | sqlite3 rescued.db"
+    return f"put a backup in its place, or rescue what is left, with the shell of sqlite.org: {rescue}"
 
 
 def _cites(error: BaseException) -> bool:

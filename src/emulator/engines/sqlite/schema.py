@@ -6,6 +6,7 @@ reach already and still has rows to delete.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 VERSION = 3
@@ -69,6 +70,7 @@ TABLES = (
     "CREATE INDEX items_by_age ON items (log, at, number, expires_at)",
     "CREATE INDEX items_by_end ON items (space, expires_at)",
 )
+_CREATED = re.compile(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)")
 ADDED = {
     2: (
         # What processes tell each other. The newest few are kept; `number` is never given twice.
@@ -133,16 +135,27 @@ class NotOurs(Exception):
     """The file is a database, but not one that this version may touch."""
 
 
+def _names(version: int) -> list[str]:
+    """Of the tables and indexes that a file of this format has."""
+    some = TABLES if version else ()
+    statements = (*some, *(each for number, added in ADDED.items() if number <= version for each in added))
+    return [found[1] for each in statements if (found := _CREATED.match(each))]
+
+
 def prepare(connection: sqlite3.Connection) -> None:
     """Make an empty database ours. Safe beside another process that does the same, though SQLite may then say busy."""
     connection.execute("BEGIN")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.execute("COMMIT")
     if version > VERSION:
         raise NotOurs(f"written by a newer version (format {version}; this one knows up to {VERSION})")
-    if version == 0 and tables:
+    if version == 0 and names:
         raise NotOurs("it is a database of something else")
+    lacking = [name for name in _names(version) if name not in names]
+    if lacking or (version and connection.execute("SELECT next FROM numbers").fetchone() is None):
+        missing = lacking[0] if lacking else "what belongs in numbers"
+        raise NotOurs(f"it is no whole extcli database: {missing} is not in it; was it rescued in part only?")
     for pragma in PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
     if version == VERSION:
