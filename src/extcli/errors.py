@@ -78,7 +78,7 @@ class Failed(Declined):
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         log = f"{LOG}, under {shortened(request_id)}" if request_id else LOG
-        super().__init__(request, status, body, fix=fix or f"{log}; nothing is wrong here")
+        super().__init__(request, status, body, fix=fix or f"{log}; nothing is wrong on your side")
 
 
 def status_line(status: int) -> str:

@@ -145,7 +145,7 @@ _ENDINGS = {
     1007: ("it takes UTF-8 text only", "", Refused.exit_code),
     1008: ("too many attempts to authenticate failed", "ask for a fresh PIN, and try it once", Refused.exit_code),
     1009: ("a frame was too large", "send less at once", Refused.exit_code),
-    1011: ("it failed", f"{LOG}; nothing is wrong here", Failed.exit_code),
+    1011: ("it failed", f"{LOG}; nothing is wrong on your side", Failed.exit_code),
     1012: ("the service restarts", "try again in a moment", Unreachable.exit_code),
     1013: ("its updates were not read fast enough", "read faster, or follow less", Unreachable.exit_code),
 }
@@ -197,7 +197,7 @@ def _not_let_in(url: str, status: int, body: bytes) -> CliError:
     name = f"connecting to {url}"
     if status >= 500:
         return Failed(name, status, body)
-    return Refused(name, status, body, fix=_ELSEWHERE)
+    return Refused(name, status, body, fix=messages.OVERCROWDED if status == 429 else _ELSEWHERE)
 
 
 def _closed(url: str, close: Close | None, sent: int) -> CliError:

@@ -66,11 +66,12 @@ def read_message(text: bytes) -> Message | None:
 
 
 def declined(name: str, message: Message) -> Declined:
-    """The error that a reply with `errors` is."""
+    """The error that a reply with `errors` is; `name` is of the request, its action first."""
     status = status_of(message)
     if status >= 500:
         return Failed(name, status, message.text)
-    return Refused(name, status, message.text, fix=_ADVICE.get(status, ""))
+    advice = _ADVICE_OF.get((name.partition(" ")[0], status)) or _ADVICE.get(status, "")
+    return Refused(name, status, message.text, fix=advice)
 
 
 def status_of(message: Message) -> int:
@@ -86,6 +87,12 @@ _ADVICE = {
     403: "act as somebody else: --as broadcaster, --as backend or --as admin",
     429: "wait a little, and send less at once",
 }
+OVERCROWDED = "wait a little, or end connections that are not needed"
+_ADVICE_OF = {
+    ("authenticate", 429): OVERCROWDED,
+    ("subscribe", 400): "correct what is to be followed, or follow less over one connection",
+}
+"""Where an action is refused for something of its own."""
 
 
 def shown(text: str | bytes) -> str:

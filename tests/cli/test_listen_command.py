@@ -23,7 +23,7 @@ from extcli.session import Session
 from extcli.settings import Flags
 from running import CLIENT_ID, run_live
 from serving import Served, serving
-from speaking import pin_of
+from speaking import Game, pin_of
 
 WITHIN = 20
 CHANNEL = "1001"
@@ -196,6 +196,27 @@ def test_an_event_that_cannot_be_is_refused(extcli):
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "1 to 256 printable characters" in result.stderr
+
+
+def test_more_events_than_one_connection_may_follow_are_refused_with_what_to_do(extcli):
+    with run_live(Settings(limits=Limits(topics=1))) as live:
+        result = extcli("listen", "round", "hint", "--url", live.url)
+
+    assert 4 == result.exit_code
+    assert (
+        "  a connection may follow 1 topics\n  correct what is to be followed, or follow less over one connection\n"
+    ) in result.stderr
+
+
+@pytest.mark.parametrize("path", ["", f"/0.2.0/{CLIENT_ID}"], ids=["when it authenticates", "at the handshake"])
+def test_more_connections_than_the_service_takes_are_refused_with_what_to_do(extcli, path):
+    with run_live(Settings(limits=Limits(sockets=1))) as live, Game(live):
+        socket = {"EXTCLI_WS_URL": live.url.replace("http", "ws", 1) + path} if path else {}
+        result = extcli("listen", "--url", live.url, env=socket)
+
+    assert 4 == result.exit_code
+    assert "429 Too Many Requests" in result.stderr
+    assert result.stderr.endswith("  wait a little, or end connections that are not needed\n")
 
 
 # Who listens

@@ -160,7 +160,7 @@ def test_a_failure_names_the_request_as_the_service_s_log_does(extcli, answering
     result = extcli("vote", "get", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
 
     assert 5 == result.exit_code
-    assert "the service's own log says more, under a1b2-7; nothing is wrong here" in result.stderr
+    assert "the service's own log says more, under a1b2-7; nothing is wrong on your side" in result.stderr
 
 
 @pytest.mark.parametrize("body", ["<html>", "{}", '{"token":""}'])
