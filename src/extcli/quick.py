@@ -1,7 +1,7 @@
 """Reads what was typed without pydantic, whose import takes longer than most commands.
 
 Typer hands every argument to pydantic. Text, whole numbers and choices are plain enough to be read here; everything
-else, and whatever is wrong, still goes to pydantic, which words the complaint.
+else, and whatever looks wrong, still goes to pydantic. Of what is wrong with numbers and choices we speak in our words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
+from typer import BadParameter
+
+from extcli.errors import shortened
+
 _UNSURE = object()
+_LONGEST_NAMED = 40
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -36,7 +41,13 @@ class _Reader:
         if value is None:
             return () if self._many else None
         quick = self._read(value)
-        return self._thorough().coerce(value, param=param, ctx=ctx) if quick is _UNSURE else quick
+        if quick is not _UNSURE:
+            return quick
+        try:
+            return self._thorough().coerce(value, param=param, ctx=ctx)
+        except BadParameter as error:
+            error.message = self._complaint(value) or error.message
+            raise
 
     def _read(self, value: Any) -> Any:
         if self._info.parser is not None:
@@ -58,6 +69,28 @@ class _Reader:
             return values
         numbers = [int(each) for each in values if _INTEGER.fullmatch(each)]
         return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNSURE
+
+    def _complaint(self, value: Any) -> str:
+        """What is wrong, with the value and its limits; nothing for what pydantic words better."""
+        if self._type == list[int]:
+            value = next((each for each in value if not self._is_whole(each)), value)
+        named = repr(shortened(str(value), _LONGEST_NAMED))
+        if self._type in (int, list[int]):
+            return f"{named} is not a whole number{self._limits()}"
+        if self._type is bool:
+            return f"{named} is neither true nor false"
+        if isinstance(self._type, type) and issubclass(self._type, StrEnum):
+            return f"{named} is none of {', '.join(self._type)}"
+        return ""
+
+    def _is_whole(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(_INTEGER.fullmatch(value)) and self._within(int(value))
+
+    def _limits(self) -> str:
+        least, most = self._info.min, self._info.max
+        if least is not None and most is not None:
+            return f" from {least} to {most}"
+        return f" of at least {least}" if least is not None else f" of at most {most}" if most is not None else ""
 
     def _within(self, value: Any) -> bool:
         least, most = self._info.min, self._info.max

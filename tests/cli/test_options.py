@@ -70,6 +70,24 @@ def test_wrong_usage_is_exit_2_and_goes_to_standard_error(extcli, args):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (("vote", "cast", "--value", "1.5"), "'--value': '1.5' is not a whole number"),
+        (("vote", "cast", "--value", "9" * 5000), f"'--value': '{'9' * 39}…' is not a whole number"),
+        (("vote", "logs", "--limit", "-3"), "'--limit': '-3' is not a whole number of at least 0"),
+        (("vote", "cast", "--concurrency", "0"), "'--concurrency': '0' is not a whole number from 1 to 1024"),
+        (("codes", "upload", "--set", "A=a", "--index", "3", "--index", "x"), "'--index': 'x' is not a whole number"),
+        (("-o", "xml", "vote", "get"), "'-o' / '--output': 'xml' is none of table, plain, json, jsonl"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_with_its_limits(extcli, args, complaint):
+    result = extcli(*args)
+
+    assert 2 == result.exit_code
+    assert complaint in result.stderr
+
+
 def test_a_misspelt_noun_is_guessed(extcli):
     assert "Did you mean 'vote'?" in extcli("vot").stderr
 

@@ -33,6 +33,22 @@ def test_what_is_wrong_with_a_flag_or_a_variable_of_serve_is_one_line(extcli, ar
     assert named in line
 
 
+@pytest.mark.parametrize(
+    ("args", "env", "complaint"),
+    [
+        (("--port", "abc"), {}, "'abc' is not a whole number from 0 to 65535"),
+        (("--port", "65536"), {}, "'65536' is not a whole number from 0 to 65535"),
+        ((), {"EXTCLI_SERVE_MAX_IDS": "0"}, "'0' is not a whole number of at least 1"),
+        ((), {"EXTCLI_SERVE_PRODUCTION": "maybe"}, "'maybe' is neither true nor false"),
+    ],
+)
+def test_a_complaint_of_a_value_has_the_value_and_its_limits(extcli, args, env, complaint):
+    result = extcli("serve", *args, env=env)
+
+    assert 2 == result.exit_code
+    assert result.stderr.endswith(f": {complaint}\n")
+
+
 def test_a_free_port_is_proposed_only_where_the_port_is_taken(extcli, live):
     taken = extcli("serve", "--port", live.url.rpartition(":")[2])
     elsewhere = extcli("serve", "--host", "192.0.2.1")
