@@ -110,9 +110,12 @@ class Crowd:
             )
         return time.monotonic() - began
 
-    def number_of(self, outcome: str) -> int:
-        """How many writes had this outcome so far."""
-        return self._counts[outcome]
+    def named(self, outcome: str) -> set[str]:
+        """The writes that had this outcome so far, as an account names them."""
+        with self._changed:
+            return {
+                f"{kind} {n}" for kind, became in self._became.items() for n, each in became.items() if each == outcome
+            }
 
     def account(self, service: Reachable) -> Account:
         """Read everything back and compare."""

@@ -17,7 +17,7 @@ def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before
         crowd.prepare(served)
         with crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-            before = crowd.number_of(ACKNOWLEDGED)
+            before = crowd.named(ACKNOWLEDGED)
             shell = sqlite3.connect(file, isolation_level=None)
             shell.execute(f"VACUUM INTO '{copy}'")
             shell.close()
@@ -25,7 +25,12 @@ def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before
         assert crowd.account(served).faultless
 
     with serving("--data", f"sqlite://{copy}") as served:
-        account = crowd.account(served).shown(f"a backup after {before} acknowledged writes")
+        account = crowd.account(served)
+    absent = {write.removesuffix(" lost") for write in account.lost}
+    print(  # noqa: T201 - seen with -s only
+        f"\na backup begun after {len(before)} acknowledged writes lacks {len(before & absent)} of them;"
+        f" it holds {account.found}, and {len(absent - before)} more were acknowledged too late for it"
+    )
 
     assert not account.wrong, account
-    assert account.found >= before
+    assert not before & absent
