@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from extcli import settings
 from extcli.client import Call
 from extcli.errors import CliError, Declined, Misused, reason_of
+from extcli.http import NobodyThere
 from extcli.lane import Lane
 from extcli.lines import Batches, Line
 from extcli.output import Unexpected
@@ -208,7 +209,11 @@ class Delivery:
         reached, number = self._tally.reached, job.line.number
         while True:
             reached.send(number)
-            answer = await lane.send(job.call, job.authorization, line=number)
+            try:
+                answer = await lane.send(job.call, job.authorization, line=number)
+            except NobodyThere:
+                reached.take_back(number)
+                raise
             if 300 <= answer.status_code < 500:
                 reached.take_back(number)
             pause = await self._patience.pause_after(answer, lane, job)

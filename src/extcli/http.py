@@ -180,12 +180,16 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
     return hung_up(url)
 
 
-def nobody_answers(url: str, why: str) -> Unreachable:
+class NobodyThere(Unreachable):
+    """No connection came about, so nothing was sent."""
+
+
+def nobody_answers(url: str, why: str) -> NobodyThere:
     """No connection."""
     fix = "check --url, EXTCLI_URL or the profile, or start a service here with `extcli serve`"
     if url == DEFAULT_URL:
         fix = "start one with `extcli serve`, or set --url or EXTCLI_URL to one that runs"
-    return Unreachable(f"nobody answers at {url}", why=why, fix=fix)
+    return NobodyThere(f"nobody answers at {url}", why=why, fix=fix)
 
 
 def too_slow(url: str) -> Unreachable:

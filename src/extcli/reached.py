@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-_NAMED = 20
+_NAMED = 500
+"""Runs of lines, which is all of them as a rule: whoever goes on by hand needs each."""
 
 
 class Reached:

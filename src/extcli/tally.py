@@ -73,7 +73,8 @@ class Tally:
             counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
             reached = self.reached.facts() if ending else {}
             self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first, **reached}))
-        if ending and not (self.sent or self.refused):
+        is_open = bool(self.reached.unacknowledged) and not again
+        if ending and not (self.sent or self.refused or is_open):
             return
         rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
         self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")

@@ -40,6 +40,16 @@ def test_a_program_is_told_of_each_line_what_became_of_it(extcli, answering):
     }
 
 
+def test_a_first_line_that_may_have_been_done_is_told_and_one_that_found_nobody_is_not(extcli, answering):
+    failing = answering(answer("500 Internal Server Error"))
+
+    told = extcli("accumulate", "add", "--from", "-", "--url", failing, input="1\n2\n", env=SIGNED)
+    nobody = extcli("accumulate", "add", "--from", "-", "--url", "http://127.0.0.1:1", input="1\n2\n", env=SIGNED)
+
+    assert "  sent, not acknowledged, and so done or not: line 1\n" in told.stderr
+    assert (3, "extcli: nobody answers at http://127.0.0.1:1") == (nobody.exit_code, nobody.stderr.splitlines()[0])
+
+
 def reached(begun: int, *, acknowledged: list[int], sent: list[int]) -> Reached:
     lines = Reached()
     lines.begin(range(1, begun + 1))
@@ -76,6 +86,6 @@ def test_a_line_that_the_service_did_not_do_is_one_that_was_not_sent():
 
 
 def test_many_runs_of_lines_are_not_all_named():
-    lines = reached(100, acknowledged=[1], sent=list(range(3, 101, 2)))
+    lines = reached(2000, acknowledged=[1], sent=list(range(3, 2001, 2)))
 
-    assert lines.remarks("")[1].endswith(" 39, 41 and 29 more (-o json names them all)")
+    assert lines.remarks("")[1].endswith(" 999, 1001 and 499 more (-o json names them all)")
