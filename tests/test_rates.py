@@ -101,6 +101,36 @@ def test_who_asks_without_a_token_is_counted_by_address():
     assert [*[200] * 50, 429] == [answer.status_code for answer in tokens]
 
 
+@pytest.mark.parametrize("header", [None, f"{CLIENT_ID} no.token.atall"])
+def test_credentials_that_are_no_good_are_counted_by_address(header: str | None):
+    settings = Settings(limits=Limits(caller_rate=1), proxies=("127.0.0.1",))
+    with run_live(settings) as live, Client(base_url=f"{live.url}/v1/e/") as stranger:
+        live.freeze()
+        known, new = (live.client("viewer", user=user, channel="777") for user in "12")
+        known.get("vote").raise_for_status()
+
+        def failed(times: int, address: str = "203.0.113.7") -> list[httpx.Response]:
+            headers = {"X-Forwarded-For": address, **({"Authorization": header} if header else {})}
+            return [stranger.get("vote", headers=headers) for _ in range(times)]
+
+        answers = failed(51)
+        new.headers["X-Forwarded-For"] = known.headers["X-Forwarded-For"] = "203.0.113.7"
+
+        assert [*[401] * 50, 429] == [answer.status_code for answer in answers]
+        assert "1" == answers[-1].headers["retry-after"]
+        assert "this address, with credentials that are no good, asks too often" in answers[-1].json()["info"]
+        assert (200, 429) == (known.get("vote").status_code, new.get("vote").status_code)
+        assert [401] == [answer.status_code for answer in failed(1, "203.0.113.8")]
+        live.advance(SECOND)
+        assert (200, 401) == (new.get("vote").status_code, failed(1)[0].status_code)
+
+
+def test_credentials_that_are_no_good_use_up_nothing_of_what_the_extension_may_ask(limited: Live):
+    answers = [limited.bearer("no.token.atall").get("vote").status_code for _ in range(40)]
+
+    assert ({401}, 200) == (set(answers), limited.client("viewer", user="1", channel="777").get("vote").status_code)
+
+
 def test_a_socket_is_counted_with_its_callers_other_requests(limited: Live):
     caller = {"user": "777", "channel": "777"}
     token = limited.client("broadcaster", **caller).headers["Authorization"].split()[1]

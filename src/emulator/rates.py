@@ -12,7 +12,7 @@ WINDOW = 5 * SECOND
 """Ms over which the average is taken: whoever was quiet for so long may ask for as much at once."""
 SERVERS = 10
 """How many times as much as a viewer the extension's own servers may ask, who speak for many, and an address whose
-callers are not known."""
+callers are not known, or fail to prove who they are."""
 _SWEPT = 10_000
 _MICROSECONDS = 1_000
 """In a ms. Whole numbers of them add up exactly; fractions of a ms would not."""
@@ -27,8 +27,8 @@ class Rate:
         """When all its requests would have been served, one after the other at the rate, in Unix µs."""
         self._sweep_at = _SWEPT
 
-    def wait(self, key: tuple[str, str], now: int) -> int:
-        """Count one request; 0 if it may go on, else the ms until one may, and it is not counted."""
+    def wait(self, key: tuple[str, str], now: int, *, count: bool = True) -> int:
+        """Count one request, or only look; 0 if it may go on, else the ms until one may, and it is not counted."""
         at = now * _MICROSECONDS
         due, latest = self._due.get(key, 0), at + WINDOW * _MICROSECONDS
         if due < at or due > latest:  # later only if the clock was set back, which is nobody's fault
@@ -36,6 +36,8 @@ class Rate:
         due += self._apart
         if due > latest:
             return -((latest - due) // _MICROSECONDS)
+        if not count:
+            return 0
         self._due[key] = due
         if len(self._due) >= self._sweep_at:
             self._sweep(at)
@@ -80,6 +82,13 @@ class Rates:
     def check_address(self, client_id: str, address: str) -> None:
         """Count a request of someone unknown at a network address, who may name a client id."""
         self._count(self._servers, (client_id, f"@{address}"), client_id, "this address")
+
+    def check_failures(self, address: str, *, one_more: bool = False) -> None:
+        """Raise `TooManyRequests` while too many credentials from a network address were no good; count another."""
+        if self._servers is None:
+            return
+        if wait := self._servers.wait(("", f"!{address}"), self._clock.now(), count=one_more):
+            raise _too_often("this address, with credentials that are no good,", wait)
 
     def _count(self, rate: Rate | None, key: tuple[str, str], client_id: str, who: str) -> None:
         now = self._clock.now()

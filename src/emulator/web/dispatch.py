@@ -12,7 +12,7 @@ from emulator import wire
 from emulator.callers import Caller
 from emulator.clock import steady
 from emulator.errands import Errand, current
-from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unavailable
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
 from emulator.rates import Rates
 from emulator.settings import Limits
 from emulator.watching import Watcher
@@ -93,7 +93,7 @@ class Dispatcher:
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
-            errand.caller = caller = self._known_caller(header) or await self._caller(header)
+            errand.caller = caller = self._known_caller(header) or await self._proven(header, peer)
             self._rates.check(caller)
             if caller.role not in endpoint.roles:
                 needed = " or ".join(sorted(endpoint.roles))
@@ -104,7 +104,7 @@ class Dispatcher:
             if client_id:
                 self._check_registered(client_id)
             elif header:
-                errand.caller = caller = self._known_caller(header) or await self._caller(header)
+                errand.caller = caller = self._known_caller(header) or await self._proven(header, peer)
                 client_id = caller.client_id
             self._rates.check(caller) if caller else self._rates.check_address(client_id, peer)
         elif endpoint.audience is Audience.STRANGERS:
@@ -115,6 +115,15 @@ class Dispatcher:
         body = b"" if endpoint.streamed else await read_body(headers, receive, getattr(self._limits, endpoint.limit))
         call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered, chunks)
         return await bound.answer(call)
+
+    async def _proven(self, header: str | None, peer: str) -> Caller:
+        """Who has a credential that is not known yet. Of an address that failed too often none is looked at."""
+        self._rates.check_failures(peer)
+        try:
+            return await self._caller(header)
+        except (Unauthorized, Forbidden):
+            self._rates.check_failures(peer, one_more=True)
+            raise
 
 
 def _reply(answer: object, cors: bool) -> Reply:
