@@ -92,6 +92,10 @@ def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what
         (["--data", ""], "--data: cannot keep data in '': accepted are sqlite://"),
         (["--data", "sqlite://file.db"], "--data: cannot keep data in 'sqlite://file.db': accepted are sqlite://"),
         (["--data", "sqlite:///absent/folder/x.db"], "cannot open /absent/folder/x.db"),
+        (
+            ["--data", "sqlite:///x.db?synchronous=maybe"],
+            "--data: cannot keep data in 'sqlite:///x.db?synchronous=maybe': synchronous is 'maybe'; normal and full",
+        ),
         (["--data", "sqlite:////"], "--data: cannot keep data in 'sqlite:////'"),
         (["--data", "sqlite:///usr"], "cannot open /usr"),
         (["--data", "sqlite:///etc/passwd"], "cannot open /etc/passwd"),

@@ -18,8 +18,8 @@ READABLE = "can be read by every user of this machine"
 NO_LOG = "Redis keeps no log of what it is told, so data are gone when it dies: set its appendonly to yes"
 
 
-def warnings(*args: str) -> list[str]:
-    with serving(*args) as served:
+def warnings(*args: str, **environment: str) -> list[str]:
+    with serving(*args, **environment) as served:
         assert 0 == served.end(signal.SIGTERM)
         return [line.split(": ", 1)[1].strip() for line in complaints(served)]
 
@@ -64,3 +64,21 @@ def test_a_redis_that_writes_down_nothing(tmp_path: Path, workers: str):
         careful = warnings("--data", redis.url(), "--workers", workers)
 
     assert ([NO_LOG], []) == (forgetful, careful)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_variable_that_looks_like_an_option_and_is_none_and_never_its_value(tmp_path: Path, workers: str):
+    lines = warnings(
+        "--data",
+        f"sqlite:///{tmp_path}/data.db",
+        "--workers",
+        workers,
+        EXTCLI_SERVE_WORKRES="hidden",
+        EXTCLI_SERVE_SERVICE_ACCOUNT="hidden",
+        EXTCLI_SERVE_LOG_LEVEL="info",
+    )
+
+    assert [
+        "EXTCLI_SERVE_SERVICE_ACCOUNT: there is no such option",
+        "EXTCLI_SERVE_WORKRES: there is no such option; is EXTCLI_SERVE_WORKERS meant?",
+    ] == lines

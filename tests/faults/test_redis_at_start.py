@@ -55,6 +55,13 @@ def test_a_paused_redis_is_waited_for_no_longer_than_the_patience(tmp_path: Path
         assert complaint(server.url()).startswith("extcli serve: Redis: ")
 
 
+def test_tls_to_a_redis_without_it_is_hinted_at(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        said = complaint(server.url().replace("redis:", "rediss:", 1))
+
+    assert said.endswith("; rediss:// speaks TLS: does this server?")
+
+
 def test_a_replica_is_refused(tmp_path: Path) -> None:
     with RedisServer(tmp_path, "--replicaof", "127.0.0.1 1") as server:
         assert "read only" in complaint(server.url())

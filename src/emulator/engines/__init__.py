@@ -22,6 +22,9 @@ def open_engine(url: str, *, namespace: str) -> Engine:
             from emulator.engines.sqlite import SqliteEngine
 
             rest, _, query = rest.partition("?")
+            name, _, value = query.partition("=")
+            if rest and name == "synchronous" and value not in ("normal", "full"):
+                raise ValueError(f"cannot keep data in {url!r}: synchronous is {value!r}; normal and full are accepted")
             if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
                 raise ValueError(_unusable(url))
             return SqliteEngine(_path_of(rest, url), namespace=namespace, awaits_disk=query.endswith("full"))

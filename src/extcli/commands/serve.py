@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +17,8 @@ from emulator.extensions import ConfigurationError
 from emulator.logs import Logs
 from emulator.settings import KIB, MIB, Limits, read_settings
 from extcli.options import Command
+
+_VARIABLES = "EXTCLI_SERVE_"
 
 
 class OneLine(Command):
@@ -30,8 +35,18 @@ class OneLine(Command):
 
 def _number(flag: str, unit: str, meaning: str, *, at_least: int = 1) -> Any:
     """An option that bounds something."""
-    variable = f"EXTCLI_SERVE_{flag.replace('-', '_').upper()}"
+    variable = f"{_VARIABLES}{flag.replace('-', '_').upper()}"
     return typer.Option(f"--{flag}", envvar=variable, min=at_least, metavar=unit, help=meaning, show_default=True)
+
+
+def _warn_of_unknown_variables() -> None:
+    """One line for each that looks like an option and is none: what it was to say is not in force."""
+    known = [name.upper() for name in inspect.signature(serve).parameters]
+    for variable in sorted(each for each in os.environ if each.startswith(_VARIABLES)):
+        name = variable.removeprefix(_VARIABLES)
+        if name not in known:
+            hint = "".join(f"; is {_VARIABLES}{meant} meant?" for meant in get_close_matches(name, known, 1))
+            logging.getLogger("emulator").warning("%s: there is no such option%s", variable, hint)
 
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -98,7 +113,8 @@ def serve(
         typer.Option(
             envvar="EXTCLI_SERVE_CONTROL_HOST",
             metavar="NAME",
-            help="Another name than loopback under which the control API answers; may be repeated.",
+            help="Another name than loopback under which the control API answers; may be repeated, "
+            "in the variable with spaces between.",
         ),
     ] = None,
     max_body: Annotated[int, _number("max-body", "KIB", "Largest body, in KiB.")] = 64,
@@ -145,11 +161,13 @@ def serve(
         typer.Option(
             envvar="EXTCLI_SERVE_PROXY",
             metavar="ADDRESS",
-            help="Address or network of a proxy in front, whose X-Forwarded-For is believed; may be repeated.",
+            help="Address or network of a proxy in front, whose X-Forwarded-For is believed; may be repeated, "
+            "in the variable with spaces between.",
         ),
     ] = None,
     log_level: Annotated[
-        str, typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning or error.")
+        str,
+        typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning, error or critical."),
     ] = "info",
     log_format: Annotated[
         str,
@@ -185,6 +203,7 @@ def serve(
     try:
         logs = Logs(log_level, log_format, log_requests)
         logs.begin()
+        _warn_of_unknown_variables()
         settings = read_settings(
             production=production,
             data=data,

@@ -31,6 +31,7 @@ class RedisEngine:
 
     def __init__(self, url: str, *, namespace: str) -> None:
         self.doubts: Sequence[str] = ()
+        self._speaks_tls = url.startswith("rediss:")
         self._tag = tag = namespace_key(namespace)
         pool = pool_of(url)
         self._calls = Calls(pool, tag)
@@ -48,6 +49,11 @@ class RedisEngine:
         try:
             await self._look_around()
             await self._relay.open()
+        except EngineError as error:
+            await self._calls.close()
+            if self._speaks_tls and "connecting" in str(error):  # a server without TLS waits for what it can read
+                raise EngineError(f"{error}; rediss:// speaks TLS: does this server?") from error
+            raise
         except BaseException:
             await self._calls.close()
             raise
