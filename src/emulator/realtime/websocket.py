@@ -24,7 +24,7 @@ from emulator.errands import Errand, about, current, request_id
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.gathering import Gathering
 from emulator.realtime.frames import PING, text_frame
-from emulator.request_log import LONGEST_PATH, log_request
+from emulator.request_log import log_request
 from emulator.settings import Limits
 from emulator.web.reply import error_body
 
@@ -194,7 +194,7 @@ class WebSocket(asyncio.Protocol):
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
             with about(Errand(self.request_id)):
-                self._log_refusal(request.path.partition("?")[0], response)
+                self._log_refusal(response)
             self._protocol.send_response(response)
 
     async def _open(self, path: str, query: str, response: Response) -> None:
@@ -209,7 +209,7 @@ class WebSocket(asyncio.Protocol):
             response = self._refusal(Unavailable())
         self._opening = None
         if self._peer is None:
-            self._log_refusal(path, response)
+            self._log_refusal(response)
         if self._transport.is_closing():
             if self._peer:
                 self._peer.ended()
@@ -255,11 +255,10 @@ class WebSocket(asyncio.Protocol):
                 self._home.refused(_BEYOND_LIMITS[sent.code])
             self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
 
-    def _log_refusal(self, path: str, response: Response) -> None:
-        """One that is granted has no line: its requests have."""
+    def _log_refusal(self, response: Response) -> None:
+        """A handshake that is granted has no line: its requests have."""
         took = asyncio.get_running_loop().time() - self._since
-        asked = {"method": "GET", "path": path[:LONGEST_PATH]}
-        log_request(asked, response.status_code, took, len(response.body or b""), None)
+        log_request({"action": "socket handshake"}, response.status_code, took, len(response.body or b""), None)
 
     def _refusal(self, error: ServiceError) -> Response:
         body = error_body(error)
