@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,16 @@ def test_files_with_secrets_that_everybody_may_read(tmp_path: Path, workers: str
 
     assert [f"{tmp_path}/{name}" for name in ("extensions.toml", "my.secret")] == [line.split(":")[0] for line in both]
     assert ([True], []) == ([READABLE in line and "my.secret" in line for line in one], none)
+
+
+def test_extensions_that_come_through_a_pipe_are_read_once(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(f'[extensions.{CLIENT_ID}]\nsecrets = ["{TEXT}"]\n',))
+    writer.start()
+
+    assert [] == warnings("--extensions", str(pipe))
+    writer.join()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -125,6 +125,17 @@ def test_credentials_that_are_no_good_are_counted_by_address(header: str | None)
         assert (200, 401) == (new.get("vote").status_code, failed(1)[0].status_code)
 
 
+def test_client_ids_that_are_not_registered_are_counted_by_address_too():
+    with (
+        run_live(Settings(limits=Limits(caller_rate=1), registered_only=True)) as live,
+        Client(base_url=f"{live.url}/v1/e/") as stranger,
+    ):
+        live.freeze()
+        pins = [stranger.post("link/pin", headers={"Authorization": f"none-{number}"}) for number in range(51)]
+
+    assert [*[401] * 50, 429] == [answer.status_code for answer in pins]
+
+
 def test_credentials_that_are_no_good_use_up_nothing_of_what_the_extension_may_ask(limited: Live):
     answers = [limited.bearer("no.token.atall").get("vote").status_code for _ in range(40)]
 

@@ -40,9 +40,10 @@ def doubts_about(settings: Settings) -> Iterator[str]:
     """What is allowed, and hardly meant."""
     if settings.environment.verifies_tokens and settings.data == "sqlite://":
         yield "--production keeps its data in memory: they are gone at the next stop; --data says where to keep them"
-    if settings.extensions_file is not None and sys.platform != "win32":
+    # What is no file, such as a pipe, can be read once only.
+    if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":
         for file in _files_with_secrets(settings.extensions_file):
-            if os.stat(file).st_mode & stat.S_IROTH:
+            if file.is_file() and os.stat(file).st_mode & stat.S_IROTH:
                 yield f"{file}: holds secrets and can be read by every user of this machine; chmod o-r"
 
 

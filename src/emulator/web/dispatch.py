@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from litestar.types import HTTPScope, Receive
@@ -102,7 +103,8 @@ class Dispatcher:
             header = _text(headers.get(b"authorization"))
             client_id = named_client(header)
             if client_id:
-                self._check_registered(client_id)
+                with self._counting_failures(peer):
+                    self._check_registered(client_id)
             elif header:
                 errand.caller = caller = self._known_caller(header) or await self._proven(header, peer)
                 client_id = caller.client_id
@@ -119,8 +121,14 @@ class Dispatcher:
     async def _proven(self, header: str | None, peer: str) -> Caller:
         """Who has a credential that is not known yet. Of an address that failed too often none is looked at."""
         self._rates.check_failures(peer)
-        try:
+        with self._counting_failures(peer):
             return await self._caller(header)
+
+    @contextmanager
+    def _counting_failures(self, peer: str) -> Iterator[None]:
+        """Count what is refused in the block against the address that it came from."""
+        try:
+            yield
         except (Unauthorized, Forbidden):
             self._rates.check_failures(peer, one_more=True)
             raise
