@@ -38,7 +38,7 @@ TELLING = {
     "emulator.alarms",
     "emulator.pace",
     "emulator.room",
-    "emulator.watching",
+    "emulator.observing.watching",
 }
 SERVICE_MAY = (
     BASICS

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from emulator.complaints import OncePerSecond
-from emulator.logs import FORMATS, Json, Text
+from emulator.observing.complaints import OncePerSecond
+from emulator.observing.logs import FORMATS, Json, Text
 from engines.a_redis import RedisServer
 from running import CHANNEL
 from serving import Served, serving

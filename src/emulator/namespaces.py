@@ -13,8 +13,8 @@ from typing import Any, Final
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
-from emulator.errands import set_aside, take_up
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
+from emulator.observing.errands import set_aside, take_up
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.settings import Limits
 from emulator.web.dispatch import Gate

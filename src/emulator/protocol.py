@@ -9,10 +9,10 @@ from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.errands import REQUEST_ID, Errand, about, entrust, errand_of, request_id
 from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
 from emulator.gathering import Gathering, turn_of
-from emulator.request_log import LONGEST_PATH, log_request
+from emulator.observing.errands import REQUEST_ID, Errand, about, entrust, errand_of, request_id
+from emulator.observing.request_log import LONGEST_PATH, log_request
 from emulator.web.reply import error_body
 
 LARGEST_HEAD = 64 * 1024

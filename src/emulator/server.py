@@ -24,7 +24,7 @@ from emulator.app import open_app
 from emulator.engines import open_engine
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError, Extensions
-from emulator.notices import doubts_about, say_serving, say_stopped, warn
+from emulator.observing.notices import doubts_about, say_serving, say_stopped, warn
 from emulator.protocol import Protocol, cut_overdue
 from emulator.realtime.websocket import WebSocket
 from emulator.reloading import follow, reread, warn_of_short_secrets
@@ -35,7 +35,7 @@ from emulator.web.proxies import Forwarded
 from emulator.workers import Work, Workers, end_with_parent
 
 if TYPE_CHECKING:
-    from emulator.tracing import Tracing
+    from emulator.observing.tracing import Tracing
 
 _log = logging.getLogger("emulator")
 _GRACE = 3
@@ -257,7 +257,7 @@ def open_tracing(settings: Settings) -> Tracing | None:
     if not settings.traces:
         return None
     try:
-        from emulator.tracing import Tracing
+        from emulator.observing.tracing import Tracing
     except ModuleNotFoundError as missing:
         raise ConfigurationError(f"--otel: {missing.name} is not installed: pip install 'extcli[otel]'") from None
     return Tracing(settings.environment.name)

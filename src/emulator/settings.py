@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emulator.discretion import discreet
 from emulator.engines import open_engine
 from emulator.environment import PRODUCTION, SANDBOX, Environment
 from emulator.extensions import ConfigurationError, Extension, read_extensions
-from emulator.logs import Logs
+from emulator.observing.discretion import discreet
+from emulator.observing.logs import Logs
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -10,10 +10,10 @@ from msgspec import Struct
 from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.engines.base import Engine, Expired
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
+from emulator.observing.watching import Watcher
 from emulator.room import SHELF
 from emulator.service_key import ServiceKey
 from emulator.settings import Settings
-from emulator.watching import Watcher
 
 _MOST_UNTOLD = 10_000
 """How many expiries housekeeping keeps for a move of the clock that may never come."""

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from emulator.callers import Role
 from emulator.clock import Clock, steady
-from emulator.errands import Errand, current
 from emulator.errors import (
     BadRequest,
     EngineError,
@@ -23,6 +22,9 @@ from emulator.errors import (
     TooManyRequests,
     Unavailable,
 )
+from emulator.observing.errands import Errand, current
+from emulator.observing.request_log import log_request
+from emulator.observing.watching import Watcher
 from emulator.rates import Rates
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
@@ -31,9 +33,7 @@ from emulator.realtime.hub import Hub
 from emulator.realtime.pages import Page
 from emulator.realtime.seats import Seats
 from emulator.realtime.session import Outlet, Session
-from emulator.request_log import log_request
 from emulator.settings import Limits
-from emulator.watching import Watcher
 from emulator.web.call import query_of
 
 AUTHENTICATE: Final = "authenticate"

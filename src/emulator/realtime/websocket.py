@@ -20,11 +20,11 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.errands import Errand, about, current, request_id
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.gathering import Gathering
+from emulator.observing.errands import Errand, about, current, request_id
+from emulator.observing.request_log import log_request
 from emulator.realtime.frames import PING, text_frame
-from emulator.request_log import log_request
 from emulator.settings import Limits
 from emulator.web.reply import error_body
 

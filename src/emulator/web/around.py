@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from litestar.types import Receive, Scope, Send
 
 from emulator.clock import steady
-from emulator.errands import take_up
 from emulator.errors import ServiceError
+from emulator.observing.errands import take_up
+from emulator.observing.request_log import LONGEST_PATH, log_request
 from emulator.realtime.websocket import Home, Peer, WebSocket
-from emulator.request_log import LONGEST_PATH, log_request
 from emulator.settings import Limits
 
 

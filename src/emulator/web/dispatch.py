@@ -12,11 +12,11 @@ from litestar.types import HTTPScope, Receive
 from emulator import wire
 from emulator.callers import Caller
 from emulator.clock import steady
-from emulator.errands import Errand, current
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
+from emulator.observing.errands import Errand, current
+from emulator.observing.watching import Watcher
 from emulator.rates import Rates
 from emulator.settings import Limits
-from emulator.watching import Watcher
 from emulator.web.call import Call, query_of
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
 from emulator.web.reply import Reply, error_reply

@@ -8,12 +8,12 @@ from litestar import Litestar
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
-from emulator.errands import take_up
 from emulator.errors import MethodNotAllowed, NotFound, ServiceError
+from emulator.observing.errands import take_up
+from emulator.observing.watching import Watcher
 from emulator.realtime.sockets import Sockets
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.settings import Limits
-from emulator.watching import Watcher
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.openapi import PAGES

@@ -14,7 +14,7 @@ import typer
 from emulator import server
 from emulator.errors import EngineError
 from emulator.extensions import ConfigurationError
-from emulator.logs import Logs
+from emulator.observing.logs import Logs
 from emulator.settings import KIB, MIB, Limits, read_settings
 from extcli.options import Command
 

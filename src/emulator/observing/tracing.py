@@ -21,9 +21,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from emulator.discretion import discreet
-from emulator.errands import take_up
 from emulator.extensions import ConfigurationError
+from emulator.observing.discretion import discreet
+from emulator.observing.errands import take_up
 from emulator.web.around import Application, Around
 
 _FLUSHED_WITHIN: Final = 1.0

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from emulator.complaints import OncePerSecond
-from emulator.discretion import discreet, kind_of, way_of
-from emulator.errands import current
 from emulator.extensions import ConfigurationError
-from emulator.request_log import REQUESTS
+from emulator.observing.complaints import OncePerSecond
+from emulator.observing.discretion import discreet, kind_of, way_of
+from emulator.observing.errands import current
+from emulator.observing.request_log import REQUESTS
 
 _OWN: Final = "emulator"
 _NEVER: Final = logging.CRITICAL + 1
