@@ -141,6 +141,7 @@ def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the
             admin.patch("channel_state", json={}),
             admin.post("accumulate", json={}),
             admin.get("accumulate"),
+            admin.get("vote_logs"),
             admin.get("rank"),
         ]
 

@@ -219,7 +219,6 @@ async def test_a_url_says_whether_a_commit_waits_for_the_disk(path: Path, query:
     "url",
     [
         "sqlite://?synchronous=full",
-        "sqlite:///data.db?synchronous=off",
         "sqlite:///data.db?cache=shared",
         "",
         "data.db",

@@ -116,7 +116,8 @@ class Dispatcher:
         chunks = chunks_of(headers, receive, getattr(self._limits, endpoint.limit))
         body = b"" if endpoint.streamed else await read_body(headers, receive, getattr(self._limits, endpoint.limit))
         call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered, chunks)
-        return await bound.answer(call)
+        answer = await bound.answer(call)
+        return await _begun(answer.chunks) if isinstance(answer, Streamed) else answer
 
     async def _proven(self, header: str | None, peer: str) -> Caller:
         """Who has a credential that is not known yet. Of an address that failed too often none is looked at."""
@@ -132,6 +133,18 @@ class Dispatcher:
         except (Unauthorized, Forbidden):
             self._rates.check_failures(peer, one_more=True)
             raise
+
+
+async def _begun(chunks: AsyncIterator[bytes]) -> Streamed:
+    """The same with its first chunk made: what fails from the start can still be said, later only be broken off."""
+    first = await anext(chunks, b"")
+
+    async def resumed() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in chunks:
+            yield chunk
+
+    return Streamed(resumed())
 
 
 def _reply(answer: object, cors: bool) -> Reply:
