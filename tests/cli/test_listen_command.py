@@ -204,7 +204,8 @@ def test_more_events_than_one_connection_may_follow_are_refused_with_what_to_do(
 
     assert 4 == result.exit_code
     assert (
-        "  a connection may follow 1 topics\n  correct what is to be followed, or follow less over one connection\n"
+        "  the connection would follow 6 topics, and at most 1 are allowed\n"
+        "  correct what is to be followed, or follow less over one connection\n"
     ) in result.stderr
 
 

@@ -150,8 +150,10 @@ class Session:
         fresh = set(topics) - self._topics
         if self._ended:
             return
-        if len(self._topics) + len(fresh) > self._most_topics:
-            raise BadRequest("Too many subscriptions", f"a connection may follow {self._most_topics} topics")
+        following = len(self._topics) + len(fresh)
+        if following > self._most_topics:
+            detail = f"the connection would follow {following} topics, and at most {self._most_topics} are allowed"
+            raise BadRequest("Too many subscriptions", detail)
         self._topics |= fresh
         for topic in fresh:
             self._answers.hub.subscribe(topic, self)

@@ -123,7 +123,9 @@ def serve(
     max_user_list: Annotated[int, _number("max-user-list", "MIB", "Largest list of users to mark, in MiB.")] = 64,
     max_frame: Annotated[int, _number("max-frame", "KIB", "Largest message to the socket, in KiB.")] = 2048,
     max_sockets: Annotated[int, _number("max-sockets", "N", "Sockets of one client id at the same time.")] = 10_000,
-    max_subscriptions: Annotated[int, _number("max-subscriptions", "N", "Subscriptions of one socket.")] = 1_000,
+    max_subscriptions: Annotated[
+        int, _number("max-subscriptions", "N", "Topics that one socket may follow; an event is about six of them.")
+    ] = 1_000,
     max_ids: Annotated[
         int,
         _number("max-ids", "N", "Polls of one extension in one channel; as many rankings, buffers, JSON stores each."),
