@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -10,9 +11,16 @@ from emulator.callers import Caller, Role
 from emulator.clock import DAY, HOUR
 from emulator.errors import BadRequest, NotFound
 from emulator.votes.definitions import PollConfig
-from running import CLIENT_ID, Live
+from running import CLIENT_ID, Live, run_live
 
 STEPS = 150
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    """A service of the test's own, so young that its own housekeeping, once a minute, does not come in between."""
+    with run_live() as live:
+        yield live
 
 
 async def _life(live: Live, random: Random, *, swept: bool) -> tuple[list[object], list[object]]:
