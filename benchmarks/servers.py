@@ -35,11 +35,11 @@ from websockets.asyncio.server import serve as serve_websockets
 from websockets.exceptions import ConnectionClosed
 
 from emulator.app import open_app
-from emulator.environment import PRODUCTION
-from emulator.extensions import Extension
-from emulator.realtime import sockets
-from emulator.server import Server, config_of, listen, url_of
-from emulator.settings import Limits, Settings
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Limits, Settings
+from emulator.realtime import gateway
+from emulator.server.run import Server, config_of, listen, url_of
 
 SECRET = b"the secret of the benchmarks, 32+ bytes"
 CLIENT_ID = "bench"
@@ -142,7 +142,7 @@ async def serve(name: str, file: str | None) -> None:
                 app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
             )
         else:
-            sockets.PING_EVERY = 3_600.0  # a ping would come amid what is counted
+            gateway.PING_EVERY = 3_600.0  # a ping would come amid what is counted
             data = {"file": f"sqlite://{file}", "redis": str(file)}.get(name, "sqlite://")
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
             limits = Limits(caller_rate=1_000_000, client_rate=1_000_000)  # counted, and never reached

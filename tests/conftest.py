@@ -7,21 +7,11 @@ from collections.abc import Callable, Generator, Iterator
 
 import pytest
 
-from emulator.environment import PRODUCTION
-from emulator.extensions import Extension
-from emulator.settings import Settings
-from running import (
-    CHANNEL,
-    CLIENT_ID,
-    OTHER_ID,
-    OTHER_SECRET,
-    PREVIOUS_SECRET,
-    SECRET,
-    Client,
-    Live,
-    run_live,
-)
-from speaking import Game, linked_game
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, PREVIOUS_SECRET, SECRET, Client, Live, run_live
+from support.socket_client import Game, linked_game
 
 
 @pytest.fixture(scope="session", autouse=True)

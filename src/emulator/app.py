@@ -17,64 +17,64 @@ from typing import Any, Final
 
 from litestar import Litestar
 
-from emulator.accumulation.http import endpoints as accumulation_endpoints
-from emulator.accumulation.service import Buffers
-from emulator.alarms import Alarms
-from emulator.broadcast.actions import actions as broadcast_actions
-from emulator.broadcast.actions import event_topics
-from emulator.broadcast.actions import feeds as broadcast_feeds
-from emulator.broadcast.http import endpoints as broadcast_endpoints
-from emulator.broadcast.service import Broadcasts
+from emulator.auth.signing_key import ServiceKey
+from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.codes.http import endpoints as code_endpoints
-from emulator.codes.service import CodeSets
-from emulator.control.gate import ControlGate
-from emulator.control.http import controlling, metrics, watching
-from emulator.control.metrics import Metrics
-from emulator.control.service import Control
-from emulator.datastream.actions import feeds as datastream_feeds
-from emulator.datastream.http import endpoints as datastream_endpoints
-from emulator.datastream.service import Datastream
+from emulator.config.extensions import Extensions
+from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.base import Engine
 from emulator.errors import EngineError
-from emulator.extensions import Extensions
-from emulator.identity.http import authtoken
-from emulator.identity.http import endpoints as identity_endpoints
-from emulator.identity.service import Identities
+from emulator.features.accumulation.http import endpoints as accumulation_endpoints
+from emulator.features.accumulation.service import Buffers
+from emulator.features.broadcast.actions import actions as broadcast_actions
+from emulator.features.broadcast.actions import event_topics
+from emulator.features.broadcast.actions import feeds as broadcast_feeds
+from emulator.features.broadcast.http import endpoints as broadcast_endpoints
+from emulator.features.broadcast.service import Broadcasts
+from emulator.features.codes.http import endpoints as code_endpoints
+from emulator.features.codes.service import CodeSets
+from emulator.features.control.gate import ControlGate
+from emulator.features.control.http import controlling, metrics, watching
+from emulator.features.control.metrics import Metrics
+from emulator.features.control.service import Control
+from emulator.features.datastream.actions import feeds as datastream_feeds
+from emulator.features.datastream.http import endpoints as datastream_endpoints
+from emulator.features.datastream.service import Datastream
+from emulator.features.identity.http import authtoken
+from emulator.features.identity.http import endpoints as identity_endpoints
+from emulator.features.identity.service import Identities
+from emulator.features.pins.actions import actions as pin_actions
+from emulator.features.pins.actions import feeds as pin_feeds
+from emulator.features.pins.http import endpoints as pin_endpoints
+from emulator.features.pins.service import Pins
+from emulator.features.ranking.http import endpoints as ranking_endpoints
+from emulator.features.ranking.service import Rankings
+from emulator.features.sdk_scripts.http import endpoints as page_endpoints
+from emulator.features.sdk_scripts.service import Scripts
+from emulator.features.stores.actions import actions as store_actions
+from emulator.features.stores.actions import feeds as store_feeds
+from emulator.features.stores.http import endpoints as store_endpoints
+from emulator.features.stores.http import json_store_endpoints
+from emulator.features.stores.service import JsonStores, Stores
+from emulator.features.transactions.actions import actions as transaction_actions
+from emulator.features.transactions.actions import feeds as transaction_feeds
+from emulator.features.transactions.http import endpoints as transaction_endpoints
+from emulator.features.transactions.service import Transactions
+from emulator.features.trivia.http import endpoints as trivia_endpoints
+from emulator.features.trivia.service import Trivia
+from emulator.features.votes.actions import actions as poll_actions
+from emulator.features.votes.actions import feeds as poll_feeds
+from emulator.features.votes.http import endpoints as poll_endpoints
+from emulator.features.votes.service import Polls
+from emulator.limits.id_quota import Room
+from emulator.limits.rate_limit import Rates
 from emulator.namespaces import Namespaces
-from emulator.pages.http import endpoints as page_endpoints
-from emulator.pages.service import Scripts
-from emulator.pins.actions import actions as pin_actions
-from emulator.pins.actions import feeds as pin_feeds
-from emulator.pins.http import endpoints as pin_endpoints
-from emulator.pins.service import Pins
-from emulator.ranking.http import endpoints as ranking_endpoints
-from emulator.ranking.service import Rankings
-from emulator.rates import Rates
+from emulator.realtime.gateway import Sockets
 from emulator.realtime.hub import Hub
-from emulator.realtime.sockets import Sockets
-from emulator.realtime.updates import Updates
-from emulator.room import Room
-from emulator.service_key import ServiceKey
-from emulator.settings import Settings
-from emulator.stores.actions import actions as store_actions
-from emulator.stores.actions import feeds as store_feeds
-from emulator.stores.http import endpoints as store_endpoints
-from emulator.stores.http import json_store_endpoints
-from emulator.stores.service import JsonStores, Stores
-from emulator.tokens import Tokens
-from emulator.transactions.actions import actions as transaction_actions
-from emulator.transactions.actions import feeds as transaction_feeds
-from emulator.transactions.http import endpoints as transaction_endpoints
-from emulator.transactions.service import Transactions
-from emulator.trivia.http import endpoints as trivia_endpoints
-from emulator.trivia.service import Trivia
-from emulator.votes.actions import actions as poll_actions
-from emulator.votes.actions import feeds as poll_feeds
-from emulator.votes.http import endpoints as poll_endpoints
-from emulator.votes.service import Polls
+from emulator.realtime.publisher import Updates
+from emulator.scheduling.scheduler import Alarms
 from emulator.web.dispatch import Dispatcher
 from emulator.web.endpoint import Bound, Endpoint
 from emulator.web.front import HOT, Front

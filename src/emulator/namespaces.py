@@ -13,13 +13,13 @@ from typing import Any, Final
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
+from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
-from emulator.observing.errands import set_aside, take_up
+from emulator.observability.request_context import set_aside, take_up
 from emulator.realtime.websocket import Peer, WebSocket
-from emulator.settings import Limits
 from emulator.web.dispatch import Gate
 from emulator.web.front import Front
-from emulator.web.reply import JSON, Reply, error_reply
+from emulator.web.response import JSON, Reply, error_reply
 
 DEFAULT: Final = "default"
 """The namespace of the plain paths."""

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from extcli import __version__
-from extcli.options import Command, Group, remembers_shared_options
+from extcli.cli.shared_options import Command, Group, remembers_shared_options
 
 NOUNS = {
     "serve": "Start the service on this machine.",

@@ -35,7 +35,7 @@ def _run(args: list[str]) -> int:
 
     from extcli.app import run
     from extcli.errors import CliError
-    from extcli.output import complain, flush, silence
+    from extcli.output.printer import complain, flush, silence
 
     try:
         if not _is_text(args):

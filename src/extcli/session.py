@@ -9,18 +9,18 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from extcli import settings
+from extcli.config import settings
+from extcli.config.resolver import Found, Sources
+from extcli.config.settings import DEFAULT_USER, Flags, Format
 from extcli.errors import CliError, Declined, Failed, Refused, reason_of
-from extcli.output import Output
-from extcli.settings import DEFAULT_USER, Flags, Format
-from extcli.sources import Found, Sources
+from extcli.output.printer import Output
 
 if TYPE_CHECKING:
-    from extcli.client import Call, Service
-    from extcli.credentials import Credentials
-    from extcli.http import Answer, Http
-    from extcli.links import Links
-    from extcli.live import Live
+    from extcli.api.client import Call, Service
+    from extcli.api.credentials import Credentials
+    from extcli.api.http import Answer, Http
+    from extcli.api.websocket import Live
+    from extcli.config.link_store import Links
 
 VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"
@@ -55,20 +55,20 @@ class Session:
     @cached_property
     def http(self) -> Http:
         """The connection to the service."""
-        from extcli.http import Http
+        from extcli.api.http import Http
 
         self._remark_if_elsewhere(self.sources.url(), self.sources.find(settings.URL))
         return Http(self.sources.url(), timeout=self.sources.timeout(), output=self.output)
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """The service, called as the identity the user chose, else as this one, which suits the command."""
-        from extcli.client import Service
+        from extcli.api.client import Service
 
         return Service(SignedCalls(self, self.credentials(acts_as)))
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
         """Where the tokens of that identity come from, which are to be sent to the service, or to another address."""
-        from extcli.credentials import credentials
+        from extcli.api.credentials import credentials
 
         identity = self.sources.identity(acts_as)
         if identity.role not in ROLES:
@@ -77,35 +77,35 @@ class Session:
 
     def open_service(self) -> Service:
         """The service, for calls that need no credentials."""
-        from extcli.client import Service
+        from extcli.api.client import Service
 
         return Service(SignedCalls(self, None))
 
     def named_service(self) -> Service:
         """The service, for calls that say which extension asks, and not who."""
-        from extcli.client import Service
-        from extcli.credentials import NoToken
+        from extcli.api.client import Service
+        from extcli.api.credentials import NoToken
 
         return Service(SignedCalls(self, NoToken()))
 
     def service_with(self, token: str) -> Service:
         """The service, called with this token."""
-        from extcli.client import Service
-        from extcli.credentials import GivenToken
+        from extcli.api.client import Service
+        from extcli.api.credentials import GivenToken
 
         return Service(SignedCalls(self, GivenToken(token)))
 
     @cached_property
     def live(self) -> Live:
         """The socket of the service, connected."""
-        from extcli.live import Live
+        from extcli.api.websocket import Live
 
         self._remark_if_elsewhere(self.sources.ws_url(), self.sources.told_socket())
         return Live(self.sources.ws_url(), timeout=self.sources.timeout(), output=self.output)
 
     def reconnect(self, seconds: float) -> None:
         """Connect the socket anew. From now on nothing waits longer than so many seconds."""
-        from extcli.live import Live
+        from extcli.api.websocket import Live
 
         seconds = min(seconds, self.sources.timeout())
         self.http.allow(seconds)
@@ -116,13 +116,13 @@ class Session:
     @cached_property
     def links(self) -> Links:
         """The links that are kept on this machine."""
-        from extcli.links import Links
+        from extcli.config.link_store import Links
 
         return Links(self.sources.state_dir())
 
     def service_now(self) -> int | None:
         """The service's time where it tells it: an emulator's may have been moved."""
-        from extcli.credentials import service_time
+        from extcli.api.credentials import service_time
 
         return service_time(self.http)
 

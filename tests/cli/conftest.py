@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from emulator.environment import PRODUCTION
-from emulator.extensions import Extension
-from emulator.settings import Settings
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
 from extcli.main import main
-from running import CLIENT_ID, SECRET, Live, run_live
+from support.service import CLIENT_ID, SECRET, Live, run_live
 
 PROGRAM = Path(sys.executable).with_name("extcli")
 SECRET_TEXT = base64.b64encode(SECRET).decode()

@@ -9,9 +9,9 @@ import string
 import pytest
 
 from conftest import answer
-from extcli.broadcasts import LARGEST, size_of
-from running import CHANNEL, CLIENT_ID
-from speaking import Game
+from extcli.commands.broadcasts import LARGEST, size_of
+from support.service import CHANNEL, CLIENT_ID
+from support.socket_client import Game
 
 
 @pytest.fixture

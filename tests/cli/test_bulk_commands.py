@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SECRET_TEXT, answer
-from extcli.lines import records
+from extcli.bulk.input_lines import records
 
 
 @pytest.fixture

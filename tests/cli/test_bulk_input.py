@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from extcli.lines import records
+from extcli.bulk.input_lines import records
 
 
 @pytest.mark.parametrize("line", ['U1,"blue', '"U1,blue', 'U1,"blue"!'], ids=["never closed", "of the user", "more"])

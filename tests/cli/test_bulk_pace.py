@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from conftest import SECRET_TEXT, answer
-from emulator.settings import Limits, Settings
-from engines.a_redis import RedisServer
-from running import CHANNEL, Live, run_live
-from serving import serving
+from emulator.config.settings import Limits, Settings
+from engines.redis_server import RedisServer
+from support.process import serving
+from support.service import CHANNEL, Live, run_live
 
 SLOW = "the service limits how much may be sent at once; going on at its pace"
 NOT_NOW = "the service takes nothing for now; trying again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import SECRET_TEXT, answer
-from extcli.reached import Reached
+from extcli.bulk.resume import Reached
 
 SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
 

@@ -8,14 +8,14 @@ from itertools import chain
 
 import pytest
 
-from extcli.entries import Entries
+from extcli.api.http import Http
+from extcli.codes.duplicates import Repeats, confirmed
+from extcli.codes.entries import Entries
+from extcli.codes.formats import Batch
+from extcli.codes.streamed_body import StreamedBody, joined
+from extcli.config.settings import Format
 from extcli.errors import CliError, Misused
-from extcli.formats import Batch
-from extcli.http import Http
-from extcli.output import Output
-from extcli.repeats import Repeats, confirmed
-from extcli.settings import Format
-from extcli.streamed import StreamedBody, joined
+from extcli.output.printer import Output
 
 
 @pytest.fixture

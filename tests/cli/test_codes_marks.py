@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from terminal import Terminal
 
+from cli.terminal import Terminal
 from conftest import SECRET_TEXT, answer
 
 SECOND = 1_000

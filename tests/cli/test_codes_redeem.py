@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from terminal import Terminal
 
+from cli.terminal import Terminal
 from conftest import answer
-from extcli.code_views import masked
+from extcli.codes.views import masked
 
 CODE = "SECRET-0001-OF-HAT"
 

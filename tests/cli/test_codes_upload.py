@@ -6,8 +6,8 @@ import gzip
 import json
 
 import pytest
-from terminal import Terminal
 
+from cli.terminal import Terminal
 from conftest import answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 import pytest
-from deployments import config_file, profiles
+from profile_files import config_file, profiles
 
 from conftest import SECRET_TEXT
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.extensions import Extension, read_extensions
-from running import CLIENT_ID
+from emulator.config.extensions import Extension, read_extensions
+from support.service import CLIENT_ID
 
 LAID_OUT = """\
 # who we host

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from running import run_live
-from speaking import pin_of
+from support.service import run_live
+from support.socket_client import pin_of
 
 YEAR = 365 * 86_400_000
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from extcli.links import Link, Links
-from speaking import pin_of
+from extcli.config.link_store import Link, Links
+from support.socket_client import pin_of
 
 WRITER = """
 import sys

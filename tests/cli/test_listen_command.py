@@ -15,15 +15,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from conftest import SECRET_TEXT
+from emulator.config.settings import Limits, Settings
 from emulator.engines.base import Key
-from emulator.settings import Limits, Settings
+from extcli.config.settings import Flags
 from extcli.errors import CliError, Unreachable
-from extcli.listening import Listening
+from extcli.realtime.listener import Listening
 from extcli.session import Session
-from extcli.settings import Flags
-from running import CLIENT_ID, run_live
-from serving import Served, serving
-from speaking import Game, pin_of
+from support.process import Served, serving
+from support.service import CLIENT_ID, run_live
+from support.socket_client import Game, pin_of
 
 WITHIN = 20
 CHANNEL = "1001"

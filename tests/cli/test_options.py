@@ -116,7 +116,7 @@ def test_every_verb_has_help_with_an_example_within_80_columns(extcli):
 
 
 def test_a_bug_is_exit_1_and_asks_to_be_reported(extcli, monkeypatch):
-    monkeypatch.setattr("extcli.client.Service.read_poll", lambda *_: 1 / 0)
+    monkeypatch.setattr("extcli.api.client.Service.read_poll", lambda *_: 1 / 0)
 
     result = extcli("vote", "get")
 
@@ -129,7 +129,7 @@ def test_an_interrupt_is_130_without_a_traceback(extcli, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("extcli.client.Service.read_poll", interrupted)
+    monkeypatch.setattr("extcli.api.client.Service.read_poll", interrupted)
 
     result = extcli("vote", "get")
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from conftest import SECRET_TEXT
-from speaking import Game
+from support.socket_client import Game
 
 PIN = re.compile(r"[A-HJ-KMNP-Z2-46-9]{6}")
 MINUTES = 60_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from terminal import END, Terminal
+
+from cli.terminal import END, Terminal
 
 
 def requested(extcli) -> str:

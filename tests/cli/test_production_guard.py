@@ -7,9 +7,9 @@ import re
 import signal
 
 import pytest
-from deployments import profiles
-from terminal import END, Terminal
+from profile_files import profiles
 
+from cli.terminal import END, Terminal
 from conftest import SECRET_TEXT, answer
 
 DESTRUCTIVE = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from deployments import profiles
+from profile_files import profiles
 
 from conftest import SECRET_TEXT
-from running import CLIENT_ID, run_live
+from support.service import CLIENT_ID, run_live
 
 INFO = ("user", "info", "-o", "json")
 GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')

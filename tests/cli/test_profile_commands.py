@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from deployments import config_file, profiles
+from profile_files import config_file, profiles
 
 from conftest import PROGRAM, SECRET_TEXT
-from running import CLIENT_ID
+from support.service import CLIENT_ID
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from deployments import config_file, profiles
+from profile_files import config_file, profiles
 
 INFO = ("user", "info", "-o", "json")
 

@@ -17,8 +17,8 @@ def read(extcli):
 
 def test_nobody_at_the_default_address_is_told_how_to_start_a_service(extcli, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
-    monkeypatch.setattr("extcli.settings.DEFAULT_URL", "http://127.0.0.1:1")
-    monkeypatch.setattr("extcli.http.DEFAULT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr("extcli.config.settings.DEFAULT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr("extcli.api.http.DEFAULT_URL", "http://127.0.0.1:1")
 
     result = extcli("vote", "get")
 

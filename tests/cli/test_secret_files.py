@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from deployments import profiles
+from profile_files import profiles
 
 from conftest import PROGRAM, SECRET_TEXT
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from conftest import answer
-from running import run_live
+from support.service import run_live
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 GET = ("get", "state", "--data", CHANNEL_STATE)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from conftest import SECRET_TEXT
-from speaking import pin_of
+from support.socket_client import pin_of
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 GET = ("get", "state", "--data", CHANNEL_STATE)

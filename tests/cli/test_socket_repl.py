@@ -6,9 +6,9 @@ import json
 import signal
 
 import pytest
-from terminal import END, Terminal
 
-from speaking import pin_of
+from cli.terminal import END, Terminal
+from support.socket_client import pin_of
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 

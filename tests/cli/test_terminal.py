@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from deployments import profiles
+from profile_files import profiles
 
 from conftest import PROGRAM
 

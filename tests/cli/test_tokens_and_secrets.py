@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from conftest import SECRET_TEXT, answer
-from running import SECRET, real_seconds
+from support.service import SECRET, real_seconds
 
 INFO = ("user", "info", "-o", "json")
 

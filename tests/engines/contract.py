@@ -24,7 +24,7 @@ from engines.contract_relay import RelayContract
 from engines.contract_rosters import RostersContract
 from engines.contract_tally import TallyContract
 from engines.contract_terms import TermsContract
-from engines.vocabulary import Open
+from engines.shorthand import Open
 
 
 class EngineContract(

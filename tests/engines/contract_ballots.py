@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from emulator.engines.base import EMPTY_TALLY, NEVER, Engine, Entry, Mark, Tally, Terms
-from engines.vocabulary import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts, entries, key
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts, entries, key
 
 
 class BallotsContract:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from emulator.engines.base import NEVER, Engine, Key
-from engines.vocabulary import END, NOW, ODD, key, read, write
+from engines.shorthand import END, NOW, ODD, key, read, write
 
 ONE, TWO, THREE = key("one"), key("two"), key("three")
 

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.engines.base import NEVER, Cast, Engine, Terms
 from emulator.errors import EngineError
-from engines.vocabulary import (
+from engines.shorthand import (
     END,
     EVERYWHERE,
     NOW,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import cast as typed
 
 from emulator.engines.base import Engine, Entry, Key, Mark
-from engines.vocabulary import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
+from engines.shorthand import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
 
 VOTERS = [f"U{number}" for number in range(2300)]
 """More than fit into a few pages of any reasonable size."""

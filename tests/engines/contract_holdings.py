@@ -6,8 +6,8 @@ import asyncio
 
 from emulator.engines.base import NEVER, Engine, Expired
 from emulator.engines.pools import Holding
-from engines.pool_words import draw, draws, drop, fill, held, source, stocked, supply
-from engines.vocabulary import END, NOW, Open, key
+from engines.pool_shorthand import draw, draws, drop, fill, held, source, stocked, supply
+from engines.shorthand import END, NOW, Open, key
 
 P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")

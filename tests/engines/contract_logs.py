@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from emulator.engines.base import NEVER, Engine, Item
-from engines.vocabulary import END, EVERYWHERE, NOW, ODD, all_of, append, items, key, latest
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, all_of, append, items, key, latest
 
 
 class LogsContract:

@@ -9,8 +9,8 @@ import pytest
 
 from emulator.engines.base import NEVER, Engine, Key
 from emulator.engines.pools import Holding, Stock
-from engines.pool_words import draw, draws, drop, fill, held, source, stocked, supply
-from engines.vocabulary import END, EVERYWHERE, NOW, ODD, key
+from engines.pool_shorthand import draw, draws, drop, fill, held, source, stocked, supply
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, key
 
 P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from emulator.engines.base import Engine, Expired, Key
 from emulator.engines.pools import Holding, Stock
 from engines.contract_property import SHARED
-from engines.pool_words import draw, fill, source, supply
-from engines.vocabulary import NOW, key
+from engines.pool_shorthand import draw, fill, source, supply
+from engines.shorthand import NOW, key
 
 POOLS, LISTS, HOLDERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, Engine, Mark, Tally, Terms
-from engines.vocabulary import NOW, choice_of, counts, entries, key
+from engines.shorthand import NOW, choice_of, counts, entries, key
 
 VOTERS, CHOICES = ("A", "B", "C", "D"), ("x", "y", "z", "")
 

@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from emulator.engines.base import NEVER, Engine, Expired, Terms
-from engines.vocabulary import (
-    END,
-    NOW,
-    Open,
-    append,
-    cast,
-    choice_of,
-    counts,
-    entries,
-    items,
-    key,
-    latest,
-    read,
-    write,
-)
+from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, entries, items, key, latest, read, write
 
 NAMES = ("early", "late", "never")
 ENDS = {"early": NOW + 10, "late": NOW + 20, "never": NEVER}

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.engines.base import Engine, Key
 from emulator.errors import EngineError
-from engines.vocabulary import ODD, Listener, Open, key
+from engines.shorthand import ODD, Listener, Open, key
 
 BODIES = (b"", b"\x00", b"\xff\xfe", b'{"a":1}', "🎲".encode(), bytes(range(256)) * 300)
 LAST = b"the last message"

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from emulator.engines.base import NEVER, Engine
-from engines.pool_words import enlist, listing
-from engines.vocabulary import END, EVERYWHERE, NOW, ODD, Open, key
+from engines.pool_shorthand import enlist, listing
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, Open, key
 
 A, B, C = key("a"), key("b"), key("c")
 

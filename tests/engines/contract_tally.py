@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.engines.base import Engine, Tally
-from engines.vocabulary import END, EVERYWHERE, MANY, NOW, cast, choice_of, counts, key
+from engines.shorthand import END, EVERYWHERE, MANY, NOW, cast, choice_of, counts, key
 
 
 class TallyContract:

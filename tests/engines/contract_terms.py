@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, Engine, Mark, Tally, Terms
-from engines.vocabulary import END, MANY, NOW, cast, choice_of, counts, entries, key
+from engines.shorthand import END, MANY, NOW, cast, choice_of, counts, entries, key
 
 
 async def define(engine: Engine, terms: Terms, *, expires_at: int = END) -> None:

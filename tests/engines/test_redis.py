@@ -10,31 +10,18 @@ from itertools import count
 import pytest
 import redis
 
+from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, Engine, Key, Mark
-from emulator.settings import Settings
-from engines.a_redis import RedisServer
 from engines.contract import EngineContract
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
 from engines.contract_purge import fill as fill_shapes
-from engines.pool_words import draw, enlist, held, stocked
-from engines.vocabulary import (
-    END,
-    EVERYWHERE,
-    NOW,
-    Open,
-    append,
-    cast,
-    counts,
-    entries,
-    items,
-    key,
-    read,
-    write,
-)
-from running import CLIENT_ID, run_live
-from speaking import Game, linked_game, pin_of
+from engines.pool_shorthand import draw, enlist, held, stocked
+from engines.redis_server import RedisServer
+from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
+from support.service import CLIENT_ID, run_live
+from support.socket_client import Game, linked_game, pin_of
 
 DATABASES = count()
 

@@ -13,11 +13,11 @@ import redis
 from emulator.engines import open_engine
 from emulator.engines.base import Engine
 from emulator.engines.redis import relay
-from emulator.engines.redis.link import PATIENCE
+from emulator.engines.redis.connection import PATIENCE
 from emulator.errors import EngineError
-from engines.a_redis import RedisServer
-from engines.a_wire import Wire
-from engines.vocabulary import NOW, Listener, cast, counts, key, read, write
+from engines.redis_server import RedisServer
+from engines.severable_link import Wire
+from engines.shorthand import NOW, Listener, cast, counts, key, read, write
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from emulator.engines import open_engine
 from emulator.engines.base import Engine
 from emulator.engines.redis import relay
 from emulator.errors import EngineError
-from engines.a_redis import RedisServer
-from engines.a_wire import Wire
 from engines.contract_relay import LAST, RelayContract
-from engines.vocabulary import WITHIN, Listener, Open, key
+from engines.redis_server import RedisServer
+from engines.severable_link import Wire
+from engines.shorthand import WITHIN, Listener, Open, key
 
 SHARDED = ("SSUBSCRIBE", "SPUBLISH")
 OLDER = [word for name in SHARDED for word in ("--rename-command", name, "")]

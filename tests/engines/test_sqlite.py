@@ -9,7 +9,7 @@ import pytest
 
 from emulator.engines import open_engine
 from engines.contract import EngineContract
-from engines.vocabulary import Open
+from engines.shorthand import Open
 
 
 class TestMemory(EngineContract):

@@ -16,8 +16,8 @@ from emulator.engines.sqlite.relay import KEPT
 from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.another_process import COUNTER, POLL
-from engines.on_files import go, make_older, opened, process
-from engines.vocabulary import NOW, WITHIN, Listener, append, cast, choice_of, counts, entries, items, key, read, write
+from engines.database_files import go, make_older, opened, process
+from engines.shorthand import NOW, WITHIN, Listener, append, cast, choice_of, counts, entries, items, key, read, write
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from emulator.engines import open_engine
-from emulator.engines.sqlite import SqliteEngine, damage
-from emulator.engines.sqlite.damage import mark_of
+from emulator.engines.sqlite import SqliteEngine, corruption
+from emulator.engines.sqlite.corruption import mark_of
 from emulator.errors import EngineError
-from engines.on_files import opened
-from engines.vocabulary import cast
+from engines.database_files import opened
+from engines.shorthand import cast
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_file_that_is_too_large_is_not_looked_through_and_that_is_said(
     for beside in path.parent.glob("data.db*"):
         beside.with_name(beside.name.replace("data", "sudden")).write_bytes(beside.read_bytes())
     held.close()
-    monkeypatch.setattr(damage, "MOST_LOOKED_THROUGH", 1000)
+    monkeypatch.setattr(corruption, "MOST_LOOKED_THROUGH", 1000)
 
     use(path.with_name("sudden.db"))
 

@@ -13,9 +13,9 @@ from emulator.engines.base import NEVER
 from emulator.engines.pools import Holding
 from emulator.errors import EngineError
 from engines.another_process import AT_ONCE, POLL
-from engines.on_files import BROUGHT, go, make_older, opened, process
-from engines.pool_words import draw, draws, drop, enlist, fill, held, listing, source, stocked, supply
-from engines.vocabulary import NOW, cast, counts, key
+from engines.database_files import BROUGHT, go, make_older, opened, process
+from engines.pool_shorthand import draw, draws, drop, enlist, fill, held, listing, source, stocked, supply
+from engines.shorthand import NOW, cast, counts, key
 
 Handed = list[tuple[str, str]]
 """Holders, and what each says it was handed."""

@@ -24,7 +24,7 @@ import httpx
 import jwt
 
 from faults.writes import KINDS, HalfDone, Write
-from running import CLIENT_ID, SECRET, Client, Reachable
+from support.service import CLIENT_ID, SECRET, Client, Reachable
 
 ACKNOWLEDGED, REFUSED, UNKNOWN = "acknowledged", "refused", "unknown"
 """Answered 2xx; answered 503 with a word on when to try again; sent, and the connection died before its answer."""

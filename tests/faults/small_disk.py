@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import Served
+from support.process import Served
 
 _READER = """
 import sqlite3, sys

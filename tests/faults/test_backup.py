@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from faults.crowd import ACKNOWLEDGED, Crowd
-from serving import serving
+from support.process import serving
 
 ENOUGH = 150
 

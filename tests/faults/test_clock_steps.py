@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.clock import DAY, HOUR, SECOND, Clock, system_now
-from emulator.environment import PRODUCTION
-from emulator.extensions import Extension
-from emulator.settings import Settings
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
-from running import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
 
 ENOUGH = 70
 FAR = real_seconds() + 40 * DAY // SECOND

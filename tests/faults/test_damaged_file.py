@@ -9,8 +9,8 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.writes import KINDS, Store
-from running import CHANNEL
-from serving import Served, serving, until
+from support.process import Served, serving, until
+from support.service import CHANNEL
 
 PAGE = 1024
 """Bytes."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.rounds import ROUNDS
 from faults.small_disk import SmallDisk
-from running import CHANNEL
-from serving import Served, serving, until
+from support.process import Served, serving, until
+from support.service import CHANNEL
 
 ENOUGH = 100
 

@@ -10,7 +10,7 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
-from serving import serving, until, workers_of
+from support.process import serving, until, workers_of
 
 ENOUGH = 150
 """Acknowledged writes before each death."""

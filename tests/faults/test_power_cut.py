@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.settings import Settings
+from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
-from running import run_live
-from serving import serving
+from support.process import serving
+from support.service import run_live
 
 ENOUGH = 300
 FRAME = 24 + 1024

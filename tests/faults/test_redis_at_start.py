@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engines.a_redis import RedisServer
-from serving import COMMAND, serving
+from engines.redis_server import RedisServer
+from support.process import COMMAND, serving
 
 PASSWORD = "the.right.word"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engines.a_redis import RedisServer
-from engines.a_wire import Wire
+from engines.redis_server import RedisServer
+from engines.severable_link import Wire
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import SECONDS, Watch, is_ready, ms, nodes, seconds_until, settle, until_heard
-from speaking import linked_game
+from faults.redis_nodes import SECONDS, Watch, is_ready, ms, nodes, seconds_until, settle, until_heard
+from support.socket_client import linked_game
 
 
 @pytest.mark.parametrize("how", ["swallow", "reset"])

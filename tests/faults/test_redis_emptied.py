@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from engines.a_redis import RedisServer
-from faults.on_redis import is_ready, ms, seconds_until
-from running import CHANNEL, CLIENT_ID, SECRET, real_seconds
-from serving import Served, serving
-from speaking import Game
+from engines.redis_server import RedisServer
+from faults.redis_nodes import is_ready, ms, seconds_until
+from support.process import Served, serving
+from support.service import CHANNEL, CLIENT_ID, SECRET, real_seconds
+from support.socket_client import Game
 
 
 def linked(pins: Served, games: Served) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import redis
 
-from engines.a_redis import RedisServer
+from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import is_ready, ms, seconds_until, settle, two_nodes
-from running import CHANNEL
+from faults.redis_nodes import is_ready, ms, seconds_until, settle, two_nodes
+from support.service import CHANNEL
 
 
 def test_a_full_redis_is_read_and_takes_writes_again_when_there_is_room(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from engines.a_redis import RedisServer
+from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
+from faults.redis_nodes import Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
 from faults.rounds import ROUNDS
-from speaking import linked_game
+from support.socket_client import linked_game
 
 
 def has_written_all(server: RedisServer) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engines.a_redis import RedisServer
+from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, Crowd
-from faults.on_redis import ms, nodes, settle, until_heard
+from faults.redis_nodes import ms, nodes, settle, until_heard
 from faults.rounds import ROUNDS
-from speaking import linked_game
+from support.socket_client import linked_game
 
 
 def test_a_killed_node_takes_nothing_with_it_and_the_other_goes_on(tmp_path: Path) -> None:

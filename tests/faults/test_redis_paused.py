@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from engines.a_redis import RedisServer
+from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import SECONDS, Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
-from speaking import linked_game
+from faults.redis_nodes import SECONDS, Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
+from support.socket_client import linked_game
 
 
 def test_a_paused_redis_lets_no_call_hang_and_no_write_be_done_twice(tmp_path: Path) -> None:

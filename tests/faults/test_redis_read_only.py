@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from engines.a_redis import RedisServer
+from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.on_redis import is_ready, ms, seconds_until, settle, two_nodes
-from running import CHANNEL
-from serving import Served
+from faults.redis_nodes import is_ready, ms, seconds_until, settle, two_nodes
+from support.process import Served
+from support.service import CHANNEL
 
 
 def both_are_ready(nodes: list[Served]) -> bool:

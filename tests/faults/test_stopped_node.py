@@ -10,7 +10,7 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
-from serving import WITHIN, serving
+from support.process import WITHIN, serving
 
 ENOUGH = 150
 

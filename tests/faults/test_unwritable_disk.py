@@ -11,8 +11,8 @@ import pytest
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.rounds import ROUNDS
 from faults.small_disk import SmallDisk
-from running import CHANNEL
-from serving import serving, until
+from support.process import serving, until
+from support.service import CHANNEL
 
 ENOUGH = 100
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from emulator import wire
 from emulator.callers import ANYONE, Caller, Role
 from emulator.engines.base import Key
 from emulator.errors import Unauthorized
 from emulator.realtime.envelope import Request
+from emulator.wire import json_codec
 
 if TYPE_CHECKING:
     from emulator.realtime.session import Session
@@ -53,7 +53,7 @@ class Message:
 
     def body(self, shape: type[T]) -> T:
         """`data`, read as `shape`; raises `BadRequest` naming the member that does not fit."""
-        return wire.convert(self.request.data, shape, inside="data")
+        return json_codec.convert(self.request.data, shape, inside="data")
 
 
 Answer = Callable[[Message], Awaitable[object]]

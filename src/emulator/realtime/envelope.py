@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from emulator import wire
 from emulator.errors import BadRequest, ServiceError
+from emulator.wire import json_codec
 
 NO_REQUEST = 65_535
 """The request id of an update, and of the reply to a request that had none."""
@@ -66,7 +66,7 @@ def read_request(text: bytes) -> Request:
     try:
         envelope = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(f"this is not readable as JSON: {wire.explained(error)}") from None
+        raise Unreadable(f"this is not readable as JSON: {json_codec.explained(error)}") from None
     if not isinstance(envelope, dict):
         raise Unreadable('a request is an object: {"action": …, "params": {…}, "data": {…}}')
     request = Request("")
@@ -85,18 +85,18 @@ def read_request(text: bytes) -> Request:
 
 def answer(request: Request, data: object, *, now: int) -> bytes:
     """The reply to a request that was done."""
-    return wire.encode(Reply(_meta(request, now), data=data))
+    return json_codec.encode(Reply(_meta(request, now), data=data))
 
 
 def refusal(request: Request, error: ServiceError, *, now: int) -> bytes:
     """The reply to a request that was not."""
     fault = Fault(error.status, error.status, error.title, error.detail)
-    return wire.encode(Reply(_meta(request, now), errors=[fault]))
+    return json_codec.encode(Reply(_meta(request, now), errors=[fault]))
 
 
 def update(target: str, data: object, *, now: int) -> bytes:
     """What subscribers are told, all of them the same."""
-    return wire.encode(Reply(Meta(NO_REQUEST, "update", target, now), data=data))
+    return json_codec.encode(Reply(Meta(NO_REQUEST, "update", target, now), data=data))
 
 
 def _meta(request: Request, now: int) -> Meta:

@@ -20,13 +20,13 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
-from emulator.gathering import Gathering
-from emulator.observing.errands import Errand, about, current, request_id
-from emulator.observing.request_log import log_request
+from emulator.observability.access_log import log_request
+from emulator.observability.request_context import Errand, about, current, request_id
 from emulator.realtime.frames import PING, text_frame
-from emulator.settings import Limits
-from emulator.web.reply import error_body
+from emulator.web.response import error_body
+from emulator.wire.coalescing_transport import Gathering
 
 CLOSE_WITHIN = 2.0
 """Seconds in which the other side is to answer a close; then the connection is cut."""

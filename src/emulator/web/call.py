@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
-from emulator import wire
 from emulator.callers import Caller
 from emulator.errors import BadRequest
+from emulator.wire import json_codec
 
 T = TypeVar("T")
 
@@ -87,11 +87,11 @@ class Call:
 
     def body(self, shape: type[T]) -> T:
         """The body, read as `shape`; raises `BadRequest` naming the field that does not fit."""
-        return wire.decode(self.raw, shape)
+        return json_codec.decode(self.raw, shape)
 
     def any_body(self) -> Any:
         """The body, any JSON."""
-        return wire.decode_any(self.raw)
+        return json_codec.decode_any(self.raw)
 
 
 def query_of(raw: bytes) -> dict[str, str]:

@@ -9,17 +9,17 @@ from typing import Any
 
 from litestar.types import HTTPScope, Receive
 
-from emulator import wire
 from emulator.callers import Caller
 from emulator.clock import steady
+from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
-from emulator.observing.errands import Errand, current
-from emulator.observing.watching import Watcher
-from emulator.rates import Rates
-from emulator.settings import Limits
+from emulator.limits.rate_limit import Rates
+from emulator.observability.recorder import Watcher
+from emulator.observability.request_context import Errand, current
 from emulator.web.call import Call, query_of
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
-from emulator.web.reply import Reply, error_reply
+from emulator.web.response import Reply, error_reply
+from emulator.wire import json_codec
 
 _log = logging.getLogger("emulator")
 
@@ -152,7 +152,7 @@ def _reply(answer: object, cors: bool) -> Reply:
         return Reply(200, answer.chunks, cors)
     if isinstance(answer, Text):
         return Reply(200, answer.body, cors, answer.content_type.encode())
-    return Reply(200, wire.encode(answer), cors)
+    return Reply(200, json_codec.encode(answer), cors)
 
 
 def named_client(header: str | None) -> str:

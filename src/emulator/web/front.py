@@ -8,16 +8,16 @@ from litestar import Litestar
 from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
+from emulator.config.settings import Limits
 from emulator.errors import MethodNotAllowed, NotFound, ServiceError
-from emulator.observing.errands import take_up
-from emulator.observing.watching import Watcher
-from emulator.realtime.sockets import Sockets
+from emulator.observability.recorder import Watcher
+from emulator.observability.request_context import take_up
+from emulator.realtime.gateway import Sockets
 from emulator.realtime.websocket import Peer, WebSocket
-from emulator.settings import Limits
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.openapi import PAGES
-from emulator.web.reply import Reply, error_reply
+from emulator.web.response import Reply, error_reply
 
 HOT: Final = frozenset(
     {

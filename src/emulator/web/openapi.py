@@ -12,11 +12,11 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import OpenAPI, Operation
 
-from emulator.settings import Limits
+from emulator.config.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
+from emulator.web.docs_page import HEADERS, VIEWER_FILES, Viewer
 from emulator.web.endpoint import Audience, Endpoint, JavaScript
-from emulator.web.viewer import HEADERS, VIEWER_FILES, Viewer
 
 _REFERENCE = "#/components/schemas/{name}"
 _TEXTS: Final[dict[object, str]] = {str: "text/plain", JavaScript: "text/javascript"}

@@ -16,10 +16,10 @@ from litestar.response import Stream
 from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
+from emulator.web.docs_page import viewer_files
 from emulator.web.endpoint import Endpoint
 from emulator.web.openapi import DocumentConfig, operation_class
-from emulator.web.reply import Reply, error_reply
-from emulator.web.viewer import viewer_files
+from emulator.web.response import Reply, error_reply
 
 _log = logging.getLogger("emulator")
 

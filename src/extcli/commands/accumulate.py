@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from extcli import clock, times, views
+from extcli import clock
+from extcli.cli.json_input import read_bytes
+from extcli.cli.many import Concurrency, Skip
+from extcli.cli.shared_options import command, noun
 from extcli.errors import Misused
-from extcli.inputs import read_bytes
-from extcli.many import Concurrency, Skip
-from extcli.options import command, noun
+from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Buffers: users add small JSON blobs, a backend reads them.")
@@ -60,10 +61,10 @@ def add(
         session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
         session.output.note("added")
         return
-    from extcli import bulk, lines, writes
+    from extcli.bulk import input_lines, operations, sender
 
-    blobs = lines.blobs(source, user_field, skip=skip)
-    bulk.send(session, blobs, writes.blobs(_id(given)), acts_as=VIEWER, concurrency=concurrency)
+    blobs = input_lines.blobs(source, user_field, skip=skip)
+    sender.send(session, blobs, operations.blobs(_id(given)), acts_as=VIEWER, concurrency=concurrency)
 
 
 def _id(given: list[str]) -> str:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from extcli import consent
-from extcli.client import SERVICE, Call, encoded
-from extcli.consent import Yes
+from extcli.api.client import SERVICE, Call, encoded
+from extcli.cli import confirm
+from extcli.cli.confirm import Yes
+from extcli.cli.json_input import read_bytes, read_pairs
+from extcli.cli.shared_options import shared
+from extcli.commands.stores import CONFIG, STATE
 from extcli.errors import Declined, Misused
-from extcli.inputs import read_bytes, read_pairs
-from extcli.options import shared
 from extcli.session import BROADCASTER, Session
-from extcli.stores import CONFIG, STATE
 
 _STORES = {scope.path for scope in (*STATE.values(), *CONFIG.values())}
 
@@ -60,7 +60,7 @@ def api(
     elif fields:
         body = encoded(read_pairs(fields))
     if _destroys(method.upper(), path):
-        consent.guard(session, f"{method.upper()} {path} deletes, replaces or resets", yes=yes)
+        confirm.guard(session, f"{method.upper()} {path} deletes, replaces or resets", yes=yes)
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
     service = session.open_service() if no_auth else session.service(BROADCASTER)
     try:

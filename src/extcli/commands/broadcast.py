@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from extcli import at_hand, views
+from extcli.cli.json_input import read_json
+from extcli.cli.shared_options import command, noun
+from extcli.config import secret_lookup
 from extcli.errors import Misused, Unmet
-from extcli.inputs import read_json
-from extcli.options import command, noun
+from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Broadcasts: messages under an event's name. Nothing is kept: who listens now hears them.")
@@ -82,7 +83,7 @@ def size(session: Session, data: Data) -> None:
 
     Example: extcli broadcast size @news.json
     """
-    from extcli import broadcasts
+    from extcli.commands import broadcasts
 
     found = broadcasts.size_of(read_json(data, "DATA"))
     session.output.show_value(found, views.RECORD)
@@ -98,9 +99,9 @@ def size(session: Session, data: Data) -> None:
 
 def _channel(session: Session) -> str | None:
     """The channel to name in the request; `None` leaves it to a token that was given."""
-    from extcli.credentials import channel_of
+    from extcli.api.credentials import channel_of
 
-    if at_hand.token_at(session.sources):
+    if secret_lookup.token_at(session.sources):
         return session.sources.channel()
     channel = channel_of(session.sources.identity(BROADCASTER), session.sources)
     if channel is None:

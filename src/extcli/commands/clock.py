@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from extcli import times, views
-from extcli.options import command, noun
+from extcli.cli.shared_options import command, noun
+from extcli.output import times, views
 from extcli.session import Session
 
 app = noun("Read and move the time of an emulator. Every lifetime follows it: polls, buffers, tokens.")

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from extcli import times, views
-from extcli.consent import Yes
-from extcli.entries import Entries
+from extcli.cli.confirm import Yes
+from extcli.cli.shared_options import command, noun
+from extcli.codes.entries import Entries
+from extcli.codes.formats import FileFormat
 from extcli.errors import Misused, Unmet
-from extcli.formats import FileFormat
-from extcli.options import command, noun
+from extcli.output import times, views
+from extcli.output.sanitize import visible
 from extcli.session import BACKEND, VIEWER, Session
-from extcli.text import visible
 
 app = noun("Codes: upload sets, mark winners, redeem.")
 
@@ -84,25 +84,28 @@ def upload(
       extcli codes upload --set Hat=more-hats.csv --column code --index 1 --yes
       extcli codes upload --set Hat=hats.txt --dry-run
     """
-    from extcli import code_sets, code_views, consent, uploads
+    from extcli.cli import confirm
+    from extcli.codes import sets as code_sets
+    from extcli.codes import upload
+    from extcli.codes import views as code_views
 
     opened = code_sets.open_sets(sets, index or [], form=form, column=column)
     try:
-        uploads.look_at(session, opened, allow_duplicates=allow_duplicates).check()
+        upload.look_at(session, opened, allow_duplicates=allow_duplicates).check()
         service = session.service(BACKEND)
-        giving_way = uploads.replaced(opened, uploads.sets_there(service))
+        giving_way = upload.replaced(opened, upload.sets_there(service))
         if dry_run:
             found = [{**each.facts(), "replaces": giving_way.get(each.index)} for each in opened]
             session.output.show_value(found, code_views.INSPECTION)
             session.output.note("nothing was sent")
             return
-        losses = uploads.losses(opened, giving_way)
+        losses = upload.losses(opened, giving_way)
         if losses and not yes:
-            consent.ask(session, losses, "What was not handed out of the old codes is lost. Replace them?")
+            confirm.ask(session, losses, "What was not handed out of the old codes is lost. Replace them?")
         codes = sum(each.count for each in opened)
-        what = f"{uploads.counted(len(opened), 'set')} of {uploads.counted(codes, 'code')}"
-        body = uploads.body_of(opened, name_indices=bool(index))
-        session.output.show(uploads.send(session, body, service.define_codes, what), views.NOTHING)
+        what = f"{upload.counted(len(opened), 'set')} of {upload.counted(codes, 'code')}"
+        body = upload.body_of(opened, name_indices=bool(index))
+        session.output.show(upload.send(session, body, service.define_codes, what), views.NOTHING)
     finally:
         code_sets.close(opened)
 
@@ -122,11 +125,13 @@ def check(
 
     Example: extcli codes check --set Hat=hats.txt
     """
-    from extcli import code_sets, code_views, uploads
+    from extcli.codes import sets as code_sets
+    from extcli.codes import upload
+    from extcli.codes import views as code_views
 
     opened = code_sets.open_sets(sets, [], form=form, column=column)
     try:
-        faults = uploads.look_at(session, opened, allow_duplicates=allow_duplicates)
+        faults = upload.look_at(session, opened, allow_duplicates=allow_duplicates)
         session.output.show_value([each.facts() for each in opened], code_views.INSPECTION)
         faults.check()
     finally:
@@ -141,7 +146,7 @@ def list_sets(session: Session) -> None:
 
     Example: extcli codes list
     """
-    from extcli import code_views
+    from extcli.codes import views as code_views
 
     session.output.show(session.service(BACKEND).list_codes(), code_views.SETS)
 
@@ -154,13 +159,15 @@ def rm(session: Session, yes: Yes = False) -> None:
 
     Example: extcli codes rm --yes
     """
-    from extcli import code_views, consent, uploads
+    from extcli.cli import confirm
+    from extcli.codes import upload
+    from extcli.codes import views as code_views
 
     service = session.service(BACKEND)
-    there = uploads.sets_there(service)
+    there = upload.sets_there(service)
     if there and not yes:
         losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(there.items())]
-        consent.ask(session, losses, "Codes that were not handed out are lost. End all sets?")
+        confirm.ask(session, losses, "Codes that were not handed out are lost. End all sets?")
     session.output.show(service.clear_codes(), code_views.distributed(there))
 
 
@@ -189,14 +196,15 @@ def mark_from_poll(
       extcli codes mark-from-poll quiz --correct 2 --prize 0
       extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
     """
-    from extcli import clock, winners
+    from extcli import clock
+    from extcli.codes import grants
 
-    granted = winners.grant(prizes, limits or [])
-    instant = winners.cutoff(cutoff) if cutoff is not None else session.service_now() or clock.now()
+    granted = grants.grant(prizes, limits or [])
+    instant = grants.cutoff(cutoff) if cutoff is not None else session.service_now() or clock.now()
     body = {**granted, "correct": correct, "cutoff_timestamp": instant}
     service = session.service(BACKEND)
     session.output.show(service.mark_from_poll(poll, body), views.NOTHING)
-    if winners.has_votes(service, poll):
+    if grants.has_votes(service, poll):
         session.output.note(f"those who voted {correct} in poll {poll} by {times.shown(instant)} are marked")
     else:
         session.output.report(f"poll {visible(poll)} has no votes: nobody is marked")
@@ -222,17 +230,17 @@ def mark_from_list(
       extcli codes mark-from-list U1 U2 --prize 0
       extcli codes mark-from-list --from winners.csv --column user --prize 0
     """
-    from extcli import uploads, winners
+    from extcli.codes import grants, upload
 
-    granted = winners.grant(prizes, limits or [])
+    granted = grants.grant(prizes, limits or [])
     if bool(users) == (source is not None):
         raise Misused("nobody to mark, or too much", fix="give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
-        answer = service.mark_from_list(winners.named(users or [], granted))
+        answer = service.mark_from_list(grants.named(users or [], granted))
     else:
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
-            answer = uploads.mark_all(session, listed, granted, service.mark_from_list)
+            answer = upload.mark_all(session, listed, granted, service.mark_from_list)
     session.output.show(answer, views.NOTHING)
 
 
@@ -244,7 +252,7 @@ def eligible(session: Session) -> None:
 
     Example: extcli codes eligible --as viewer:U2
     """
-    from extcli import code_views
+    from extcli.codes import views as code_views
 
     session.output.show(session.service(VIEWER).read_eligibility(), code_views.ELIGIBILITY)
 
@@ -257,7 +265,7 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
 
     Example: extcli codes redeemed --as viewer:U2 --reveal
     """
-    from extcli import code_views
+    from extcli.codes import views as code_views
 
     session.output.show(session.service(VIEWER).read_redeemed(), code_views.redeemed(reveal=reveal))
     if not reveal:
@@ -276,7 +284,7 @@ def redeem(
 
     Example: extcli codes redeem 0 --as viewer:U2 -o plain > code.txt
     """
-    from extcli import code_views
+    from extcli.codes import views as code_views
 
     answer = session.service(VIEWER).redeem_code(prize)
     session.output.show(answer, code_views.redemption(reveal=reveal))

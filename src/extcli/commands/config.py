@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from extcli import profile_views
+from extcli.cli.shared_options import command, noun
+from extcli.config import views as profile_views
+from extcli.config.settings import KEYS, OUTPUT, SETTINGS
 from extcli.errors import Misused, Unmet
-from extcli.options import command, noun
+from extcli.output.views import SOLE_VALUE
 from extcli.session import Session
-from extcli.settings import KEYS, OUTPUT, SETTINGS
-from extcli.views import SOLE_VALUE
 
 app = noun("Settings: what is in force, where it comes from, and what profiles say.")
 
@@ -33,7 +33,7 @@ def list_settings(
       extcli config list
       extcli config list --show-origin -p live
     """
-    from extcli.in_force import settings_in_force
+    from extcli.commands.in_force import settings_in_force
 
     shown = ("key", "value", "origin") if show_origin else ("key", "value")
     found = [{name: each[name] for name in shown} for each in settings_in_force(session)]
@@ -48,7 +48,7 @@ def get(
 
     Example: extcli config get url
     """
-    from extcli.in_force import setting_in_force
+    from extcli.commands.in_force import setting_in_force
 
     found = setting_in_force(session, key)
     session.output.show_value(found, profile_views.SETTING)
@@ -82,13 +82,13 @@ def set_value(
       extcli config set timeout 10s -p dev
       extcli config set secret_file live.secret -p live
     """
-    from extcli import configuring
+    from extcli.config import profile_editor
 
     _take_no_values(session, "set")
     name = _name(session)
     file = session.sources.file_of_profiles
-    configuring.set_value(file, name, key, value)
-    for remark in configuring.remarks_on(file, {key: value}):
+    profile_editor.set_value(file, name, key, value)
+    for remark in profile_editor.remarks_on(file, {key: value}):
         session.output.report(remark)
     session.output.note(f"{key} of profile {name} is {value}")
 
@@ -99,11 +99,11 @@ def unset(session: Session, key: Key) -> None:
 
     Example: extcli config unset timeout -p dev
     """
-    from extcli import configuring
+    from extcli.config import profile_editor
 
     _take_no_values(session, "unset")
     name = _name(session)
-    configuring.unset_value(session.sources.file_of_profiles, name, key)
+    profile_editor.unset_value(session.sources.file_of_profiles, name, key)
     session.output.note(f"{key} of profile {name} is not set")
 
 
@@ -120,10 +120,10 @@ def _take_no_values(session: Session, verb: str) -> None:
 
 def _name(session: Session) -> str:
     """The profile to edit; nothing but its name is asked of the file, which may need mending."""
-    from extcli import configuring
+    from extcli.config import profile_editor
 
     asked = session.sources.asked_profile
-    name = asked[0] if asked else configuring.chosen_in(session.sources.file_of_profiles)
+    name = asked[0] if asked else profile_editor.chosen_in(session.sources.file_of_profiles)
     if name is None:
         raise Misused("of which profile?", fix="say -p NAME, or choose one by `extcli profile use NAME`")
     return name

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from extcli.connecting import Kind, lines_for
-from extcli.options import shared
-from extcli.output import View
+from extcli.cli.shared_options import shared
+from extcli.commands.connecting import Kind, lines_for
+from extcli.output.printer import View
+from extcli.output.sanitize import visible
 from extcli.session import Session
-from extcli.text import visible
 
 _LINES = View(
     table=lambda document: "\n".join(visible(line) for line in document["lines"]),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from extcli import views
-from extcli.options import command, noun
+from extcli.cli.shared_options import command, noun
+from extcli.output import views
 from extcli.session import Session
 
 if TYPE_CHECKING:
-    from extcli.registering import Dropped, Written
+    from extcli.extensions.editor import Dropped, Written
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
@@ -47,7 +47,7 @@ def init(
       extcli extension init --client-id my-extension --owner 12345
       extcli extension init /etc/extcli/extensions.toml --client-id my-extension
     """
-    from extcli.registering import register
+    from extcli.extensions.editor import register
 
     path, client_id = Path(file), session.sources.client_id()
     existed = path.exists()
@@ -66,8 +66,8 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
 
     Example: extcli extension list
     """
-    from extcli.registration_views import REGISTRATIONS, facts_of
-    from extcli.registrations import ENOUGH, registrations
+    from extcli.extensions.registry import ENOUGH, registrations
+    from extcli.extensions.views import REGISTRATIONS, facts_of
 
     found = registrations(Path(file))
     session.output.show_value([facts_of(each) for each in found], REGISTRATIONS)
@@ -96,7 +96,7 @@ def rotate(
       extcli extension rotate --client-id my-extension
       extcli extension rotate --client-id my-extension --keep 0
     """
-    from extcli.registering import rotate
+    from extcli.extensions.editor import rotate
 
     path = Path(file)
     written = rotate(path, session.sources.client_id(), keep=keep)
@@ -114,7 +114,7 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
 
     Example: extcli extension retire --client-id my-extension
     """
-    from extcli.registering import retire
+    from extcli.extensions.editor import retire
 
     path, client_id = Path(file), session.sources.client_id()
     dropped = retire(path, client_id)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from extcli import clock
+from extcli.cli.shared_options import shared
 from extcli.errors import Unmet
-from extcli.options import shared
 from extcli.session import Session
 
 
@@ -38,10 +38,10 @@ def listen(
       extcli listen round hint --as viewer:U7 -o jsonl
       extcli listen round --count 1 --timeout 5s
     """
-    from extcli import event_views
-    from extcli.listening import Listening
-    from extcli.output import flush
-    from extcli.text import visible
+    from extcli.output.printer import flush
+    from extcli.output.sanitize import visible
+    from extcli.realtime import event_views
+    from extcli.realtime.listener import Listening
 
     listening = Listening(session, events or [])
     how = listening.begin()

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from extcli import pin_views, pins, times, views
+from extcli.cli.shared_options import command, noun
+from extcli.config.settings import Format
 from extcli.errors import Misused
-from extcli.options import command, noun
+from extcli.output import times, views
+from extcli.output.sanitize import visible
+from extcli.realtime import pin_views, pins
 from extcli.session import BROADCASTER, Session
-from extcli.settings import Format
-from extcli.text import visible
 
 app = noun("PINs: six characters that link a game to a broadcaster's channel, valid for five minutes.")
 
@@ -81,10 +82,10 @@ def login(session: Session, source: FromPipe = None) -> None:
       extcli pin login
       extcli pin request -o plain | extcli pin login
     """
-    from extcli import linking
+    from extcli.realtime import login
 
     session.links.prepare()
-    pair, link = pins.ask_for_pin(session, source, "the extension", lambda pin: linking.log_in(session, pin))
+    pair, link = pins.ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
     facts = {
         "channel_id": pair.channel_id,
         "name": pair.channel_name,
@@ -128,8 +129,8 @@ def revoke(session: Session) -> None:
 
     Example: extcli pin revoke --channel 1001
     """
-    from extcli import linking
+    from extcli.realtime import login
 
     session.output.show(session.service(BROADCASTER).revoke_pins(), views.NOTHING)
     session.output.note("the channel's PINs, PIN tokens and refresh tokens are revoked")
-    linking.forget_ended(session, linking.own_channel(session))
+    login.forget_ended(session, login.own_channel(session))

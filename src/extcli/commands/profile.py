@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from extcli import profile_views, views
+from extcli.cli.shared_options import command, noun
+from extcli.config import views as profile_views
 from extcli.errors import Misused
-from extcli.options import command, noun
+from extcli.output import views
 from extcli.session import Session
 
 app = noun("Profiles: several deployments by name, each with its settings.")
@@ -54,9 +55,9 @@ def use(session: Session, name: Name) -> None:
 
     Example: extcli profile use dev
     """
-    from extcli import configuring
+    from extcli.config import profile_editor
 
-    configuring.use(session.sources.file_of_profiles, name)
+    profile_editor.use(session.sources.file_of_profiles, name)
     session.output.note(f"profile {name} is used where none is chosen")
     other = session.sources.variable("EXTCLI_PROFILE")
     if other and other != name:
@@ -89,7 +90,7 @@ def add(
       extcli profile add dev --url http://127.0.0.1:8282
       extcli profile add live --url https://ext.example --production
     """
-    from extcli import configuring
+    from extcli.config import profile_editor
 
     flags = session.sources.flags
     if not flags.url:
@@ -106,8 +107,8 @@ def add(
     }
     file = session.sources.file_of_profiles
     given = {key: value for key, value in values.items() if value is not None}
-    configuring.add(file, name, given)
-    for remark in configuring.remarks_on(file, given):
+    profile_editor.add(file, name, given)
+    for remark in profile_editor.remarks_on(file, given):
         session.output.report(remark)
     session.output.note(f"profile {name} is in {file}; `extcli profile use {name}` makes it the one in use")
 
@@ -120,9 +121,9 @@ def rm(session: Session, name: Name) -> None:
 
     Example: extcli profile rm dev
     """
-    from extcli import configuring
+    from extcli.config import profile_editor
 
-    was_default = configuring.remove(session.sources.file_of_profiles, name)
+    was_default = profile_editor.remove(session.sources.file_of_profiles, name)
     session.output.note(f"profile {name} is forgotten")
     if was_default:
         session.output.report("it was the one in use where none is chosen; there is none now")

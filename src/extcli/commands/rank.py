@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from extcli import views
+from extcli.cli.many import Concurrency, Skip
+from extcli.cli.shared_options import command, noun
 from extcli.errors import Misused
-from extcli.many import Concurrency, Skip
-from extcli.options import command, noun
+from extcli.output import views
 from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
@@ -47,10 +47,10 @@ def submit(
         return
     if source is None or key is not None:
         raise Misused("no answer, or too many", fix="give either --key TEXT or --from FILE")
-    from extcli import bulk, lines, writes
+    from extcli.bulk import input_lines, operations, sender
 
-    answers = lines.records(source, "key", skip=skip)
-    bulk.send(session, answers, writes.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
+    answers = input_lines.records(source, "key", skip=skip)
+    sender.send(session, answers, operations.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 
 @command(app)

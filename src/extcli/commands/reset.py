@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from extcli import views
-from extcli.consent import guarded
-from extcli.options import shared
+from extcli.cli.confirm import guarded
+from extcli.cli.shared_options import shared
+from extcli.output import views
 from extcli.session import Session
 
 
@@ -17,8 +17,8 @@ def reset(session: Session) -> None:
 
     Example: extcli reset
     """
-    from extcli import linking
+    from extcli.realtime import login
 
     session.output.show(session.open_service().reset(), views.NOTHING)
     session.output.note("everything is gone; the clock shows real time")
-    linking.forget_ended(session)
+    login.forget_ended(session)

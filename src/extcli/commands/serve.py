@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from emulator import server
+from emulator.config.extensions import ConfigurationError
+from emulator.config.settings import KIB, MIB, Limits, read_settings
 from emulator.errors import EngineError
-from emulator.extensions import ConfigurationError
-from emulator.observing.logs import Logs
-from emulator.settings import KIB, MIB, Limits, read_settings
-from extcli.options import Command
+from emulator.observability.logs import Logs
+from emulator.server import run as server
+from extcli.cli.shared_options import Command
 
 _VARIABLES = "EXTCLI_SERVE_"
 

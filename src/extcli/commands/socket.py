@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from extcli import clock, consent, views
-from extcli.consent import Yes
+from extcli import clock
+from extcli.cli import confirm
+from extcli.cli.confirm import Yes
+from extcli.cli.json_input import read_json
+from extcli.cli.shared_options import command, noun
 from extcli.errors import Misused, Unmet
-from extcli.inputs import read_json
-from extcli.options import command, noun
+from extcli.output import views
+from extcli.output.sanitize import json_text
 from extcli.session import Session
-from extcli.text import json_text
 
 app = noun("The WebSocket: requests, their replies, and updates of what is followed.")
 
@@ -52,7 +54,7 @@ def send(
             fix="pipe the data in: --data -",
         )
     if action in ("set", "delete"):
-        consent.guard(session, f"{action} {target} replaces or deletes", yes=yes, over_socket=True)
+        confirm.guard(session, f"{action} {target} replaces or deletes", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
     reply = session.live.ask(action, target, document)
@@ -77,11 +79,11 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
       extcli socket repl
       echo 'get config {"config_id": "channel"}' | extcli socket repl
     """
-    from extcli.repl import Conversation
+    from extcli.realtime.repl import Conversation
 
     if not sys.stdin.isatty():
-        consent.guard(session, "what is piped in may replace or delete", yes=yes, over_socket=True)
-    elif consent.in_production(session):
+        confirm.guard(session, "what is piped in may replace or delete", yes=yes, over_socket=True)
+    elif confirm.in_production(session):
         session.output.report("this is production, and what is typed here is sent without a question")
     _connect(session, no_auth)
     Conversation(session.live, session.output).run()
@@ -91,13 +93,13 @@ def _connect(session: Session, no_auth: bool) -> None:
     if no_auth:
         _ = session.live
         return
-    from extcli import linking
+    from extcli.realtime import login
 
-    session.output.report(f"authenticated {linking.introduce(session)}")
+    session.output.report(f"authenticated {login.introduce(session)}")
 
 
 def _follow(session: Session, count: int) -> None:
-    from extcli.output import flush
+    from extcli.output.printer import flush
 
     deadline = clock.elapsed() + session.sources.timeout()
     for seen in range(count):

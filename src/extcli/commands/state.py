@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from extcli import views
-from extcli.inputs import read_document
-from extcli.options import command, noun
+from extcli.cli.json_input import read_document
+from extcli.cli.shared_options import command, noun
+from extcli.commands.stores import STATE, scope_argument
+from extcli.output import views
 from extcli.session import ADMIN, VIEWER, Session
-from extcli.stores import STATE, scope_argument
 
 app = noun("State: a JSON object per extension, channel or viewer; kept for 30 days, a day in sandbox.")
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from extcli import views
-from extcli.inputs import read_document
-from extcli.options import command, noun
+from extcli.cli.json_input import read_document
+from extcli.cli.shared_options import command, noun
+from extcli.commands.stores import CONFIG, scope_argument
+from extcli.output import views
 from extcli.session import VIEWER, Session
-from extcli.stores import CONFIG, scope_argument
 
 app = noun("Config: a JSON object per extension or channel; kept for good, a day in sandbox.")
 

@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
-from extcli import at_hand, clock, times, tokens, views
+from extcli import clock
+from extcli.api import tokens
+from extcli.cli.json_input import read_bytes
+from extcli.cli.shared_options import command, noun
+from extcli.config import secret_lookup
+from extcli.config.settings import Identity
 from extcli.errors import Misused, Refused
-from extcli.inputs import read_bytes
-from extcli.options import command, noun
+from extcli.output import times, views
 from extcli.session import BACKEND, VIEWER, Session
-from extcli.settings import Identity
 
 app = noun("Tokens: the JWT behind the client id in every Authorization header.")
 
@@ -41,9 +44,9 @@ def mint(
 
     Example: extcli token mint --role backend --channel 1001
     """
-    from extcli.credentials import channel_of
+    from extcli.api.credentials import channel_of
 
-    secret = at_hand.secret(session.sources)
+    secret = secret_lookup.secret(session.sources)
     if secret is None:
         raise Misused(
             "there is no secret to sign with",
@@ -69,7 +72,7 @@ def sandbox(session: Session, role: Role = None, user: User = None, header: Head
       extcli token sandbox --role broadcaster --channel 1001
       curl -H "$(extcli token sandbox --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    from extcli.credentials import SandboxTokens, channel_of
+    from extcli.api.credentials import SandboxTokens, channel_of
 
     identity = _identity(session, role, user, VIEWER)
     channel = channel_of(identity, session.sources)
@@ -104,9 +107,9 @@ def refresh(session: Session, header: Header = False) -> None:
       extcli token refresh > token.txt
       curl -H "$(extcli token refresh --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    from extcli import linking
+    from extcli.realtime import login
 
-    _print(session, linking.renew(session, linking.kept_link(session)).access, header)
+    _print(session, login.renew(session, login.kept_link(session)).access, header)
 
 
 @command(app, "list")
@@ -118,7 +121,7 @@ def list_links(session: Session) -> None:
 
     Example: extcli token list
     """
-    from extcli import pin_views
+    from extcli.realtime import pin_views
 
     session.output.show_value([pin_views.facts_of(link) for link in session.links.all()], pin_views.LINKS)
 
@@ -131,14 +134,14 @@ def revoke(session: Session) -> None:
 
     Example: extcli token revoke --channel 1001
     """
-    from extcli import linking
+    from extcli.realtime import login
 
-    link = linking.kept_link(session)
+    link = login.kept_link(session)
     where = f"channel {link.channel_id} of {link.client_id} at {link.service}"
     try:
-        pair = linking.renew(session, link)
+        pair = login.renew(session, link)
     except Refused as error:
-        if not linking.is_invalid(error):
+        if not login.is_invalid(error):
             raise
         session.output.report(f"the link to {where} was dead already; it is forgotten now")
         return

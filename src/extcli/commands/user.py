@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from extcli import views
-from extcli.options import command, noun
+from extcli.cli.shared_options import command, noun
+from extcli.output import views
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Users: who a token is to the service, and whose ids the extension knows.")

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extcli import consent, times, views
-from extcli.consent import Yes
+from extcli.cli import confirm
+from extcli.cli.confirm import Yes
+from extcli.cli.json_input import read_json
+from extcli.cli.many import Concurrency, Skip
+from extcli.cli.shared_options import command, noun
 from extcli.errors import Misused, Refused
-from extcli.inputs import read_json
-from extcli.many import Concurrency, Skip
-from extcli.options import command, noun
+from extcli.output import times, views
+from extcli.output.sanitize import visible
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
-from extcli.text import visible
 
 if TYPE_CHECKING:
-    from extcli.client import Service
+    from extcli.api.client import Service
 
 app = noun("Polls: one vote per user, the latest counts.")
 
@@ -62,10 +63,10 @@ def cast(
         raise Misused("nothing to vote, or too much", fix="give either --value N or --from FILE")
     if count is not None:
         raise Misused("--count and --from exclude each other", why="each line is one vote of its user")
-    from extcli import bulk, lines, writes
+    from extcli.bulk import input_lines, operations, sender
 
-    ballots = lines.records(source, "value", skip=skip)
-    bulk.send(session, ballots, writes.votes(poll), acts_as=VIEWER, concurrency=concurrency)
+    ballots = input_lines.records(source, "value", skip=skip)
+    sender.send(session, ballots, operations.votes(poll), acts_as=VIEWER, concurrency=concurrency)
 
 
 @command(app)
@@ -179,8 +180,8 @@ def define(
     if show:
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
-    if not yes and consent.in_production(session) and _is_defined(service, poll):
-        consent.ask(session, [f"poll {visible(poll)} has a definition, which is replaced"], "Go on?")
+    if not yes and confirm.in_production(session) and _is_defined(service, poll):
+        confirm.ask(session, [f"poll {visible(poll)} has a definition, which is replaced"], "Go on?")
     given = {name: value for name, value in config.items() if value is not None}
     session.output.show(service.define_poll(poll, given), views.NOTHING)
     session.output.note(f"poll {poll} is defined")

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from extcli import clock
-from extcli.client import Service
+from extcli.api.client import Service
+from extcli.api.http import Answer
+from extcli.cli.shared_options import shared
 from extcli.errors import CliError, Declined, Misused, Unmet, Unreachable, is_from_service
-from extcli.http import Answer
-from extcli.options import shared
 from extcli.session import Session
 
 _PAUSE = 0.1

@@ -12,11 +12,11 @@ from typing import Self
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.redis.ballots import RedisBallots
-from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.connection import pool_of
 from emulator.engines.redis.documents import RedisDocuments
-from emulator.engines.redis.link import pool_of
+from emulator.engines.redis.keys import namespace_key
 from emulator.engines.redis.logs import RedisLogs
-from emulator.engines.redis.names import namespace_key
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.pools import RedisPools
 from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.relay import RedisRelay

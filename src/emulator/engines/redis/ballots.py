@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import Cast, Entry, Key, Mark, Tally, Terms
-from emulator.engines.redis.calls import Calls
-from emulator.engines.redis.casting import Casting, pairs_of
+from emulator.engines.redis.cast_batch import Casting, pairs_of
+from emulator.engines.redis.connection import Answer
 from emulator.engines.redis.entries import Readings
-from emulator.engines.redis.link import Answer
-from emulator.engines.redis.names import beside_place, by_place, ending, moment
+from emulator.engines.redis.keys import beside_place, by_place, ending, moment
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import BALLOTS
 
 _ALL = b"%d" % 10**9

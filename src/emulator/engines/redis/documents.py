@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.engines.base import Change, Key
-from emulator.engines.redis.calls import Calls
-from emulator.engines.redis.names import beside_holder, by_holder, ending, moment
-from emulator.engines.redis.queues import Queues, attempts
+from emulator.engines.redis.key_locks import Queues, attempts
+from emulator.engines.redis.keys import beside_holder, by_holder, ending, moment
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import DOCUMENTS
 
 _ABSENT = b"0"

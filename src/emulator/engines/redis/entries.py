@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from emulator.engines.base import Entry, Key
-from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.keys import beside_place, by_place, ending, moment
 from emulator.engines.redis.merge import Position, merged
-from emulator.engines.redis.names import beside_place, by_place, ending, moment
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import ENTRIES
 from emulator.errors import EngineError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import Item, Key, Span
-from emulator.engines.redis.calls import Calls
+from emulator.engines.redis.keys import beside_place, by_place, ending, moment
 from emulator.engines.redis.merge import Position, merged
-from emulator.engines.redis.names import beside_place, by_place, ending, moment
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import LOGS
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from emulator.engines.base import Key
 from emulator.engines.pools import Holding, Stock, Supply
-from emulator.engines.redis.calls import Calls
-from emulator.engines.redis.names import by_holder, ending, moment, of_holder
-from emulator.engines.redis.queues import Queues, attempts
+from emulator.engines.redis.key_locks import Queues, attempts
+from emulator.engines.redis.keys import by_holder, ending, moment, of_holder
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import POOLS
 
 PASSED = 500

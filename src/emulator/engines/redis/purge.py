@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
-from emulator.engines.redis.calls import Calls
-from emulator.engines.redis.names import moment, of_holder, of_place
+from emulator.engines.redis.keys import moment, of_holder, of_place
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import PURGE
 
 STEP = 250

@@ -20,9 +20,9 @@ from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ResponseError
 
 from emulator.engines.base import Key
-from emulator.engines.redis.calls import Calls
-from emulator.engines.redis.link import connection_of, engine_errors
-from emulator.engines.redis.names import by_holder, of_holder
+from emulator.engines.redis.connection import connection_of, engine_errors
+from emulator.engines.redis.keys import by_holder, of_holder
+from emulator.engines.redis.pipeline import Calls
 from emulator.errors import EngineError
 
 AGAIN_AFTER = 0.3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.redis.calls import Calls
-from emulator.engines.redis.names import beside_name, by_name, ending, moment, name_of
+from emulator.engines.redis.keys import beside_name, by_name, ending, moment, name_of
+from emulator.engines.redis.pipeline import Calls
 from emulator.engines.redis.scripts import ROSTERS
 
 

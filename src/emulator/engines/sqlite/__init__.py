@@ -11,19 +11,19 @@ from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
+from emulator.engines.sqlite.ballot_cache import Heads
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.generations import Generations
-from emulator.engines.sqlite.heads import Heads
+from emulator.engines.sqlite.group_commit import Turns
 from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.logs import SqliteLogs
+from emulator.engines.sqlite.namespace_ids import Space
+from emulator.engines.sqlite.pool_cache import Generations
 from emulator.engines.sqlite.pools import SqlitePools
 from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.relay import SqliteRelay
 from emulator.engines.sqlite.rosters import SqliteRosters
-from emulator.engines.sqlite.space import Space
-from emulator.engines.sqlite.turns import Turns
 
 
 class SqliteEngine:

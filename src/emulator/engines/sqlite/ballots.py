@@ -16,10 +16,10 @@ from emulator.engines.base import (
     Tally,
     Terms,
 )
+from emulator.engines.sqlite.ballot_cache import Head, Heads
 from emulator.engines.sqlite.entries import Readings
-from emulator.engines.sqlite.heads import Head, Heads
-from emulator.engines.sqlite.space import KEY_EVERYWHERE, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.namespace_ids import KEY_EVERYWHERE, Space
 
 _HELD = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
 _WRITE = """

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 from contextlib import suppress
 
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.group_commit import Turns
 
 EVERY = 0.25
 """Seconds between two looks whether something was written."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from emulator.engines.base import Change, Key
-from emulator.engines.sqlite.space import KEY, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.namespace_ids import KEY, Space
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {KEY}"
 _END = f"SELECT expires_at FROM documents WHERE {KEY}"

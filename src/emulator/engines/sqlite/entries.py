@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 
 from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.connection import engine_errors
+from emulator.engines.sqlite.group_commit import Turns
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.space import KEY, KEY_EVERYWHERE, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, Space
 
 _ONE = f"SELECT id FROM ballots WHERE {KEY} AND expires_at > ?"
 _EVERY = f"SELECT id FROM ballots WHERE {KEY_EVERYWHERE} AND expires_at > ?"

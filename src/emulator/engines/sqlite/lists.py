@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.space import KEY, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.namespace_ids import KEY, Space
 
 CHUNK = 128
 """Items of a row. A process that hands out in turns with another one reads the row at hand again and again, so few."""

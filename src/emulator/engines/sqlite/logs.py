@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import NEVER, Item, Key, Span
+from emulator.engines.sqlite.group_commit import Turns
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.space import KEY, KEY_EVERYWHERE, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, Space
 
 _LOG = f"SELECT id FROM logs WHERE {KEY}"
 _LOGS = f"SELECT id FROM logs WHERE {KEY_EVERYWHERE}"

@@ -9,10 +9,10 @@ from enum import Enum
 
 from emulator.engines.base import Key
 from emulator.engines.pools import Holding, Stock, Supply
-from emulator.engines.sqlite.generations import Generation, Generations
+from emulator.engines.sqlite.group_commit import Turns
 from emulator.engines.sqlite.lists import Listed, Lists, packed
-from emulator.engines.sqlite.space import KEY, KEY_COLUMNS, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_COLUMNS, Space
+from emulator.engines.sqlite.pool_cache import Generation, Generations
 
 PASSED = 500
 """Items that all pools together pass over between two returns to the event loop."""

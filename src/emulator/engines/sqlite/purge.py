@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
-from emulator.engines.sqlite.generations import Generations
-from emulator.engines.sqlite.heads import Heads
+from emulator.engines.sqlite.ballot_cache import Heads
+from emulator.engines.sqlite.garbage import Remains
+from emulator.engines.sqlite.group_commit import Turns
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.remains import Remains
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Space
+from emulator.engines.sqlite.pool_cache import Generations
 from emulator.engines.sqlite.rosters import SqliteRosters
-from emulator.engines.sqlite.space import KEY_COLUMNS, Space
-from emulator.engines.sqlite.turns import Turns
 
 STEP = 250
 """Rows looked at between two returns to the event loop."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.space import KEY_COLUMNS, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Space
 from emulator.errors import EngineError
 
 LOOK_EVERY = 0.05

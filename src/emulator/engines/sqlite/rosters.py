@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.space import KEY, Space
-from emulator.engines.sqlite.turns import Turns
+from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.namespace_ids import KEY, Space
 
 _FIND = f"SELECT id, root, expires_at FROM rosters WHERE {KEY}"
 _ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"

@@ -1,0 +1,239 @@
+"""Signing and checking JWTs; the service's only use of pyjwt (rulings A1, A2, A5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from emulator.auth.signing_key import ServiceKey
+from emulator.callers import Caller, Role
+from emulator.clock import Clock
+from emulator.config.extensions import Extensions
+from emulator.config.settings import Settings
+from emulator.errors import BadRequest, Forbidden, Unauthorized
+from emulator.ids import token_id
+
+PIN_USE, REFRESH_USE = "pin", "refresh"
+"""The claim `use` of what is no ordinary access token: dead until a PIN is validated, or for refreshing only."""
+UNAUTHORIZED = "User was unauthorized to access this resource"
+_CACHED = 65_536
+_LONGEST_CACHED = 1_024
+_LONGEST_HEADER = 8_192
+
+_DEMANDS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
+"""What a token's header may not have: it brings a key, or asks for more than a signature over header and claims.
+
+A `kid` is a hint, which some libraries add by themselves; nobody looks at it."""
+
+# Lifetimes are compared with the service's clock, so pyjwt must not look at its own.
+_UNVERIFIED: Any = {"verify_signature": False}
+_SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+
+
+class _PlainBase64(json.JSONEncoder):
+    """Escapes what would put `-` or `_` into a base64url segment: `>`, `?`, `~`, DEL; the rest is ASCII (ruling A5)."""
+
+    def encode(self, o: Any) -> str:
+        text = super().encode(o)
+        for character in ">?~\x7f":
+            text = text.replace(character, f"\\u{ord(character):04x}")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A token that passed every check that does not depend on the time."""
+
+    caller: Caller
+    not_before: int
+    """In ms; 0 when the token does not say."""
+    pin_token_id: str = ""
+    """Its `jti`, if whether it is alive, and for which channel, is written elsewhere."""
+
+
+class Tokens:
+    """Turns `Authorization` headers into callers, and claims into tokens."""
+
+    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: ServiceKey) -> None:
+        self._extensions = extensions
+        self._leeway = settings.leeway
+        self._environment = settings.environment
+        self._clock = clock
+        self._service_key = service_key
+        service_key.on_change(self.forget)
+        self._checked: dict[str, Credential] = {}
+        self._checked_by = extensions.current
+
+    def forget(self) -> None:
+        """Check every token anew; to be called when data change. New secrets are noticed."""
+        self._checked.clear()
+        self._checked_by = self._extensions.current
+
+    def known_caller(self, header: str | None) -> Caller | None:
+        """The caller of a header seen before, or `None`. Raises `Unauthorized` if its token has come to its end."""
+        if self._checked_by is not self._extensions.current:
+            self.forget()
+        credential = self._checked.get(header) if header else None
+        return self._live(credential) if credential else None
+
+    def checked(self, header: str | None) -> Credential:
+        """What `<client id> <JWT>` proves; raises `Unauthorized` or `Forbidden` and says why."""
+        client_id, token = split_header(header)
+        claims = self._claims(client_id, token)
+        use = claims.get("use")
+        if use == REFRESH_USE:
+            raise Unauthorized(UNAUTHORIZED, "a refresh token is for the socket's authenticate, and for nothing else")
+        pin_token_id = (_id(claims, "jti") or "-") if use == PIN_USE else ""
+        credential = Credential(caller_of(client_id, claims), _instant(claims, "nbf") or 0, pin_token_id)
+        self._live(credential)
+        if header and len(header) <= _LONGEST_CACHED and not pin_token_id:
+            if len(self._checked) >= _CACHED:
+                del self._checked[next(iter(self._checked))]
+            self._checked[header] = credential
+        return credential
+
+    def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
+        """The claims of a token that this service has signed for this use and that has not expired, else `None`."""
+        try:
+            claims = jwt.decode(token, self._service_key.text, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+        except (jwt.InvalidTokenError, RecursionError, ValueError):
+            return None
+        exp = claims.get("exp")
+        alive = isinstance(exp, int) and self._clock.now() < exp * 1000
+        return claims if alive and claims.get("use") == use else None
+
+    def check_receipt(self, client_id: str, receipt: str) -> None:
+        """Raise `BadRequest` for a purchase's receipt that the extension's secret has not signed, or that has expired.
+
+        A sandbox checks nothing: there, pages forge receipts.
+        """
+        if not self._environment.verifies_tokens:
+            return
+        try:
+            exp = _instant(self._verified(client_id, receipt), "exp")
+        except Unauthorized as error:
+            raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
+        if exp is None or exp + self._leeway <= self._clock.now():
+            raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
+
+    def issue(self, lifetime: int, **claims: str | None) -> str:
+        """Sign a token that lives `lifetime` ms from now and carries these claims, those that are `None` left out."""
+        now = self._clock.now() // 1000
+        payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
+        payload = {"jti": token_id(), **payload, "iat": now, "exp": now + lifetime // 1000}
+        if self._environment.stage:
+            payload["allowed_stage"] = self._environment.stage
+        return jwt.encode(payload, self._service_key.text, algorithm="HS256", json_encoder=_PlainBase64)
+
+    def _live(self, credential: Credential) -> Caller:
+        now = self._clock.now()
+        caller = credential.caller
+        if caller.expires_at is not None and caller.expires_at + self._leeway <= now:
+            raise Unauthorized(
+                UNAUTHORIZED, f"token expired: exp {caller.expires_at // 1000} is not after {now // 1000}"
+            )
+        if credential.not_before - self._leeway > now:
+            raise Unauthorized(UNAUTHORIZED, f"token not valid yet: nbf {credential.not_before // 1000}")
+        return caller
+
+    def _claims(self, client_id: str, token: str) -> Mapping[str, Any]:
+        self.check_registered(client_id)
+        if not self._environment.verifies_tokens:
+            try:
+                return jwt.decode(token, options=_UNVERIFIED)
+            except (jwt.InvalidTokenError, RecursionError):
+                raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT of three parts") from None
+        claims = self._verified(client_id, token)
+        if claims.get("allowed_stage") == self._environment.refused_stage:
+            raise Forbidden(UNAUTHORIZED, "Allowed stage mismatch")
+        if "exp" not in claims:
+            raise Unauthorized(UNAUTHORIZED, "token has no exp claim")
+        for name in ("extension_id", "app_id"):
+            if (_id(claims, name) or client_id) != client_id:
+                raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
+        return claims
+
+    def _verified(self, client_id: str, token: str) -> Mapping[str, Any]:
+        _check_header(token)
+        extension = self._extensions.find(client_id)
+        for key in (*(extension.secrets if extension else ()), self._service_key.text):
+            try:
+                return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+            except jwt.InvalidSignatureError:
+                continue
+            except (jwt.InvalidTokenError, RecursionError):
+                raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+        raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
+
+    def check_registered(self, client_id: str) -> None:
+        """Raise `Unauthorized` for a client id that this service does not take."""
+        if not self._extensions.admits(client_id):
+            raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
+
+
+def _check_header(token: str) -> None:
+    """Raise `Unauthorized` for a token that would have a say in how it is verified."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except (jwt.InvalidTokenError, RecursionError, ValueError):
+        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+    if found := sorted(_DEMANDS & header.keys()):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: its header has {', '.join(found)}, which is not taken")
+
+
+def split_header(header: str | None) -> tuple[str, str]:
+    """Client id and token of `Authorization: <client id> <JWT>`; a pair of double quotes around it is taken off."""
+    if not header:
+        raise Unauthorized(UNAUTHORIZED, "missing Authorization header: '<client id> <JWT>' is expected")
+    if len(header) > _LONGEST_HEADER:
+        raise Unauthorized(UNAUTHORIZED, f"the Authorization header is over {_LONGEST_HEADER} characters")
+    parts = header.strip().strip('"').split()
+    if len(parts) != 2:
+        raise Unauthorized(UNAUTHORIZED, "malformed Authorization header: '<client id> <JWT>' is expected")
+    if parts[0] == "Bearer":
+        raise Unauthorized(UNAUTHORIZED, "the word before the token is the client id, not 'Bearer'")
+    return parts[0], parts[1]
+
+
+def caller_of(client_id: str, claims: Mapping[str, Any]) -> Caller:
+    """Read the claims (ruling A2); raises `Unauthorized` naming the claim that cannot be read."""
+    role = _role(claims.get("role"))
+    channel_id, user_id = _id(claims, "channel_id"), _id(claims, "user_id")
+    opaque_id = _id(claims, "opaque_user_id") or _opaque(user_id) or f"A-{role}"
+    if role is Role.BROADCASTER:
+        channel_id = channel_id or user_id
+    return Caller(client_id, role, channel_id, user_id, opaque_id, _instant(claims, "exp"))
+
+
+def _role(value: Any) -> Role:
+    return Role(value) if isinstance(value, str) and value in Role.__members__.values() else Role.VIEWER
+
+
+def _opaque(user_id: str | None) -> str | None:
+    """The opaque id of a logged-in user: `U` and the platform's id."""
+    return None if user_id is None else user_id if user_id.startswith("U") else f"U{user_id}"
+
+
+def _id(claims: Mapping[str, Any], name: str) -> str | None:
+    value = claims.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is not None and not isinstance(value, str):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
+    if value and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
+    return value or None
+
+
+def _instant(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim in Unix seconds, as milliseconds."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is not a number of seconds")
+    return int(value * 1000)

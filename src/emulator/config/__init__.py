@@ -1,0 +1,1 @@
+"""What an operator can configure: settings, the environment, and the registered extensions."""

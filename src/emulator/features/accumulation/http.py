@@ -1,0 +1,57 @@
+"""Accumulation over REST: `accumulate`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from msgspec import Struct
+
+from emulator.callers import ANYONE, CHANNEL_WRITERS
+from emulator.features.accumulation.rules import Collected
+from emulator.features.accumulation.service import Buffers, Reading
+from emulator.web.call import Call, checked_id
+from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
+
+_BUFFER = Parameter("id", "The buffer id; `default` when absent or empty.")
+_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+
+
+class Buffer(Struct):
+    """Entries of a buffer, newest first."""
+
+    data: list[Collected]
+    latest: int
+    """Unix ms of the newest entry in the caller's scope; 0 when there is none."""
+
+
+@endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, _CHANNEL))
+async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
+    """Add a JSON value of under 256 bytes to a buffer."""
+    await buffers.add(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
+    return Nothing()
+
+
+@endpoint(
+    "GET",
+    "/v1/e/accumulate",
+    roles=CHANNEL_WRITERS,
+    answer=Buffer,
+    query=(_BUFFER, _CHANNEL, Parameter("start", "Only entries from this Unix time in ms on.", "integer")),
+)
+async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
+    """Read a buffer, newest first: the caller's channel, or all channels for an extension-level token."""
+    start = call.integer("start", 0)
+    return Streamed(_as_data(await buffers.read(call.caller, call.channel, checked_id(call.id, "id"), start)))
+
+
+async def _as_data(reading: Reading) -> AsyncIterator[bytes]:
+    before = b'{"data":['
+    async for page in reading.pages:
+        if page:
+            yield before + b",".join(page)
+            before = b","
+    yield (b"" if before == b"," else before) + b'],"latest":%d}' % reading.latest
+
+
+endpoints: Final = (add_to_buffer, read_buffer)

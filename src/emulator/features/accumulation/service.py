@@ -1,0 +1,54 @@
+"""Everything the service promises about accumulation buffers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from msgspec import Raw
+
+from emulator.callers import Caller
+from emulator.clock import Clock, within_time
+from emulator.engines.base import Key, Logs
+from emulator.features.accumulation.rules import LIFETIME, Collected, checked_blob
+from emulator.limits.id_quota import Room
+from emulator.wire import json_codec
+
+
+class Reading(NamedTuple):
+    """Part of a buffer."""
+
+    latest: int
+    """The Unix ms of the newest entry in the caller's scope; 0 when there is none."""
+    pages: AsyncIterator[list[bytes]]
+    """The entries as JSON texts, newest first."""
+
+
+class Buffers:
+    """Accumulation buffers of all extensions. `channel` is `None` for an extension-level caller (ruling A4)."""
+
+    def __init__(self, logs: Logs, clock: Clock, room: Room) -> None:
+        self._logs = logs
+        self._clock = clock
+        self._room = room
+
+    async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
+        """Append a blob with its poster and time; raises `BadRequest` for one of 256 bytes or more."""
+        now = self._clock.now()
+        entry = Collected(
+            observed=now,
+            channel_id=channel or "",
+            opaque_id="" if caller.user_id else caller.opaque_id,
+            opaque_user_id=caller.opaque_id,
+            user_id=caller.user_id or "",
+            data=Raw(checked_blob(value)),
+        )
+        key = Key("accumulate", caller.client_id, buffer_id, channel or "")
+        await self._room.take(key, LIFETIME)
+        await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
+
+    async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Reading:
+        """The entries from `start` (Unix ms, inclusive) on: one channel's, or all for an extension-level caller."""
+        key = Key("accumulate", caller.client_id, buffer_id, channel)
+        latest, pages = await self._logs.read(key, now=self._clock.now(), since=within_time(start))
+        return Reading(latest, ([item.value for item in page] async for page in pages))

@@ -1,0 +1,22 @@
+"""The datastream over REST."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from emulator.callers import ANYONE
+from emulator.features.datastream.service import Datastream
+from emulator.web.call import Call
+from emulator.web.endpoint import Nothing, Parameter, endpoint
+
+_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+
+
+@endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(_CHANNEL,))
+async def post_event(datastream: Datastream, call: Call) -> Nothing:
+    """Hand any JSON to the games of the channel that follow the datastream."""
+    await datastream.post(call.caller, call.channel, call.any_body())
+    return Nothing()
+
+
+endpoints: Final = (post_event,)

@@ -1,0 +1,67 @@
+"""Identity over REST: `authtoken`, `user_info`, `user_ids`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.callers import ANYONE, EXTENSION_WRITERS
+from emulator.features.identity.rules import AuthtokenBody
+from emulator.features.identity.service import Identities, UserInfo
+from emulator.web.call import Call
+from emulator.web.endpoint import Audience, Parameter, endpoint
+
+
+class Issued(Struct):
+    """`token` for one identity, `tokens` where `user_ids` named some."""
+
+    token: str | UnsetType = UNSET
+    tokens: list[str] | UnsetType = UNSET
+
+
+class SharedId(Struct):
+    """A user who shared their platform id with the extension."""
+
+    twitch_id: str
+
+
+class UserIds(Struct):
+    """One page; `next` is `0` on the last."""
+
+    next: str
+    results: list[SharedId]
+
+
+@endpoint("POST", "/v1/e/authtoken", audience=Audience.STRANGERS, body=AuthtokenBody, answer=Issued)
+async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
+    """Issue tokens for simulated users; sandbox only."""
+    body = call.body(AuthtokenBody)
+    tokens = await identities.issue(body)
+    return Issued(
+        token=tokens[0] if len(tokens) == 1 else UNSET,
+        tokens=tokens if body.user_ids is not None or len(tokens) > 1 else UNSET,
+    )
+
+
+@endpoint("GET", "/v1/e/user_info", roles=ANYONE, answer=UserInfo)
+async def read_user_info(identities: Identities, call: Call) -> UserInfo:
+    """Read who the caller is and what time the service has; 200 only for a valid token."""
+    return identities.describe(call.caller, call.peer)
+
+
+@endpoint(
+    "GET",
+    "/v1/e/user_ids",
+    roles=EXTENSION_WRITERS,
+    answer=UserIds,
+    query=(Parameter("cursor", "`0` to begin, then the `next` of the page before."),),
+)
+async def list_user_ids(identities: Identities, call: Call) -> UserIds:
+    """List the ids that users shared with the extension, 1,000 at a time."""
+    page = await identities.list_user_ids(call.caller, call.text("cursor"))
+    return UserIds(page.next, [SharedId(user_id) for user_id in page.user_ids])
+
+
+authtoken: Final = issue_sandbox_token
+endpoints: Final = (read_user_info, list_user_ids)

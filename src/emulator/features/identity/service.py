@@ -1,0 +1,127 @@
+"""Everything the service promises about who is who."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from emulator.auth.tokens import Tokens
+from emulator.callers import Caller
+from emulator.clock import Clock
+from emulator.config.extensions import Extensions
+from emulator.engines.base import NEVER, Documents, Key
+from emulator.errors import BadRequest
+from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, identities_of, text
+from emulator.ids import anonymous_id
+
+PAGE = 1_000
+"""User ids in one answer of `user_ids`."""
+FIRST = LAST = "0"
+"""The cursor that begins a listing, and the one that says it is finished."""
+
+
+class UserInfo(Struct):
+    """The caller, as the service sees the call. The first four fields are what published clients read."""
+
+    server_time: int
+    ip_address: str
+    registered: bool
+    visualization_id: str
+    role: str
+    channel_id: str
+    user_id: str
+    opaque_user_id: str
+    extension_id: str
+
+
+class Page(NamedTuple):
+    """Some of the ids, and the cursor of the next page."""
+
+    user_ids: list[str]
+    next: str
+
+
+class Identities:
+    """Sandbox tokens, the caller's own record, and the directory of shared ids.
+
+    `linked` finds who a token of the PIN flow acts as, by its `jti`.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        clock: Clock,
+        tokens: Tokens,
+        extensions: Extensions,
+        linked: Callable[[Caller, str], Awaitable[Caller]],
+    ) -> None:
+        self._linked = linked
+        self._documents = documents
+        self._clock = clock
+        self._tokens = tokens
+        self._extensions = extensions
+
+    async def caller(self, header: str | None) -> Caller:
+        """Check a credential, and enter a user who shared their id into the extension's directory."""
+        credential = self._tokens.checked(header)
+        caller = credential.caller
+        if credential.pin_token_id:
+            return await self._linked(caller, credential.pin_token_id)
+        if caller.user_id:
+            now = self._clock.now()
+            key = Key("user", caller.client_id, "", "", caller.user_id)
+            await self._documents.update([key], lambda found: {} if found else {key: b""}, now=now, expires_at=NEVER)
+        return caller
+
+    async def issue(self, body: AuthtokenBody) -> list[str]:
+        """Sandbox tokens, one for each identity that the body names, in order.
+
+        Without an extension they are issued all the same: the published SDK refreshes without one, and the header's
+        client id then names the extension.
+        """
+        client_id = text(body.extension_id) or text(body.app_id)
+        if client_id and not self._extensions.admits(client_id):
+            raise BadRequest("No such extension found", f"{client_id} is not a registered extension")
+        return [
+            self._tokens.issue(
+                TOKEN_LIFETIME,
+                role=body.role or "viewer",
+                channel_id=text(body.channel_id) or None,
+                user_id=identity.user_id,
+                opaque_user_id=identity.opaque_id,
+                extension_id=client_id or None,
+            )
+            for identity in identities_of(body, anonymous_id)
+        ]
+
+    def describe(self, caller: Caller, peer: str) -> UserInfo:
+        """The caller's record; `server_time` is the service's, in Unix ms."""
+        return UserInfo(
+            server_time=self._clock.now(),
+            ip_address=peer,
+            registered=False,
+            visualization_id="",
+            role=caller.role,
+            channel_id=caller.channel_id or "",
+            user_id=caller.user_id or "",
+            opaque_user_id=caller.opaque_id,
+            extension_id=caller.client_id,
+        )
+
+    async def list_user_ids(self, caller: Caller, cursor: str) -> Page:
+        """Ids that users of the caller's extension shared, at most 1,000 from `cursor` on."""
+        directory = Key("user", caller.client_id, "")
+        ids = await self._documents.holders(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
+        page = ids[:PAGE]
+        return Page(page, page[-1].encode().hex() if len(ids) > PAGE else LAST)
+
+
+def _after(cursor: str) -> str:
+    if cursor in ("", FIRST):
+        return ""
+    try:
+        return bytes.fromhex(cursor).decode()
+    except ValueError:
+        raise BadRequest("Malformed cursor parameter", "cursor: '0', or the `next` of an earlier page") from None

@@ -1,0 +1,52 @@
+"""Rankings over REST: `rank`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.callers import ANYONE, CHANNEL_WRITERS
+from emulator.features.ranking.service import Accepted, Rankings, Score
+from emulator.web.call import Call, checked_id
+from emulator.web.endpoint import Nothing, Parameter, endpoint
+
+_QUERY = (
+    Parameter("id", "The ranking id; `default` when absent or empty."),
+    Parameter("channel_id", "The channel, for roles admin and backend."),
+)
+
+
+class AnswerBody(Struct):
+    """A free-text answer."""
+
+    key: str
+
+
+class Ranking(Struct):
+    """The most frequent answers, highest score first."""
+
+    data: list[Score]
+
+
+@endpoint("POST", "/v1/e/rank", roles=ANYONE, body=AnswerBody, answer=Accepted, query=_QUERY)
+async def submit_answer(rankings: Rankings, call: Call) -> Accepted:
+    """Submit an answer, or replace the one submitted before."""
+    answer = call.body(AnswerBody).key
+    return await rankings.submit(call.caller, call.channel, checked_id(call.id, "id"), answer)
+
+
+@endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
+async def read_ranking(rankings: Rankings, call: Call) -> Ranking:
+    """Read the 100 most frequent answers."""
+    return Ranking(await rankings.read(call.caller, call.channel, checked_id(call.id, "id")))
+
+
+@endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
+async def clear_ranking(rankings: Rankings, call: Call) -> Nothing:
+    """Remove a ranking and its answers; an absent one is not an error."""
+    await rankings.clear(call.caller, call.channel, checked_id(call.id, "id"))
+    return Nothing()
+
+
+endpoints: Final = (submit_answer, read_ranking, clear_ranking)

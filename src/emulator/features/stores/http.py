@@ -1,0 +1,106 @@
+"""Stores over REST: one GET, POST and PATCH for each, `all_state`, `all_config` and `json_store`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from emulator.callers import ANYONE, CHANNEL_WRITERS, Role
+from emulator.features.stores.rules import STORES, Store
+from emulator.features.stores.service import ALL_CONFIG, ALL_STATE, JsonStores, Stores
+from emulator.web.call import Call, checked_id
+from emulator.web.endpoint import Endpoint, Nothing, Parameter, endpoint
+
+_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+_USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas; answers a map by id. Role admin.")
+_USER = Parameter("userID", "One user's record instead of the caller's. Role backend.")
+_STORE_ID = Parameter("id", "The store id; `default` when absent or empty.")
+
+JsonObject = dict[str, Any]
+Patch = list[JsonObject] | JsonObject
+
+
+class AllState(msgspec.Struct):
+    """The four state stores."""
+
+    extension: JsonObject
+    channel: JsonObject
+    viewer: JsonObject
+    extension_viewer: JsonObject
+
+
+class AllConfig(msgspec.Struct):
+    """The two config stores."""
+
+    extension: JsonObject
+    channel: JsonObject
+
+
+def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
+    """GET, POST and PATCH of one store."""
+    path = f"/v1/e/{store.name}"
+    query = (_CHANNEL, _USERS, _USER) if store.per_viewer else (_CHANNEL,)
+
+    async def read_store(stores: Stores, call: Call) -> object:
+        if store.per_viewer and call.text("user_ids"):
+            users = [user for user in call.text("user_ids").split(",") if user]
+            return await stores.read_many(store, call.caller, call.channel, users)
+        if store.per_viewer and call.text("userID") and call.caller.role is Role.BACKEND:
+            return msgspec.Raw(await stores.read_of(store, call.caller, call.channel, call.text("userID")))
+        return msgspec.Raw(await stores.read(store, call.caller, call.channel))
+
+    async def replace_store(stores: Stores, call: Call) -> Nothing:
+        await stores.replace(store, call.caller, call.channel, call.any_body())
+        return Nothing()
+
+    async def patch_store(stores: Stores, call: Call) -> Nothing:
+        await stores.patch(store, call.caller, call.channel, call.any_body(), size=len(call.raw))
+        return Nothing()
+
+    for handler, doc in (
+        (read_store, f"Read {store.name}; a store never written is an empty object."),
+        (replace_store, f"Replace {store.name} by a JSON object of at most 64 KiB."),
+        (
+            patch_store,
+            f"Change {store.name} by a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
+            "All of it or nothing. `add` creates missing parents.",
+        ),
+    ):
+        handler.__doc__ = doc
+        handler.__name__ = handler.__name__.replace("store", store.name)
+    patch_limit = "user_map" if store.takes_maps else "body"
+    return (
+        endpoint("GET", path, roles=store.readers, answer=JsonObject, query=query)(read_store),
+        endpoint("POST", path, roles=store.writers, body=JsonObject, query=(_CHANNEL,))(replace_store),
+        endpoint("PATCH", path, roles=store.writers, body=Patch, query=(_CHANNEL,), limit=patch_limit)(patch_store),
+    )
+
+
+@endpoint("GET", "/v1/e/all_state", roles=ANYONE, answer=AllState, query=(_CHANNEL,))
+async def read_all_state(stores: Stores, call: Call) -> object:
+    """Read the four state stores at one instant."""
+    return await stores.read_all(ALL_STATE, call.caller, call.channel)
+
+
+@endpoint("GET", "/v1/e/all_config", roles=ANYONE, answer=AllConfig, query=(_CHANNEL,))
+async def read_all_config(stores: Stores, call: Call) -> object:
+    """Read the two config stores at one instant."""
+    return await stores.read_all(ALL_CONFIG, call.caller, call.channel)
+
+
+@endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=JsonObject, query=(_STORE_ID, _CHANNEL))
+async def read_json_store(stores: JsonStores, call: Call) -> object:
+    """Read a JSON store; an absent one is 404."""
+    return msgspec.Raw(await stores.read(call.caller, call.channel, checked_id(call.id, "id")))
+
+
+@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, _CHANNEL))
+async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
+    """Write a JSON store: an object of at most 2 KiB that lives 14 days. Ids starting `global` are extension-wide."""
+    await stores.replace(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
+    return Nothing()
+
+
+endpoints: Final = (*(each for store in STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
+json_store_endpoints: Final = (read_json_store, replace_json_store)

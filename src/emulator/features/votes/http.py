@@ -1,0 +1,115 @@
+"""Polls over REST: `vote`, `vote_logs`, `vote_config`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS
+from emulator.errors import BadRequest
+from emulator.features.votes.definitions import Definition, PollConfig
+from emulator.features.votes.rules import Poll
+from emulator.features.votes.service import Polls, Vote
+from emulator.web.call import Call
+from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
+
+_POLL = Parameter("id", "The poll id; `default` when absent or empty.")
+_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+
+
+class VoteBody(Struct):
+    """A vote: an integer from -99 to 99."""
+
+    value: int
+    count: int = 1
+
+
+class VoteLog(Struct):
+    """Every voter's latest vote, oldest first."""
+
+    result: list[Vote]
+
+
+class PollConfigBody(Struct):
+    """A poll's definition under its id."""
+
+    config: PollConfig
+    id: str = ""
+
+
+@endpoint("GET", "/v1/e/vote", roles=ANYONE, answer=Poll, query=(_POLL, _CHANNEL))
+async def read_poll(polls: Polls, call: Call) -> Poll:
+    """Read a poll's statistics and the caller's own vote.
+
+    A poll that nobody voted in reads as zeros. `specific[i]` counts the votes for value i, 0 to 63.
+    """
+    return await polls.read(call.caller, call.channel, call.id)
+
+
+@endpoint("POST", "/v1/e/vote", roles=ANYONE, body=VoteBody, answer=Poll, query=(_POLL, _CHANNEL))
+async def cast_vote(polls: Polls, call: Call) -> Poll:
+    """Vote, or replace the vote cast before.
+
+    `count` matters only in a poll whose definition lets votes add up.
+    """
+    body = call.body(VoteBody)
+    return await polls.cast(call.caller, call.channel, call.id, body.value, body.count)
+
+
+@endpoint("DELETE", "/v1/e/vote", roles=CHANNEL_WRITERS, query=(_POLL, _CHANNEL))
+async def clear_poll(polls: Polls, call: Call) -> Nothing:
+    """End a poll: its votes, log and definition are removed.
+
+    An absent poll is not an error.
+    """
+    await polls.clear(call.caller, call.channel, call.id)
+    return Nothing()
+
+
+@endpoint(
+    "GET",
+    "/v1/e/vote_logs",
+    roles=EXTENSION_WRITERS,
+    answer=VoteLog,
+    query=(
+        _POLL,
+        _CHANNEL,
+        Parameter("since", "Only votes received at or after this Unix time in ms.", "integer"),
+        Parameter("limit", "At most this many entries.", "integer"),
+    ),
+)
+async def read_vote_log(polls: Polls, call: Call) -> Streamed:
+    """Read every voter's latest vote, oldest first; the answer is streamed."""
+    since, limit = call.integer("since", 0), call.integer("limit", -1)
+    if call.text("limit") and limit < 0:
+        raise BadRequest("Malformed limit parameter", "limit: 0 or more")
+    pages = await polls.log(call.caller, call.channel, call.id, since=since, limit=None if limit < 0 else limit)
+    return Streamed(_as_result(pages))
+
+
+@endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, _CHANNEL))
+async def define_poll(polls: Polls, call: Call) -> Nothing:
+    """Create a poll, or define an existing one anew; its votes stay."""
+    body = call.body(PollConfigBody)
+    await polls.define(call.caller, call.channel, body.id or call.id, body.config)
+    return Nothing()
+
+
+@endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, _CHANNEL))
+async def read_poll_definition(polls: Polls, call: Call) -> Definition:
+    """Read a poll's definition and whether it is pending, active or expired."""
+    return await polls.definition(call.caller, call.channel, call.id)
+
+
+async def _as_result(pages: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
+    before = b'{"result":['
+    async for page in pages:
+        if page:
+            yield before + b",".join(page)
+            before = b","
+    yield b"]}" if before == b"," else b'{"result":[]}'
+
+
+endpoints: Final = (read_poll, cast_vote, clear_poll, read_vote_log, define_poll, read_poll_definition)

@@ -1,0 +1,1 @@
+"""What one client may use: requests per second, connections, and ids."""

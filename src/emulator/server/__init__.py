@@ -1,0 +1,1 @@
+"""Running the service: processes, signals, the HTTP protocol, middleware and the startup log."""

@@ -1,0 +1,65 @@
+"""What the log says of the service as a whole: what it serves, what is doubtful about that, and that it has ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from emulator.config.settings import Settings
+
+_log = logging.getLogger("emulator")
+
+
+def say_serving(settings: Settings, port: int, workers: int) -> None:
+    """One line at the start."""
+    _log.info(
+        "serving: extcli %s, %s, data in %s, port %s, registered extensions: %s, workers: %s",
+        version("extcli"), settings.environment.name, _place_of(settings.data), port, len(settings.extensions), workers,
+    )  # fmt: skip
+
+
+def say_stopped() -> None:
+    """One line at a clean stop."""
+    _log.info("stopped")
+
+
+def warn(doubts: Iterable[str]) -> None:
+    """One line for each."""
+    for doubt in doubts:
+        _log.warning("%s", doubt)
+
+
+def doubts_about(settings: Settings) -> Iterator[str]:
+    """What is allowed, and hardly meant."""
+    if settings.environment.verifies_tokens and settings.data == "sqlite://":
+        yield "--production keeps its data in memory: they are gone at the next stop; --data says where to keep them"
+    # What is no file, such as a pipe, can be read once only.
+    if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":
+        for file in _files_with_secrets(settings.extensions_file):
+            if file.is_file() and os.stat(file).st_mode & stat.S_IROTH:
+                yield f"{file}: holds secrets and can be read by every user of this machine; chmod o-r"
+
+
+def _files_with_secrets(file: Path) -> Iterator[Path]:
+    """Those of a file of extensions that has been read before, and itself if it holds any."""
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))["extensions"].values()
+    if any(table.get("secrets") for table in tables):
+        yield file
+    yield from dict.fromkeys(file.parent / name for table in tables for name in table.get("secret_files", []))
+
+
+def _place_of(data: str) -> str:
+    """Where data are kept, without user, password and options."""
+    scheme, _, rest = data.partition("?")[0].partition("://")
+    if scheme == "sqlite":
+        path = rest.lstrip("/")
+        return f"the file {'' if path.startswith('.') else '/'}{path}" if rest else "memory"
+    url = urlsplit(f"redis://{rest}")
+    return f"Redis at {url.hostname}:{url.port or 6379}{url.path.rstrip('/')}"

@@ -1,0 +1,1 @@
+"""What both transports share: JSON, error bodies, queries, and write coalescing."""

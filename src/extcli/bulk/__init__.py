@@ -1,0 +1,1 @@
+"""Sending many lines of input: reading, ordering, retrying, reporting and resuming."""

@@ -1,0 +1,125 @@
+"""What became of many lines: counted as they go, shown on a terminal, told at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from extcli import clock
+from extcli.bulk.input_lines import Input
+from extcli.bulk.resume import Reached
+from extcli.config.settings import Format
+from extcli.errors import CliError, status_line
+from extcli.output.printer import Output, complain, flush
+from extcli.output.sanitize import compact
+
+_NAMED = 20
+_REFRESH_SECONDS = 0.2
+
+
+class LinesRefused(CliError):
+    """All lines were dealt with, and some were refused."""
+
+    exit_code = 4
+
+
+class Tally:
+    """Counts lines. Refusals are named as they happen with `jsonl`, else the first twenty at the end."""
+
+    def __init__(self, output: Output, source: Input) -> None:
+        self.sent = 0
+        self.accepted = 0
+        self.refused = 0
+        self._output = output
+        self._input = source
+        self._first: list[dict[str, Any]] = []
+        self.reached = Reached()
+        self._said: set[str] = set()
+        self._started = clock.elapsed()
+
+    def accept(self, number: int) -> None:
+        self.reached.settle(number)
+        self.sent += 1
+        self.accepted += 1
+
+    def refuse(self, number: int, status: int | None, reason: str, *, sent: bool = False) -> None:
+        """A line the service refused, or (without a status) one that was not readable."""
+        self.reached.settle(number)
+        self.sent += sent
+        self.refused += 1
+        refusal = {"line": number, "status": status, "reason": reason}
+        if self._output.format is Format.JSONL:
+            self._output.line(compact(refusal))
+            flush()
+        elif len(self._first) < _NAMED:
+            self._first.append(refusal)
+
+    def say_once(self, text: str) -> None:
+        """What may be so to the end."""
+        if text not in self._said:
+            self._said.add(text)
+            self._output.report(text)
+
+    def finish(self, ending: str = "", *, again: str = "") -> None:
+        """The sum, for people on standard error, for programs as `json`; with an early `ending` how far it came.
+
+        `again` says why lines may be sent again, where they may.
+        """
+        seconds = max(clock.elapsed() - self._started, 1e-9)
+        if self._output.format is Format.JSON:
+            counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
+            reached = self.reached.facts() if ending else {}
+            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first, **reached}))
+        is_open = bool(self.reached.unacknowledged) and not again
+        if ending and not (self.sent or self.refused or is_open):
+            return
+        rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
+        self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
+        self._name_refused()
+        if ending:
+            how_far, *more = self.reached.remarks(again)
+            for remark in (f"{ending}; {how_far}", *more):
+                self._output.report(remark)
+
+    def _name_refused(self) -> None:
+        """Which lines were refused, and why. These are errors, so `--quiet` shows them unless `json` has them."""
+        report = self._output.report if self._output.format is Format.JSON else lambda line: complain([line])
+        for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
+            status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
+            report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
+        unnamed = self.refused - len(self._first)
+        if unnamed and self._output.format is not Format.JSONL:
+            report(f"  and {unnamed:,} more (-o jsonl names them all)")
+
+    def complain_of_refusals(self) -> None:
+        """Raise if not every line was accepted."""
+        if self.refused:
+            raise LinesRefused(f"{self.refused:,} of {self.accepted + self.refused:,} lines were refused")
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """A progress bar, where somebody is watching."""
+        if not sys.stderr.isatty() or self._output.quiet:
+            yield
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (BarColumn(), TextColumn("{task.fields[count]}"))
+        with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+            task = progress.add_task("", total=self._input.size, count="")
+
+            async def refresh() -> None:
+                while True:
+                    count = f"{self.sent:,} line{'s' * (self.sent != 1)}"
+                    progress.update(task, completed=self._input.consumed, count=count, refresh=True)
+                    await asyncio.sleep(_REFRESH_SECONDS)
+
+            ticking = asyncio.ensure_future(refresh())
+            try:
+                yield
+            finally:
+                ticking.cancel()

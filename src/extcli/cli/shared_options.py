@@ -1,0 +1,199 @@
+"""The options that every command shares, taken before and after the command's words; help lists them apart."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from extcli.cli.confirm import guarded
+from extcli.cli.fast_parser import read_quickly
+from extcli.config.settings import Flags, Format
+from extcli.errors import CliError
+from extcli.output.printer import explain, silence
+from extcli.session import Session
+
+_SHARED = "shared"
+
+
+def _option(*names: str, metavar: str | None = None, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=_SHARED, show_default=False)
+
+
+def shared_flags(
+    profile: Annotated[
+        str | None,
+        _option("-p", "--profile", metavar="NAME", help="The profile of settings [EXTCLI_PROFILE; that of the file]."),
+    ] = None,
+    url: Annotated[
+        str | None, _option("--url", metavar="URL", help="Where the service is [EXTCLI_URL; http://127.0.0.1:8282].")
+    ] = None,
+    client_id: Annotated[
+        str | None, _option("--client-id", metavar="ID", help="The extension [EXTCLI_CLIENT_ID; my-extension].")
+    ] = None,
+    acts_as: Annotated[
+        str | None,
+        _option("--as", metavar="ROLE[:USER]", help="Whom to act as, like viewer:U1 [EXTCLI_AS; suits the command]."),
+    ] = None,
+    channel: Annotated[
+        str | None,
+        _option("--channel", metavar="ID", help="The channel [EXTCLI_CHANNEL; 1001, or all for backend and admin]."),
+    ] = None,
+    token_file: Annotated[
+        Path | None, _option("--token-file", metavar="FILE", help="Call with the token in this file [EXTCLI_TOKEN].")
+    ] = None,
+    output: Annotated[
+        Format | None,
+        _option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="table, plain, json or jsonl [EXTCLI_OUTPUT; table on a terminal, else plain].",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None, _option("--timeout", metavar="TIME", help="How long to wait, like 5s or 2m [EXTCLI_TIMEOUT; 30s].")
+    ] = None,
+    quiet: Annotated[bool, _option("-q", "--quiet", help="No remarks on standard error but errors.")] = False,
+    verbose: Annotated[bool, _option("-v", "--verbose", help="Show what goes over the wire, without secrets.")] = False,
+) -> Flags:
+    """The one declaration of the shared options; `shared` puts it on every command."""
+    return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose)
+
+
+_PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
+
+
+class Command(TyperCommand):
+    """A command whose help shows its own options first and the shared ones after."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        read_quickly(self.get_params(ctx))
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            number = getattr(error, "option_name", "")
+            if number[1:2].isdigit() and any("--value" in parameter.opts for parameter in self.get_params(ctx)):
+                # A negative number looks like an option; the complaint proposes what was meant.
+                meant = next((arg for arg in typed if arg.startswith(number)), number)
+                error.possibilities = [f"--value {meant}"]  # type: ignore[attr-defined]
+            raise
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_parameters(self, ctx, formatter)
+
+
+class Group(TyperGroup):
+    """A noun; its help names its verbs before anything else, and leaves the shared options to theirs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        read_quickly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        self.format_commands(ctx, formatter)
+        _write_parameters(self, ctx, formatter, shared=ctx.parent is None)
+
+
+def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = True) -> None:
+    sections: dict[str, list[tuple[str, str]]] = {
+        "Arguments": [],
+        "Options": [],
+        "Options of every command but serve": [],
+    }
+    for parameter in command.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        if record is None:
+            continue
+        if parameter.param_type_name == "argument":
+            sections["Arguments"].append(record)
+        elif getattr(parameter, "rich_help_panel", None) == _SHARED:
+            sections["Options of every command but serve"] += [record] if shared else []
+        else:
+            sections["Options"].append(record)
+    for title, records in sections.items():
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def noun(summary: str) -> typer.Typer:
+    """A group of verbs, which takes the shared options as well: `extcli vote --url … get`."""
+    app = typer.Typer(cls=Group, help=summary, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    app.callback(help=summary)(remembers_shared_options(_nothing_more))
+    return app
+
+
+def _nothing_more() -> None: ...
+
+
+def command(
+    app: typer.Typer, name: str | None = None, *, by_profile: bool = True, loses: str = ""
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a verb: a function that takes a `Session` first, and is given the shared options with its own.
+
+    What always `loses` something is `guarded`. What mends the file of profiles goes not `by_profile`, so that nothing
+    in that file keeps it from working.
+    """
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        careful = guarded(loses)(function) if loses else function
+        return app.command(name, cls=Command)(shared(careful, by_profile=by_profile))
+
+    return add
+
+
+def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callable[..., None]:
+    """The function as a command that also takes the shared options, and ends errors of ours with their exit code."""
+
+    @wraps(function)
+    def run(context: typer.Context, **values: Any) -> None:
+        session = Session(_merged(context, values))
+        try:
+            session.sources.choose_profile() if by_profile else session.sources.pass_over_profiles()
+            function(session, **values)
+        except CliError as error:
+            explain(error, as_json=session.wants_json)
+            raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            # The reader (`| head`) has had enough, which is no failure; Typer would make it one.
+            silence(sys.stdout)
+        finally:
+            session.close()
+
+    _declare(run, *list(inspect.signature(function, eval_str=True).parameters.values())[1:])
+    return run
+
+
+def remembers_shared_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The function as the callback of a group, which keeps the shared options given there for its commands."""
+
+    @wraps(function)
+    def run(context: typer.Context, **values: Any) -> None:
+        context.obj = _merged(context, values)
+        function(**values)
+
+    _declare(run, *inspect.signature(function, eval_str=True).parameters.values())
+    return run
+
+
+def _merged(context: typer.Context, values: dict[str, Any]) -> Flags:
+    """Takes the shared options out of `values`."""
+    flags = shared_flags(**{name: values.pop(name) for name in _PARAMETERS})
+    return flags.over(context.obj) if isinstance(context.obj, Flags) else flags
+
+
+def _declare(function: Any, *own: inspect.Parameter) -> None:
+    """Show Typer the signature that the function stands for."""
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *_PARAMETERS.values())]
+    function.__signature__ = inspect.Signature([context, *parameters])
+    function.__annotations__ = {each.name: each.annotation for each in (context, *parameters)}
+    del function.__wrapped__

@@ -1,0 +1,1 @@
+"""Files of reward codes: reading, validating and uploading them."""

@@ -1,0 +1,180 @@
+"""Where each value comes from: the flag, then the environment, then the chosen profile, then a default.
+
+`Sources.find` asks these places in that order, for every setting alike. What goes beyond it is due to addresses: a
+socket is of one service only, and so are a profile's secret and token (`at_hand.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from extcli.config import settings
+from extcli.config.profiles import Profile, Profiles, file_of_profiles, read_profiles
+from extcli.config.settings import Flags, Format, Identity, Setting
+from extcli.config.urls import socket_of
+
+T = TypeVar("T")
+
+
+class Place(IntEnum):
+    """Where a value can be, the nearest first."""
+
+    FLAG = 1
+    VARIABLE = 2
+    PROFILE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """A value, and where it was found."""
+
+    value: T = field(repr=False)
+    place: Place
+    origin: str
+    """`--url`, `EXTCLI_URL`, `profile live in /home/me/.config/extcli/config.toml`."""
+    key: str
+
+    @property
+    def label(self) -> str:
+        """What a complaint calls it: of a profile also the key."""
+        return f"{self.key} of {self.origin}" if self.place is Place.PROFILE else self.origin
+
+
+class Sources:
+    """Finds settings."""
+
+    def __init__(self, flags: Flags, environ: Mapping[str, str]) -> None:
+        self.flags = flags
+        self.remarked: set[Path] = set()
+        """Files of which it was said, or need not be, that others may read them: once is enough."""
+        self._environ = environ
+
+    def variable(self, name: str) -> str | None:
+        """An environment variable; set but empty counts as not set."""
+        return self._environ.get(name) or None
+
+    def find(self, setting: Setting[T]) -> Found[T] | None:
+        """The value of the nearest place that has one. Raises `Misused` if it or the profile makes no sense."""
+        if text := setting.given_in(self.flags):
+            return Found(setting.read(text, setting.option), Place.FLAG, setting.option, setting.key)
+        if text := self.variable(setting.variable):
+            return Found(setting.read(text, setting.variable), Place.VARIABLE, setting.variable, setting.key)
+        if self.profile and (text := self.profile.text(setting.key)):
+            value = setting.read(text, f"{setting.key} of {self.profile}")
+            return Found(value, Place.PROFILE, str(self.profile), setting.key)
+        return None
+
+    # The profile
+
+    @cached_property
+    def file_of_profiles(self) -> Path:
+        """Where profiles are kept, whether or not there are any."""
+        return file_of_profiles(self.variable("EXTCLI_CONFIG"))
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        """All profiles there are."""
+        return read_profiles(self.file_of_profiles)
+
+    @property
+    def asked_profile(self) -> tuple[str, str] | None:
+        """The name of the profile that this command was told to use, and by what; not that of the file's own choice."""
+        if self.flags.profile:
+            return self.flags.profile, "--profile"
+        name = self.variable("EXTCLI_PROFILE")
+        return (name, "EXTCLI_PROFILE") if name else None
+
+    def choose_profile(self) -> None:
+        """Find the chosen profile now, so that one that is not there is missed by every command."""
+        _ = self.profile
+
+    def pass_over_profiles(self) -> None:
+        """Find nothing in a profile from now on."""
+        self.profile = None
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """The chosen profile. Raises `Misused` if it is not there, or the file of profiles makes no sense."""
+        if asked := self.asked_profile:
+            return self.profiles.named(*asked)
+        default = self.profiles.default
+        return self.profiles.named(default, "the key profile") if default else None
+
+    def production(self) -> Profile | None:
+        """The production profile that a change would meet: the one asked for, or any of the address it goes to.
+
+        One asked for counts even if a nearer place leads elsewhere: that may be another name of the same service.
+        """
+        chosen = self.profile
+        if chosen and chosen.production and (self.asked_profile or "url" not in chosen.texts):
+            return chosen
+        there = (each for each in self.profiles.by_name.values() if each.production)
+        return next((each for each in there if each.may_be_of(self.url()) or each.may_be_of(self.ws_url())), None)
+
+    # Addresses
+
+    def url(self) -> str:
+        found = self.find(settings.URL)
+        return found.value if found else settings.DEFAULT_URL
+
+    def told_socket(self) -> Found[str] | None:
+        """Where the socket is said to be; `None` if it is beside the service.
+
+        What a farther place than the URL's says is of another service, unless that place names the same URL.
+        """
+        url, socket = self.find(settings.URL), self.find(settings.WS_URL)
+        if url and socket and socket.place > url.place:
+            named = self.profile if socket.place is Place.PROFILE and self.profile else None
+            return socket if named and "url" in named.texts and named.is_of(url.value) else None
+        return socket
+
+    def ws_url(self) -> str:
+        """Where the socket is."""
+        told = self.told_socket()
+        return told.value if told else socket_of(self.url())
+
+    def pin_path(self) -> str:
+        """Where a PIN is requested, below `/v1/e/`: a deployment puts its own name into that path."""
+        found = self.find(settings.PIN_PATH)
+        return found.value if found else settings.DEFAULT_PIN_PATH
+
+    def broadcast_method(self, *, post: bool) -> str:
+        """By which method broadcasts are sent: GET as specified, or POST where that is all a deployment takes."""
+        found = None if post else self.find(settings.BROADCAST_METHOD)
+        return "POST" if post else found.value if found else settings.DEFAULT_BROADCAST_METHOD
+
+    # How a command behaves
+
+    def state_dir(self) -> Path | None:
+        """Where to keep what outlives a command; `None` for the usual place on this platform."""
+        text = self.variable("EXTCLI_STATE_DIR")
+        return Path(text) if text else None
+
+    def timeout(self, default: float = settings.DEFAULT_TIMEOUT) -> float:
+        """Seconds, never none at all."""
+        found = self.find(settings.TIMEOUT)
+        return found.value if found else default
+
+    def format(self, *, terminal: bool) -> Format:
+        found = self.find(settings.OUTPUT)
+        return found.value if found else Format.TABLE if terminal else Format.PLAIN
+
+    # Who it acts as
+
+    def client_id(self) -> str:
+        found = self.find(settings.CLIENT_ID)
+        return found.value if found else settings.DEFAULT_CLIENT_ID
+
+    def channel(self) -> str | None:
+        """The channel asked for; `None` leaves it to the role: see `DEFAULT_CHANNEL`."""
+        found = self.find(settings.CHANNEL)
+        return found.value if found else None
+
+    def identity(self, default: str) -> Identity:
+        found = self.find(settings.ACTS_AS)
+        return found.value if found else Identity.parse(default, "the command's own")

@@ -1,0 +1,165 @@
+"""What can be set: the key of each in a profile, its variable and its option, and what it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
+from extcli.errors import Misused
+from extcli.output import times
+
+DEFAULT_URL = "http://127.0.0.1:8282"
+DEFAULT_CLIENT_ID = "my-extension"
+DEFAULT_CHANNEL = "1001"
+DEFAULT_USER = "U1"
+DEFAULT_PIN_PATH = "link/pin"
+DEFAULT_TIMEOUT = 30.0
+DEFAULT_BROADCAST_METHOD = "GET"
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    PLAIN = "plain"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The shared options as given on one level of the command line; `None` where not given."""
+
+    profile: str | None = None
+    url: str | None = None
+    client_id: str | None = None
+    acts_as: str | None = None
+    channel: str | None = None
+    token_file: Path | None = None
+    output: Format | None = None
+    timeout: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    def over(self, outer: Flags) -> Flags:
+        """These, and where nothing is given here, those given before the command's name."""
+        given = {each.name: getattr(self, each.name) for each in fields(Flags)}
+        # An empty text is given, too: what it would be ignored for is the command's to say.
+        return Flags(
+            **{name: getattr(outer, name) if value in (None, False) else value for name, value in given.items()}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a command acts as: `backend`, `viewer:U1`."""
+
+    role: str
+    user: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, origin: str) -> Identity:
+        role, _, user = text.partition(":")
+        if not re.fullmatch(r"[A-Za-z_]+", role):
+            raise Misused(f"{text!r} ({origin}) names no role", fix="write ROLE or ROLE:USER, for example viewer:U1")
+        return cls(role, user or None)
+
+    def __str__(self) -> str:
+        return f"{self.role}:{self.user}" if self.user else self.role
+
+    @property
+    def spans_channels(self) -> bool:
+        """Whether a token of this role may go without a channel, and then reads all of them (ruling A4)."""
+        return self.role in ("admin", "backend")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T_co]):
+    """One thing that can be set, by a text."""
+
+    key: str
+    """What it is called in a profile, and by `extcli config`."""
+    read: Callable[[str, str], T_co]
+    """What a text means; given what to call the text in a complaint, which is `Misused`."""
+    variable: str = ""
+    option: str = ""
+
+    def given_in(self, flags: Flags) -> str | None:
+        """The text of its option, if it has one and that was given."""
+        given: Any = getattr(flags, "acts_as" if self.key == "as" else self.key, None)
+        return str(given) if given else None
+
+
+def one_word(text: str, origin: str, what: str) -> str:
+    """A text that can stand in a header: printable ASCII without spaces."""
+    if not text:
+        raise Misused(f"what {origin} holds is empty", fix="did the command that was to fill it fail?")
+    if not re.fullmatch(r"[!-~]+", text):
+        raise Misused(f"what {origin} holds is not {what}", why="it has spaces, line breaks or non-ASCII characters")
+    return text
+
+
+def _seconds(text: str, origin: str) -> float:
+    try:
+        return max(times.duration(text, bare="s"), 1) / 1000
+    except Misused as error:
+        raise Misused(f"{error.what} ({origin})", fix=error.fix) from None
+
+
+def _format(text: str, origin: str) -> Format:
+    if text not in list(Format):
+        raise Misused(f"{text!r} ({origin}) is no output format", fix=f"one of {', '.join(Format)}")
+    return Format(text)
+
+
+def _method(text: str, origin: str) -> str:
+    if text.upper() not in ("GET", "POST"):
+        raise Misused(f"{text!r} ({origin}) is no way to broadcast", fix="GET or POST")
+    return text.upper()
+
+
+URL = Setting("url", lambda text, origin: checked_url(text, origin, like=DEFAULT_URL), "EXTCLI_URL", "--url")
+WS_URL = Setting(
+    "ws_url",
+    lambda text, origin: checked_url(text, origin, schemes=SOCKET, like=socket_of(DEFAULT_URL)),
+    "EXTCLI_WS_URL",
+)
+CLIENT_ID = Setting(
+    "client_id", lambda text, origin: one_word(text, origin, "a client id"), "EXTCLI_CLIENT_ID", "--client-id"
+)
+ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
+CHANNEL = Setting("channel", lambda text, _: text, "EXTCLI_CHANNEL", "--channel")
+SECRET_FILE = Setting("secret_file", lambda text, _: Path(text), "EXTCLI_SECRET_FILE")
+TOKEN_FILE = Setting("token_file", lambda text, _: Path(text), option="--token-file")
+PIN_PATH = Setting("pin_path", checked_path, "EXTCLI_PIN_PATH")
+BROADCAST_METHOD = Setting("broadcast_method", _method, "EXTCLI_BROADCAST_METHOD")
+OUTPUT = Setting("output", _format, "EXTCLI_OUTPUT", "--output")
+TIMEOUT = Setting("timeout", _seconds, "EXTCLI_TIMEOUT", "--timeout")
+
+SETTINGS: dict[str, Setting[object]] = {
+    each.key: each
+    for each in (
+        URL,
+        WS_URL,
+        CLIENT_ID,
+        SECRET_FILE,
+        TOKEN_FILE,
+        ACTS_AS,
+        CHANNEL,
+        PIN_PATH,
+        BROADCAST_METHOD,
+        OUTPUT,
+        TIMEOUT,
+    )
+}
+"""What a profile may say in text, by key."""
+PRODUCTION = "production"
+"""The one key of a profile that is true or false: whether what is lost there is asked for first."""
+KEYS = (*SETTINGS, PRODUCTION)

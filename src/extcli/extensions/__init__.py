@@ -1,0 +1,1 @@
+"""The file of registered extensions: reading and editing it."""

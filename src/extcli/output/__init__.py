@@ -1,0 +1,1 @@
+"""Printing: formats, tables and safe text. Knows no service."""

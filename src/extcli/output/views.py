@@ -1,0 +1,267 @@
+"""How each kind of result looks: as a table for people, as tab-separated rows, and as items of JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from extcli.api.tokens import instant_of
+from extcli.output import times
+from extcli.output.printer import View
+from extcli.output.sanitize import compact, field, json_text, pretty_json, visible
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+_BAR = 28
+
+
+def bar(share: float, width: int = _BAR) -> str:
+    """A bar of `share` of `width` columns, drawn in eighths."""
+    eighths = round(share * width * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = ()) -> Table:
+    """A table without lines; columns fold where asked, or are cut short."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for index, name in enumerate(columns):
+        folds = index in folded
+        table.add_column(
+            name,
+            justify="right" if index in right else "left",
+            overflow="fold" if folds else "ellipsis",
+            no_wrap=not folds,
+            min_width=None if folds else min(len(name), 8),
+        )
+    return table
+
+
+def _under(table: RenderableType, line: str) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    return Group(table, "", Text(line))
+
+
+# Polls
+
+
+def _histogram(poll: dict[str, Any]) -> list[tuple[int, int]]:
+    specific = poll["stats"]["specific"]
+    return [(value, count) for value, count in enumerate(specific) if count]
+
+
+def _poll_table(poll: dict[str, Any]) -> RenderableType:
+    stats, votes = poll["stats"], _histogram(poll)
+    total = stats["count"]
+    outside = total - sum(count for _, count in votes)
+    facts = [
+        f"{total:,} {'vote' if total == 1 else 'votes'}",
+        f"mean {stats['mean']:g}",
+        f"stddev {stats['stddev']:.4g}",
+        f"sum {stats['sum']:,}",
+        f"{outside:,} outside 0-63",
+    ]
+    if "vote" in poll:
+        facts.append(f"yours: {poll['vote']}")
+    summary = ", ".join(facts) if total else "no votes yet"
+    if not votes:
+        return summary
+    table = table_of("value", "votes", "", "share", right=(0, 1, 3))
+    most = max(count for _, count in votes)
+    for value, count in votes:
+        table.add_row(str(value), f"{count:,}", bar(count / most), f"{count / total:.1%}")
+    return _under(table, summary)
+
+
+POLL = View(
+    table=_poll_table,
+    rows=lambda poll: [(str(value), str(count)) for value, count in _histogram(poll)],
+    items=lambda poll: [{"value": value, "count": count} for value, count in _histogram(poll)],
+)
+
+
+def _log_row(vote: dict[str, Any]) -> list[str]:
+    return [field(vote[name]) for name in ("identifier", "opaque", "value", "timestamp")]
+
+
+def _log_table(votes: Iterable[dict[str, Any]]) -> RenderableType:
+    table = table_of("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
+    for vote in votes:
+        identifier, opaque, value, _ = _log_row(vote)
+        table.add_row(identifier, opaque, value, times.shown(int(vote["timestamp"])))
+    return table if table.row_count else "no votes yet"
+
+
+VOTE_LOG = View(table=_log_table, rows=lambda votes: map(_log_row, votes), items=lambda votes: votes)
+
+
+# Rankings
+
+
+def _ranking_table(answers: list[dict[str, Any]]) -> RenderableType:
+    table = table_of("", "answer", "score", "", right=(0, 2), folded=(1,))
+    most = max((answer["score"] for answer in answers), default=0) or 1
+    for place, answer in enumerate(answers, 1):
+        table.add_row(str(place), visible(answer["key"]), f"{answer['score']:,}", bar(answer["score"] / most, 20))
+    return table if answers else "no answers yet"
+
+
+def ranking(top: int | None) -> View:
+    """The first answers of a ranking."""
+    return View(
+        table=lambda document: _ranking_table(document["data"][:top]),
+        rows=lambda document: [(field(answer["key"]), field(answer["score"])) for answer in document["data"][:top]],
+        items=lambda document: document["data"][:top],
+    )
+
+
+# Accumulation
+
+
+def _poster(entry: dict[str, Any]) -> str:
+    return str(entry.get("user_id") or entry.get("opaque_user_id") or entry.get("opaque_id") or "")
+
+
+def _buffer_table(entries: Iterable[dict[str, Any]]) -> RenderableType:
+    table = table_of("observed (UTC)", "channel", "user", "data", folded=(1, 2, 3))
+    for entry in entries:
+        table.add_row(
+            times.shown(entry["observed"]),
+            visible(str(entry["channel_id"])),
+            visible(_poster(entry)),
+            visible(compact(entry["data"])),
+        )
+    return table if table.row_count else "nothing collected"
+
+
+def _buffer_row(entry: dict[str, Any]) -> list[str]:
+    place = [field(entry["observed"]), field(entry["channel_id"]), field(_poster(entry))]
+    return [*place, json_text(entry["data"])]
+
+
+BUFFER = View(table=_buffer_table, rows=lambda entries: map(_buffer_row, entries), items=lambda entries: entries)
+
+
+# Objects
+
+
+def _pretty(document: object) -> RenderableType:
+    from rich.highlighter import JSONHighlighter
+
+    return JSONHighlighter()(pretty_json(document))
+
+
+def _members(document: Any) -> list[tuple[str, Any]]:
+    return list(document.items())
+
+
+STORE = View(
+    table=_pretty,
+    rows=lambda document: [(field(key), json_text(value)) for key, value in _members(document)],
+    items=lambda document: [{"key": key, "value": value} for key, value in _members(document)],
+)
+"""A developer's JSON object."""
+
+DATA = View(table=_pretty, rows=lambda document: [(json_text(document),)])
+"""A JSON value that programs want whole."""
+
+
+_SECONDS = ("exp", "iat", "nbf", "startsAt", "endsAt")
+
+
+def _fact(name: str, value: object) -> str:
+    """A named value for people; points in time are also written out."""
+    text = visible(value if isinstance(value, str) else compact(value))
+    instant = instant_of(value) if name in _SECONDS else value if name == "server_time" else None
+    return f"{text}  ({times.shown(instant)})" if isinstance(instant, int) and instant else text
+
+
+def _record_table(document: Any) -> Table:
+    table = table_of("", "", folded=(1,))
+    table.show_header = False
+    for name, value in _members(document):
+        table.add_row(visible(name), _fact(name, value))
+    return table
+
+
+RECORD = View(
+    table=_record_table, rows=lambda document: [(field(key), field(value)) for key, value in _members(document)]
+)
+"""A few named facts."""
+
+NOTHING = View(table=lambda _: "", rows=lambda _: [], items=lambda _: [])
+"""The service's `{}`."""
+
+
+# The clock
+
+
+def _clock_facts(clock: dict[str, Any]) -> dict[str, Any]:
+    offset = clock["offset"]
+    ahead = f"{times.span(offset)} {'ahead' if offset > 0 else 'behind'}" if offset else "none"
+    return {"now": times.shown(clock["now"]), "offset": ahead, "frozen": "yes" if clock["frozen"] else "no"}
+
+
+CLOCK = View(
+    table=lambda clock: _record_table(_clock_facts(clock)),
+    rows=lambda clock: [(field(clock["now"]),)],
+)
+
+
+def _moved_table(clock: dict[str, Any]) -> RenderableType:
+    table = table_of("expired", "id", "at (UTC)", folded=(1,))
+    for entry in clock.get("expired", []):
+        table.add_row(visible(entry["kind"]), visible(entry["id"]), times.shown(entry["at"]))
+    facts = ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
+    return _under(table, facts) if table.row_count else facts
+
+
+MOVED_CLOCK = View(
+    table=_moved_table,
+    rows=lambda clock: [[field(entry[name]) for name in ("kind", "id", "at")] for entry in clock.get("expired", [])],
+    items=lambda clock: clock.get("expired", []),
+)
+"""The clock after a move; for programs, what expired by it."""
+
+
+# Tokens and users
+
+SOLE_VALUE = View(
+    table=lambda document: str(next(iter(document.values()))),
+    rows=lambda document: [(str(value),) for value in document.values()],
+)
+"""A document with one member, of which people and scripts want the value alone."""
+
+
+def _token_table(document: dict[str, Any]) -> RenderableType:
+    table = _record_table(document["claims"])
+    table.add_row("signed with", visible(f"{document['header'].get('alg')}, not checked"))
+    for trap in document["traps"]:
+        table.add_row("trap", trap)
+    return table
+
+
+TOKEN_CONTENT = View(
+    table=_token_table,
+    rows=lambda document: [
+        *[(field(name), field(value)) for name, value in document["claims"].items()],
+        *[("trap", field(trap)) for trap in document["traps"]],
+    ],
+)
+
+
+def _ids(document: Any) -> list[str]:
+    return [visible(str(entry["twitch_id"])) for entry in document["results"]]
+
+
+USER_IDS = View(
+    table=lambda document: "\n".join(_ids(document)),
+    rows=lambda document: [(name,) for name in _ids(document)],
+    items=lambda document: document["results"],
+)

@@ -1,0 +1,1 @@
+"""The WebSocket commands: login, listening, and the interactive session."""

@@ -1,0 +1,111 @@
+"""What the documents say of the code is so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+TESTS = ROOT / "tests"
+
+
+def marked_rulings() -> dict[str, set[str]]:
+    """The rulings that tests are marked with, and the files they stand in."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for ruling in _marks(ast.parse(path.read_text())):
+            found.setdefault(ruling, set()).add(path.name)
+    return found
+
+
+def _marks(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ruling":
+            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+
+
+def rows() -> dict[str, set[str]]:
+    """The rulings of `docs/gaps.md`, and the files that it says pin them."""
+    lines = (ROOT / "docs" / "gaps.md").read_text().splitlines()
+    table = [line.split("|")[1:-1] for line in lines if re.match(r"\| [A-Z]\d+ \|", line)]
+    return {cells[0].strip(): set(re.findall(r"`(test_\w+\.py)`", cells[-1])) for cells in table}
+
+
+def test_every_ruling_that_a_test_pins_has_its_row_and_every_row_its_tests():
+    assert sorted(marked_rulings()) == sorted(rows())
+
+
+def test_the_files_that_a_row_names_hold_tests_of_that_ruling():
+    marked = marked_rulings()
+
+    assert {ruling: set() for ruling in rows()} == {ruling: files - marked[ruling] for ruling, files in rows().items()}
+
+
+def test_every_command_is_in_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    commands = {path.stem.replace("_", "-") for path in (ROOT / "src" / "extcli" / "commands").glob("[a-z]*.py")}
+
+    assert set() == {command for command in commands if f"extcli {command}" not in readme}
+
+
+def test_no_document_names_a_file_that_is_not_there():
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    links = {
+        (document.name, link)
+        for document in documents
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text())
+        if not (document.parent / link).exists()
+    }
+
+    assert set() == links
+
+
+def faults() -> list[tuple[Path, str]]:
+    """What the rows of `docs/reliability.md` say to run: a file of tests, and the word that chooses among them."""
+    lines = (ROOT / "docs" / "reliability.md").read_text().splitlines()
+    rows = [line.split("|")[-2] for line in lines if line.startswith("| ") and not line.startswith("| Fault")]
+    found = [re.search(r"pytest (?:-s )?(tests/\S+?\.py)(?: -k (\w+))?`", row) for row in rows]
+    assert all(found), [row for row, command in zip(rows, found, strict=True) if not command]
+    return [(ROOT / command[1], command[2] or "") for command in found if command]
+
+
+def chosen(path: Path, word: str) -> list[str]:
+    """The tests of a file that have a word in their name or among their parameters, as `-k` finds them."""
+    named = re.findall(r"def (test_\w+)", path.read_text())
+    parameters = re.findall(r"parametrize\(.*", path.read_text())
+    return [each for each in named + parameters if word in each]
+
+
+def test_every_fault_in_the_table_is_brought_about_by_a_test():
+    assert [] == [(path.name, word) for path, word in faults() if not chosen(path, word)]
+
+
+def test_every_test_of_a_fault_is_in_the_table():
+    written = {path.name for path in (TESTS / "faults").glob("test_*.py")}
+
+    assert set() == written - {path.name for path, _ in faults()}
+
+
+def test_every_line_of_the_log_that_operators_are_told_of_is_one_that_the_service_writes():
+    table = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+    quoted = [quote for cell in table for quote in re.findall(r'"([^"]+)"', cell)]
+    source = "".join(path.read_text() for path in (ROOT / "src" / "emulator").rglob("*.py"))
+    fixed = {piece.strip(" :") for quote in quoted for piece in re.split(r"…|\(|\)|-?\d+|POST /v1/e/vote|Redis", quote)}
+
+    assert len(quoted) > 5
+    assert set() == {piece for piece in fixed if len(piece) > 5 and piece not in source and not _of_sqlite(piece)}
+
+
+def test_every_metric_that_operators_are_told_of_is_one_that_is_served():
+    told = set(re.findall(r"`(emulator_\w+)`", (ROOT / "docs" / "operating.md").read_text()))
+    source = (ROOT / "src" / "emulator" / "features" / "control" / "metrics.py").read_text()
+
+    assert told
+    assert set() == {name for name in told if f'"{name.removesuffix("_total")}"' not in source}
+
+
+def _of_sqlite(text: str) -> bool:
+    """Its words for a full disk."""
+    return "database or disk is full" in text

@@ -1,0 +1,27 @@
+"""The examples run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+def test_a_poll_night_ends_with_everything_read_back_after_a_kill(tmp_path: Path):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    result = subprocess.run(
+        [EXAMPLES / "poll_night.sh"],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (0, True) == (result.returncode, "the same to the byte" in result.stdout), result.stderr
+    assert '{"round":2,"boss":"Dragon","scores":{"red":7}}' in result.stdout.splitlines()

@@ -1,0 +1,203 @@
+"""Where polls, rankings and accumulation live, and who reads, writes and ends them there (Poll; rulings A2, A4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.service import Client
+
+pytestmark = pytest.mark.ruling("A4")
+
+
+def cast(client: Client, value: int = 1, where: str = "") -> dict:
+    return client.post(f"vote{where}", json={"value": value}).raise_for_status().json()
+
+
+def count(client: Client, where: str = "") -> int:
+    return client.get(f"vote{where}").raise_for_status().json()["count"]
+
+
+def ranking(client: Client, where: str = "") -> dict[str, int]:
+    rows = client.get(f"rank{where}").raise_for_status().json()["data"]
+    return {row["key"]: row["score"] for row in rows}
+
+
+def blobs(client: Client, where: str = "") -> list[object]:
+    return [entry["data"] for entry in client.get(f"accumulate{where}").raise_for_status().json()["data"]]
+
+
+@pytest.fixture
+def three_places(live, viewer) -> None:
+    """One vote, answer and blob each in channel 777, in channel 888 and in no channel."""
+    for user, channel in (("1", "777"), ("2", "888"), ("3", None)):
+        client = viewer(user, channel=channel)
+        cast(client, int(user))
+        client.post("rank", json={"key": "blue"})
+        client.post("accumulate", json=int(user))
+
+
+def test_a_poll_is_open_in_its_channel_only(viewer):
+    cast(viewer("U1"))
+
+    assert 0 == count(viewer("U1", channel="888"))
+
+
+def test_a_user_has_one_vote_in_each_channel_s_poll(viewer):
+    cast(viewer("U1"), 3)
+
+    poll = cast(viewer("U1", channel="888"), 4)
+
+    assert (1, 4) == (poll["count"], poll["vote"])
+    assert 3 == viewer("U1").get("vote").json()["vote"]
+
+
+def test_a_global_poll_is_open_to_all_channels_of_the_extension(viewer, backend):
+    for user, channel in (("U1", "777"), ("U2", "888"), ("U3", None), ("U1", "888")):
+        cast(viewer(user, channel=channel), 3, "?id=global-x")
+
+    assert [3] * 3 == [count(client, "?id=global-x") for client in (viewer(), viewer(channel=None), backend)]
+
+
+@pytest.mark.parametrize("poll", ["globalx", "global_x", "Global-x", "GLOBAL-x", "x-global-"])
+def test_only_the_very_prefix_makes_a_poll_global(viewer, poll):
+    cast(viewer(), 3, f"?id={poll}")
+
+    assert 0 == count(viewer(channel="888"), f"?id={poll}")
+
+
+def test_a_poll_is_unique_for_each_extension(live):
+    for client_id in ("one", "two", "ONE"):
+        client = live.client("viewer", user="U1", channel="777", client_id=client_id)
+        assert 1 == cast(client)["count"] == cast(client, 1, "?id=global-x")["count"]
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster"])
+def test_a_viewer_or_broadcaster_never_leaves_the_token_s_channel(live, role, three_places):
+    client = live.client(role, user="777", channel="777")
+
+    assert 1 == count(client, "?channel_id=888")
+    assert 2 == cast(client, 1, "?channel_id=888")["count"]
+
+
+@pytest.mark.parametrize("role", ["admin", "backend"])
+def test_an_admin_or_backend_acts_on_the_named_channel_else_on_the_token_s(live, role, three_places):
+    client = live.client(role, user="9", channel="777")
+
+    poll = cast(client, 5, "?channel_id=888")
+
+    assert (2, 7) == (poll["count"], poll["sum"])
+    assert (1, 2, 2) == (count(client), count(client, "?channel_id=888"), count(client, "?id=default&channel_id=888"))
+
+
+@pytest.mark.ruling("A2", "A4")
+def test_a_broadcaster_without_a_channel_acts_for_that_of_the_user_id(live, three_places):
+    broadcaster = live.client("broadcaster", user="888")
+
+    assert (1, [2]) == (count(broadcaster), blobs(broadcaster))
+
+
+@pytest.mark.parametrize("role", ["admin", "backend"])
+def test_an_extension_level_token_reads_all_channels_together(live, role, three_places):
+    client = live.client(role)
+
+    poll = client.get("vote").json()
+
+    assert (3, 6, [0, 1, 1, 1]) == (poll["count"], poll["sum"], poll["specific"][:4])
+    assert [1, 2, 3] == [vote["value"] for vote in client.get("vote_logs").json()["result"]]
+    assert {"blue": 3} == ranking(client)
+    assert [3, 2, 1] == blobs(client)
+
+
+@pytest.mark.parametrize("role", ["admin", "backend"])
+def test_an_extension_level_token_reads_the_one_channel_that_is_named(live, role, three_places):
+    client = live.client(role)
+
+    assert 2 == client.get("vote?channel_id=888").json()["sum"]
+    assert [2] == [vote["value"] for vote in client.get("vote_logs?channel_id=888").json()["result"]]
+    assert {"blue": 1} == ranking(client, "?channel_id=888")
+    assert [2] == blobs(client, "?channel_id=888")
+
+
+def test_an_extension_level_deletion_ends_the_poll_in_all_channels(viewer, backend, three_places):
+    cast(viewer("1"), 1, "?id=other")
+
+    backend.delete("vote")
+
+    assert [0, 0, 0] == [count(viewer("1", channel=channel)) for channel in ("777", "888", None)]
+    assert (0, 1) == (count(backend), count(backend, "?id=other"))
+
+
+def test_an_extension_level_deletion_in_a_named_channel_ends_that_poll_only(backend, three_places):
+    backend.delete("vote?channel_id=888")
+    backend.delete("rank?channel_id=888")
+
+    assert (2, 4) == (count(backend), backend.get("vote").json()["sum"])
+    assert {"blue": 2} == ranking(backend)
+
+
+def test_an_extension_level_deletion_ends_the_ranking_in_all_channels(broadcaster, backend, three_places):
+    backend.delete("rank")
+
+    assert ({}, {}) == (ranking(backend), ranking(broadcaster))
+
+
+def test_a_deletion_with_a_channel_leaves_the_other_channels(broadcaster, backend, three_places):
+    broadcaster.delete("vote?channel_id=888")
+    broadcaster.delete("rank")
+
+    assert (0, 2, {"blue": 2}) == (count(broadcaster), count(backend), ranking(backend))
+
+
+def test_what_an_extension_level_token_writes_belongs_to_no_channel(viewer, broadcaster, backend):
+    cast(backend, 5)
+    backend.post("rank", json={"key": "blue"})
+    backend.post("accumulate", json=5)
+
+    assert (0, {}, []) == (count(broadcaster), ranking(broadcaster), blobs(broadcaster))
+    assert (1, {"blue": 1}, [5]) == (count(backend), ranking(backend), blobs(backend))
+    assert [""] == [entry["channel_id"] for entry in backend.get("accumulate").json()["data"]]
+
+
+def test_the_vote_that_an_extension_level_token_reads_is_its_user_s_latest_anywhere(live, viewer):
+    cast(viewer("9", channel="777"), 1)
+    cast(viewer("9", channel="888"), 2)
+
+    assert 2 == live.client("admin", user="9").get("vote").json()["vote"]
+
+
+def test_a_ranking_is_its_channel_s_and_a_global_one_the_extension_s(viewer, broadcaster, live):
+    for user, channel in (("1", "777"), ("2", "888")):
+        for buffer in ("default", "global-x", "global-"):
+            viewer(user, channel=channel).post(f"rank?id={buffer}", json={"key": "blue"})
+
+    scores = [ranking(broadcaster, f"?id={buffer}") for buffer in ("default", "global-x", "global-")]
+
+    assert [{"blue": 1}, {"blue": 2}, {"blue": 2}] == scores
+
+
+def test_an_accumulation_buffer_is_its_channel_s_whatever_its_name(viewer, broadcaster, backend):
+    for user, channel in (("1", "777"), ("2", "888")):
+        viewer(user, channel=channel).post("accumulate?id=global-x", json=int(user))
+
+    assert ([1], [2, 1]) == (blobs(broadcaster, "?id=global-x"), blobs(backend, "?id=global-x"))
+
+
+def test_answers_of_several_channels_are_ranked_together(viewer, backend):
+    for number, (channel, answer) in enumerate(
+        [("1", "late"), ("2", "most"), ("3", "most"), ("2", "tie"), ("3", "late")]
+    ):
+        viewer(str(number), channel=channel).post("rank", json={"key": answer})
+
+    rows = backend.get("rank").json()["data"]
+
+    assert [("late", 2), ("most", 2), ("tie", 1)] == [(row["key"], row["score"]) for row in rows]
+
+
+def test_a_vote_with_an_extension_level_token_answers_what_a_reading_answers(viewer, backend):
+    viewer("U1", channel="c1").post("vote", json={"value": 6})
+    viewer("U2", channel="c2").post("vote", json={"value": 4})
+
+    voted = backend.post("vote", json={"value": 10}).json()
+
+    assert (3, 20, 10) == (voted["count"], voted["sum"], voted["vote"])
+    assert voted == backend.get("vote").json()

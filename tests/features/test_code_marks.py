@@ -1,0 +1,234 @@
+"""Who is made eligible for codes: from a list, from a poll, and how much (rulings C3, C4)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from support.service import Client, Live
+
+SECOND = 1_000
+
+
+@pytest.fixture(autouse=True)
+def sets(backend: Client) -> None:
+    """Ten codes at each of the indices 0, 1 and 4."""
+    codes = [[f"{name}{number}" for number in range(10)] for name in "ABE"]
+    backend.put("codes", json={"codes": codes, "names": ["A", "B", "E"], "indices": [0, 1, 4]}).raise_for_status()
+
+
+def from_list(backend: Client, *users: str, prizes: list[int], limits: list[int]) -> httpx.Response:
+    return backend.post("codes/mark_from_list", json={"prizes": prizes, "prize_limits": limits, "users": list(users)})
+
+
+def from_poll(backend: Client, *, poll: str = "", channel: str = "", **body: Any) -> httpx.Response:
+    query = {name: value for name, value in (("id", poll), ("channel_id", channel)) if value}
+    default = {"prizes": [0], "prize_limits": [1], "correct": 2, "cutoff_timestamp": 4_000_000_000}
+    return backend.post("codes/mark_from_poll", params=query, json=default | body)
+
+
+def eligible(viewer: Client) -> list[int]:
+    return list(viewer.get("codes/eligibility").raise_for_status().json()["eligible"])
+
+
+@pytest.mark.ruling("C3")
+def test_one_code_of_each_listed_prize_is_granted_and_two_of_one_listed_twice(backend: Client, viewer):
+    answer = from_list(backend, "5551", prizes=[0, 4, 4], limits=[9, 9, 9, 9, 9])
+
+    assert (200, {}) == (answer.status_code, answer.json())
+    assert [1, 0, 0, 0, 2] == eligible(viewer())
+    assert [0, 0, 0, 0, 0] == eligible(viewer("6666"))
+
+
+@pytest.mark.ruling("C3")
+def test_held_and_eligible_together_never_pass_the_limit(backend: Client, viewer):
+    from_list(backend, "5551", prizes=[0, 0], limits=[2])
+    viewer().post("codes/redeem", json={"prize": 0})
+
+    from_list(backend, "5551", prizes=[0, 0], limits=[2])
+    after_two = eligible(viewer())
+    from_list(backend, "5551", prizes=[0, 0, 0], limits=[4])
+
+    assert (1, 3) == (after_two[0], eligible(viewer())[0])
+
+
+@pytest.mark.ruling("C3")
+def test_a_lower_limit_takes_nothing_away(backend: Client, viewer):
+    from_list(backend, "5551", prizes=[0, 0, 0], limits=[3])
+
+    from_list(backend, "5551", prizes=[0], limits=[1])
+
+    assert 3 == eligible(viewer())[0]
+
+
+@pytest.mark.parametrize(
+    ("prizes", "limits", "granted"),
+    [
+        ([4, 4], [1, 1, 1, 1, 2], 2),  # the entry at the set's index
+        ([4, 4], [1], 1),  # shorter: the entry parallel to `prizes`
+        ([0, 4, 4], [1, 2], 2),
+        ([0, 4, 4], [5], 1),  # neither: 1
+        ([4, 4], [], 1),
+        ([4], [9, 9, 9, 9, 0], 0),
+    ],
+)
+@pytest.mark.ruling("C3")
+def test_which_entry_of_prize_limits_counts(
+    backend: Client, viewer, prizes: list[int], limits: list[int], granted: int
+):
+    from_list(backend, "5551", prizes=prizes, limits=limits)
+
+    assert granted == eligible(viewer())[4]
+
+
+@pytest.mark.parametrize("prizes", [[2], [0, 9], [10], [-1]])
+@pytest.mark.ruling("C3")
+def test_an_unknown_prize_is_refused_and_nothing_is_marked(backend: Client, viewer, prizes: list[int]):
+    answer = from_list(backend, "5551", prizes=prizes, limits=[9] * 10)
+
+    assert (400, "Unknown prize") == (answer.status_code, answer.json()["reason"])
+    assert [0, 0, 0, 0, 0] == eligible(viewer())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{}",
+        '{"users":["1"],"prizes":[0]}',
+        '{"users":["1"],"prize_limits":[1]}',
+        '{"prizes":[0],"prize_limits":[1]}',
+        '{"users":[1],"prizes":[0],"prize_limits":[1]}',
+        '{"users":[""],"prizes":[0],"prize_limits":[1]}',
+        '{"users":"1","prizes":[0],"prize_limits":[1]}',
+        '{"users":["1"],"prizes":[],"prize_limits":[1]}',
+        '{"users":["1"],"prizes":["0"],"prize_limits":[1]}',
+        '{"users":["1"],"prizes":[0],"prize_limits":[-1]}',
+        '{"users":["1"],"prizes":[0],"prize_limits":[1]',
+    ],
+)
+def test_a_list_that_is_none_is_refused_and_nothing_is_marked(backend: Client, viewer, body: str):
+    answer = backend.post("codes/mark_from_list", content=body)
+
+    assert 400 == answer.status_code
+    assert [0, 0, 0, 0, 0] == eligible(viewer("1"))
+
+
+def test_a_wrong_id_is_named_by_its_position(backend: Client):
+    answer = backend.post("codes/mark_from_list", json={"users": ["1", 2], "prizes": [0], "prize_limits": [1]})
+
+    assert answer.json()["info"].startswith("users[1]:")
+
+
+def test_a_user_twice_on_a_list_is_granted_once(backend: Client, viewer):
+    from_list(backend, "5551", "5551", prizes=[0], limits=[9])
+
+    assert 1 == eligible(viewer())[0]
+
+
+def test_an_empty_list_is_fine(backend: Client):
+    assert 200 == from_list(backend, prizes=[0], limits=[1]).status_code
+
+
+def test_a_list_of_a_hundred_thousand_marks_each_of_them(backend: Client, viewer):
+    users = [f"9{number:06}" for number in range(100_000)]
+
+    answer = from_list(backend, *users, prizes=[1], limits=[1, 1])
+
+    assert 200 == answer.status_code
+    assert [[0, 1, 0, 0, 0]] * 3 == [eligible(viewer(user)) for user in (users[0], users[50_000], users[-1])]
+
+
+@pytest.mark.ruling("C4")
+def test_those_who_voted_right_are_marked(backend: Client, viewer):
+    for user, value in (("1", 2), ("2", 3), ("3", 2)):
+        viewer(user).post("vote", json={"value": value})
+
+    answer = from_poll(backend)
+
+    assert (200, {}) == (answer.status_code, answer.json())
+    assert [1, 0, 1, 0] == [eligible(viewer(user))[0] for user in ("1", "2", "3", "4")]
+
+
+@pytest.mark.ruling("C4")
+def test_the_latest_vote_counts(backend: Client, viewer):
+    for value in (2, 3):
+        viewer("1").post("vote", json={"value": value})
+    for value in (3, 2):
+        viewer("2").post("vote", json={"value": value})
+
+    from_poll(backend)
+
+    assert [0, 1] == [eligible(viewer(user))[0] for user in ("1", "2")]
+
+
+@pytest.mark.parametrize("unit", [1, SECOND], ids=["seconds", "milliseconds"])
+@pytest.mark.ruling("C4")
+def test_votes_at_the_cutoff_count_and_later_ones_do_not(live: Live, backend: Client, viewer, unit: int):
+    cutoff = live.freeze() // SECOND * SECOND + 60 * SECOND
+    for user, at in (("1", cutoff - SECOND), ("2", cutoff), ("3", cutoff + SECOND)):
+        live.set(at)
+        viewer(user).post("vote", json={"value": 2})
+
+    from_poll(backend, cutoff_timestamp=cutoff // SECOND * unit)
+
+    assert [1, 1, 0] == [eligible(viewer(user))[0] for user in ("1", "2", "3")]
+
+
+@pytest.mark.ruling("C4")
+def test_a_cutoff_in_seconds_means_the_whole_second_and_one_in_ms_the_millisecond(live: Live, backend: Client, viewer):
+    second = live.freeze() // SECOND
+    live.set(second * SECOND + 500)
+    viewer("1").post("vote", json={"value": 2})
+
+    from_poll(backend, cutoff_timestamp=second * SECOND + 499)
+    by_millisecond = eligible(viewer("1"))[0]
+    from_poll(backend, cutoff_timestamp=second)
+
+    assert (0, 1) == (by_millisecond, eligible(viewer("1"))[0])
+
+
+@pytest.mark.ruling("C4")
+def test_the_poll_is_named_in_the_query_and_is_default_else(backend: Client, viewer):
+    viewer("1").post("vote", params={"id": "quiz"}, json={"value": 2})
+    viewer("2").post("vote", json={"value": 2})
+
+    from_poll(backend, poll="quiz")
+
+    assert [1, 0] == [eligible(viewer(user))[0] for user in ("1", "2")]
+
+
+@pytest.mark.ruling("C4")
+def test_an_extension_level_token_means_all_channels_and_one_may_be_named(backend: Client, viewer):
+    for user, channel in (("1", "777"), ("2", "888")):
+        viewer(user, channel=channel).post("vote", json={"value": 2})
+
+    from_poll(backend, channel="888")
+    in_one = [eligible(viewer(user))[0] for user in ("1", "2")]
+    from_poll(backend)
+
+    assert ([0, 1], [1, 1]) == (in_one, [eligible(viewer(user))[0] for user in ("1", "2")])
+
+
+def test_a_poll_without_votes_marks_nobody(backend: Client):
+    assert 200 == from_poll(backend, poll="none").status_code
+
+
+@pytest.mark.parametrize("missing", ["prizes", "prize_limits", "correct", "cutoff_timestamp"])
+def test_every_member_of_a_marking_from_a_poll_is_needed(backend: Client, missing: str):
+    body = {"prizes": [0], "prize_limits": [1], "correct": 2, "cutoff_timestamp": 4_000_000_000}
+    body.pop(missing)
+
+    answer = backend.post("codes/mark_from_poll", content=json.dumps(body))
+
+    assert (400, True) == (answer.status_code, missing in answer.json()["info"])
+
+
+def test_votes_after_the_marking_are_not_marked(backend: Client, viewer):
+    from_poll(backend)
+
+    viewer("1").post("vote", json={"value": 2})
+
+    assert 0 == eligible(viewer("1"))[0]

@@ -1,0 +1,201 @@
+"""What a PUT of codes may hold, how faults are named, and that nothing is half done (Game codes, Limits, ruling C2)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from emulator.config.settings import Limits, Settings
+from support.service import Client, Live, run_live
+
+
+def faults(backend: Client, **body: Any) -> list[str]:
+    answer = backend.put("codes", json=body)
+    assert 400 == answer.status_code, answer.text
+    return [error["detail"] for error in answer.json()["errors"]]
+
+
+@pytest.fixture
+def hat(backend: Client) -> None:
+    """A set that is there before."""
+    backend.put("codes", json={"codes": [["OLD"]], "names": ["Hat"]}).raise_for_status()
+
+
+def names(backend: Client) -> list[str]:
+    return list(backend.get("codes").json()["names"])
+
+
+@pytest.mark.parametrize("code", ["x", "x" * 63, "ABCD-1234", "with space", "ünï-çødé", "🎁"])
+def test_a_code_has_1_to_63_characters(backend: Client, code: str):
+    answer = backend.put("codes", json={"codes": [[code]], "names": ["Hat"]})
+
+    assert 200 == answer.status_code
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("x" * 64, "has 64 characters; a code has 1 to 63"),
+        ("", "has 0 characters; a code has 1 to 63"),
+        (7, "must be a string"),
+        (None, "must be a string"),
+        (True, "must be a string"),
+        ("a\nb", "has characters that cannot be printed"),
+        ("a\x00", "has characters that cannot be printed"),
+    ],
+)
+@pytest.mark.usefixtures("hat")
+def test_a_fault_is_named_by_set_position_and_rule_and_nothing_is_changed(backend: Client, code: object, rule: str):
+    found = faults(backend, codes=[["fine"], ["fine", "fine too", code]], names=["Cap", "Sword"])
+
+    assert [f"codes[1][2]: {rule}"] == found
+    assert ["Hat"] == names(backend)
+
+
+def test_the_first_twenty_faults_are_named(backend: Client):
+    found = faults(backend, codes=[[""] * 15, ["ok", *[7] * 50]], names=["A", "B"])
+
+    assert 20 == len(found)
+    assert "codes[0][0]: has 0 characters; a code has 1 to 63" == found[0]
+    assert "codes[1][5]: must be a string" == found[-1]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ({"codes": [["a"]], "names": []}, "names: 0 given for 1 sets"),
+        ({"codes": [["a"]], "names": ["A", "B"]}, "names: 2 given for 1 sets"),
+        ({"codes": [["a"], ["b"]], "names": ["A", "A"]}, "names: must differ from each other"),
+        ({"codes": [["a"]], "names": [""]}, "names[0]: 1 to 256 printable characters"),
+        ({"codes": [["a"]], "names": ["A"], "indices": [10]}, "indices[0]: 10 is not within 0 to 9"),
+        ({"codes": [["a"]], "names": ["A"], "indices": [-1]}, "indices[0]: -1 is not within 0 to 9"),
+        ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1, 1]}, "indices: must differ from each other"),
+        ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1]}, "indices: 1 given for 2 sets"),
+        ({"codes": [], "names": []}, "codes: 0 sets given, 1 to 10 are taken"),
+    ],
+)
+@pytest.mark.usefixtures("hat")
+def test_names_and_indices_go_with_the_codes_and_differ(backend: Client, body: dict[str, Any], fault: str):
+    assert fault in faults(backend, **body)
+    assert ["Hat"] == names(backend)
+
+
+def test_there_are_at_most_ten_sets(backend: Client):
+    found = faults(backend, codes=[["a"]] * 11, names=[f"S{number}" for number in range(11)])
+
+    assert "codes: 11 sets given, 1 to 10 are taken" in found
+
+
+@pytest.mark.usefixtures("hat")
+@pytest.mark.ruling("C2")
+def test_a_name_is_unique_over_all_active_sets(backend: Client):
+    found = faults(backend, codes=[["a"]], names=["Hat"], indices=[3])
+
+    assert ["names[0]: set 0 has that name"] == found
+    assert [0] == backend.get("codes").json()["indices"]
+
+
+@pytest.mark.usefixtures("hat")
+def test_sets_may_swap_their_names(backend: Client):
+    backend.put("codes", json={"codes": [["x"]], "names": ["Cap"], "indices": [1]}).raise_for_status()
+
+    answer = backend.put("codes", json={"codes": [["y"], ["z"]], "names": ["Cap", "Hat"]})
+
+    assert (200, ["Cap", "Hat"]) == (answer.status_code, names(backend))
+
+
+def test_a_set_has_fewer_than_a_million_codes(backend: Client):
+    million = json.dumps([f"{number:06}" for number in range(1_000_000)])
+
+    answer = backend.put("codes", content=f'{{"codes":[{million}],"names":["A"]}}')
+
+    assert (400, "codes[0]: has over 999999 codes") == (answer.status_code, answer.json()["info"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"names":["A"]}',
+        '{"codes":[["a"]]}',
+        '{"codes":["a"],"names":["A"]}',
+        '{"codes":{"a":["b"]},"names":["A"]}',
+        '{"codes":[[["a"]]],"names":["A"]}',
+        '{"codes":[["a"]],"names":"A"}',
+        '{"codes":[["a"]],"names":[1]}',
+        '{"codes":[["a"]],"names":["A"],"indices":["0"]}',
+        '{"codes":[["a"]],"names":["A"],"indices":[1.5]}',
+        '{"codes":[["a"]],"names":["A"]',
+        '{"codes":[["a"]],"names":["A"]} x',
+        '{"codes":[["a\\ud800"]],"names":["A"]}',
+        '{"codes":[["a"]],"names":["A"],"x":NaN}',
+    ],
+)
+@pytest.mark.usefixtures("hat")
+def test_a_body_that_is_none_is_refused_and_nothing_is_changed(backend: Client, body: str):
+    answer = backend.put("codes", content=body)
+
+    assert 400 == answer.status_code
+    assert ["Hat"] == names(backend)
+
+
+def test_no_error_quotes_the_body(backend: Client):
+    answer = backend.put("codes", content='{"codes":[["SECRET-1","SECRET-2\xff')
+
+    assert (400, False) == (answer.status_code, "SECRET" in answer.text)
+
+
+def test_members_come_in_any_order_and_unknown_ones_are_ignored(backend: Client):
+    body = '{"x":{"codes":[["no"]]},"indices":[3],"names":["Hat"],"codes":[["A1"]],"y":[[1,[2]],null]}'
+
+    answer = backend.put("codes", content=body)
+
+    assert (200, [3]) == (answer.status_code, backend.get("codes").json()["indices"])
+
+
+def test_of_codes_given_twice_the_last_count(backend: Client, viewer):
+    backend.put("codes", content='{"codes":[["A1",""],["B1"]],"names":["Hat"],"codes":[["Z1"]]}').raise_for_status()
+    backend.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": ["5551"]})
+
+    assert "Z1" == viewer().post("codes/redeem", json={"prize": 0}).json()["code"]
+
+
+def test_a_body_over_the_limit_is_refused(backend: Client):
+    with run_live(Settings(limits=Limits(codes=1_000))) as live:
+        answer = live.client("backend").put("codes", json={"codes": [["x" * 60] * 20], "names": ["A"]})
+
+    assert 413 == answer.status_code
+
+
+def test_an_upload_that_breaks_off_leaves_what_was_there_before(live: Live, backend: Client, viewer):
+    backend.put("codes", json={"codes": [["OLD"]], "names": ["Hat"]}).raise_for_status()
+    address = urlsplit(live.url)
+    with socket.create_connection((address.hostname or "", address.port or 0)) as connection:
+        head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
+        part = json.dumps({"codes": [[f"N{number}" for number in range(20_000)]], "names": ["New"]}).encode()
+        connection.sendall(f"{head}Content-Length: {len(part)}\r\n\r\n".encode() + part[: len(part) // 2])
+
+    backend.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": ["5551"]})
+
+    assert (["Hat"], "OLD") == (names(backend), viewer().post("codes/redeem", json={"prize": 0}).json()["code"])
+
+
+def test_compressed_bodies_are_no_json(backend: Client):
+    answer = backend.put("codes", content=gzip.compress(b'{"codes":[["a"]],"names":["A"]}'))
+
+    assert 400 == answer.status_code
+
+
+def test_a_chunked_body_is_taken(backend: Client):
+    pieces = [b'{"codes":[["A', b'1"],["B1"]],"na', b'mes":["Hat","Cap"]}']
+
+    answer = backend.put("codes", content=iter(pieces))
+
+    assert (200, ["Hat", "Cap"]) == (answer.status_code, names(backend))

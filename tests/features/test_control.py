@@ -1,0 +1,142 @@
+"""Who may watch and who may control a running service (operations, Watching and Controlling)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from emulator.config.settings import Settings
+from support.service import Client, Live, run_live
+
+CONTROL = [("GET", "/_emulator/clock"), ("POST", "/_emulator/clock"), ("POST", "/_emulator/reset")]
+WATCHING = ["/_emulator/live", "/_emulator/ready", "/_emulator/metrics", "/schema/openapi.json"]
+
+
+def statuses(client: Client, **headers: str) -> set[int]:
+    return {client.request(method, path, content=b"{}", headers=headers).status_code for method, path in CONTROL}
+
+
+def test_a_running_service_says_that_it_is_alive_and_ready(stranger: Client):
+    live, ready = stranger.get("/_emulator/live").json(), stranger.get("/_emulator/ready").json()
+
+    assert {"status": "live"} == live
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", ready.pop("version"))
+    assert {"status": "ready", "environment": "sandbox", "data": "sqlite"} == ready
+
+
+def test_production_says_that_it_is_production(production: Live):
+    with Client(base_url=production.url) as client:
+        assert "production" == client.get("/_emulator/ready").json()["environment"]
+
+
+def test_metrics_count_answers_by_endpoint_and_status(stranger: Client, viewer):
+    def counted(labels: str) -> float:
+        text = stranger.get("/_emulator/metrics").text
+        found = re.search(rf"^emulator_requests_total\{{{re.escape(labels)}\}} (\S+)$", text, re.MULTILINE)
+        return float(found[1]) if found else 0
+
+    labels = ('method="POST",path="/v1/e/vote",status="200"', 'method="POST",path="/v1/e/vote",status="400"')
+    before = [counted(each) for each in labels]
+
+    for value in (1, 2, 100):
+        viewer().post("vote", json={"value": value})
+
+    assert [2, 1] == [counted(each) - start for each, start in zip(labels, before, strict=True)]
+
+
+def test_metrics_are_prometheus_text(stranger: Client):
+    answer = stranger.get("/_emulator/metrics")
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+@pytest.mark.parametrize("path", WATCHING)
+def test_watchers_may_come_under_any_name_in_both_environments(live: Live, production: Live, path: str):
+    for service in (live, production):
+        with Client(base_url=service.url, headers={"Host": "service.internal"}) as client:
+            assert 200 == client.get(path).status_code
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8282", "127.0.0.1", "127.0.0.1:1", "127.9.9.9", "[::1]:8282", "[::1]"]
+)
+def test_control_answers_under_a_loopback_name(stranger: Client, host: str):
+    assert {200} == statuses(stranger, Host=host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8282", "192.168.1.5", "0.0.0.0", "localhost.evil.example", "127.0.0.1.evil.example",
+     "localhost@evil.example", "[fe80::1]", "[", ""],
+)  # fmt: skip
+@pytest.mark.ruling("W5")
+def test_control_refuses_another_name(stranger: Client, host: str):
+    assert {403} == statuses(stranger, Host=host)
+
+
+@pytest.mark.parametrize("host", ["evil.example#localhost", "127.0.0.1, evil.example", "localhost/x"])
+def test_control_refuses_what_is_no_name(stranger: Client, host: str):
+    assert {400} == statuses(stranger, Host=host)
+
+
+def test_control_answers_under_a_name_that_was_given():
+    with run_live(Settings(control_hosts=("Emulator.CI",))) as live, Client(base_url=live.url) as client:
+        assert {200} == statuses(client, Host="emulator.ci:8282")
+        assert {403} == statuses(client, Host="other.ci:8282")
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1"]
+)
+@pytest.mark.ruling("W5")
+def test_control_refuses_a_page_of_another_origin(stranger: Client, origin: str):
+    assert {403} == statuses(stranger, Origin=origin)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.ruling("W5")
+def test_control_refuses_a_page_that_the_browser_says_is_foreign(stranger: Client, site: str):
+    assert {403} == statuses(stranger, **{"Sec-Fetch-Site": site})
+
+
+def test_control_answers_a_page_of_its_own_origin(live: Live, stranger: Client):
+    assert {200} == statuses(stranger, Origin=live.url, **{"Sec-Fetch-Site": "same-origin"})
+
+
+def test_a_refused_control_call_changes_nothing(stranger: Client, viewer):
+    viewer().post("vote", json={"value": 1})
+
+    stranger.post("/_emulator/reset", headers={"Host": "evil.example"})
+    stranger.post("/_emulator/reset", headers={"Origin": "https://evil.example"})
+    stranger.post("/_emulator/clock", json={"advance": 700_000_000}, headers={"Origin": "https://evil.example"})
+
+    assert 1 == viewer().get("vote").json()["count"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/reset", "/_emulator//clock/", "//_emulator/reset"])
+def test_production_has_no_control(production: Live, method: str, path: str):
+    with Client(base_url=production.url) as client:
+        answer = client.request(method, f"{production.url}{path}", content=b"{}")
+
+    assert (404, "Not Found") == (answer.status_code, answer.json()["reason"])
+
+
+def test_a_reset_forgets_data_and_clock(live: Live, stranger: Client, admin: Client):
+    for path, body in (("vote", {"value": 1}), ("rank", {"key": "a"}), ("accumulate", {}), ("channel_state", {"a": 1})):
+        admin.post(path, json=body).raise_for_status()
+    live.freeze()
+    live.advance(3_600_000)
+
+    answer = stranger.post("/_emulator/reset")
+
+    clock = stranger.get("/_emulator/clock").json()
+    assert (200, {}) == (answer.status_code, answer.json())
+    assert (0, False) == (clock["offset"], clock["frozen"])
+    assert (0, [], [], {}) == (
+        admin.get("vote").json()["count"],
+        admin.get("rank").json()["data"],
+        admin.get("accumulate").json()["data"],
+        admin.get("channel_state").json(),
+    )

@@ -1,0 +1,52 @@
+"""The datastream: any JSON that a page posts reaches the channel's games, in order."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.service import Live
+from support.socket_client import Game, linked_game
+
+
+@pytest.mark.parametrize("event", [{"click": 1}, [1, 2], 7, "text", None])
+def test_what_is_posted_is_what_games_are_told(live: Live, game: Game, viewer, event: object):
+    live.freeze()
+    game.data("subscribe", "datastream", {"topic_id": ""})
+
+    answer = viewer().post("datastream", content=json.dumps(event))
+
+    assert (200, {}) == (answer.status_code, answer.json())
+    update = game.update()
+    assert "datastream" == update["meta"]["target"]
+    assert {"events": [{"event": event, "timestamp": live.now() // 1000}]} == update["data"]
+
+
+def test_events_arrive_in_the_order_in_which_they_were_posted(game: Game, viewer):
+    game.data("subscribe", "datastream", {"topic_id": ""})
+    client = viewer()
+
+    for number in range(20):
+        client.post("datastream", json=number)
+
+    assert list(range(20)) == [game.update()["data"]["events"][0]["event"] for _ in range(20)]
+
+
+def test_games_of_other_channels_and_extensions_hear_nothing(live: Live, viewer):
+    with linked_game(live, "888") as elsewhere, linked_game(live, client_id="other-extension") as other:
+        for each in (elsewhere, other):
+            each.data("subscribe", "datastream", {"topic_id": ""})
+
+        viewer().post("datastream", json={})
+
+        assert [True, True] == [each.no_update() for each in (elsewhere, other)]
+
+
+def test_a_game_that_unsubscribes_hears_no_more(game: Game, viewer):
+    game.data("subscribe", "datastream", {"topic_id": ""})
+    game.data("unsubscribe", "datastream", {"topic_id": ""})
+
+    viewer().post("datastream", json={})
+
+    assert game.no_update()

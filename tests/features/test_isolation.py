@@ -1,0 +1,161 @@
+"""Who never sees whose data: extensions, channels, viewers, environments (ruling A4, S6; Versioning 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.service import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+
+READINGS = (
+    *("vote", "vote_logs", "vote_config", "rank", "accumulate", "all_state", "all_config", "extension_hidden_state"),
+    *("json_store", "vote?id=global-x", "rank?id=global-x", "json_store?id=global-x", "user_ids"),
+)
+# What is the channel's for all extensions in it (S6) is looked at apart.
+SHARED = ("channel_state", "channel_config")
+
+
+def fill(client: Client, mark: int) -> None:
+    """Write to everything there is; what is written bears `mark`."""
+    for poll in ("default", "global-x"):
+        client.post("vote_config", json={"id": poll, "config": {"prompt": f"prompt {mark}"}}).raise_for_status()
+        client.post("vote", params={"id": poll}, json={"value": mark}).raise_for_status()
+        client.post("rank", params={"id": poll}, json={"key": f"answer {mark}"}).raise_for_status()
+        client.post("json_store", params={"id": poll}, json={"mark": mark}).raise_for_status()
+    client.post("accumulate", json={"mark": mark}).raise_for_status()
+    for store in ("extension_state", "viewer_state", "extension_viewer_state", "extension_hidden_state"):
+        client.post(store, json={"mark": mark}).raise_for_status()
+    client.post("extension_config", json={"mark": mark}).raise_for_status()
+
+
+def seen(client: Client) -> dict[str, Any]:
+    return {path: client.get(path).json() for path in READINGS}
+
+
+def admin_of(live: Live, client_id: str, channel: str = "777", **claims: Any) -> Client:
+    return live.client("admin", user="9001", channel=channel, client_id=client_id, **claims)
+
+
+@pytest.mark.parametrize("other", ["other-extension", "My-Extension", "my-extension2", "my", "ÿ"])
+def test_an_extension_sees_nothing_of_another(live: Live, other: str):
+    token = live.client("admin", user="9001", channel="777").headers["Authorization"].split(" ")[1]
+    header = {b"Authorization": f"{other} {token}".encode("latin-1")}
+    stranger = Client(base_url=f"{live.url}/v1/e/", headers=header)
+    live.freeze()
+    empty = seen(stranger)
+
+    fill(admin_of(live, CLIENT_ID), 3)
+
+    assert empty == seen(stranger)
+
+
+def test_what_another_extension_writes_and_deletes_changes_nothing_here(live: Live):
+    ours, theirs = admin_of(live, CLIENT_ID), admin_of(live, "other")
+    fill(ours, 3)
+    before = seen(ours)
+
+    fill(theirs, 5)
+    for path in ("vote", "rank", "vote?id=global-x", "rank?id=global-x"):
+        theirs.delete(path).raise_for_status()
+
+    assert before == seen(ours)
+
+
+def test_a_channel_sees_nothing_of_another_but_what_is_the_extensions(live: Live):
+    fill(admin_of(live, CLIENT_ID, "777"), 3)
+
+    other = seen(admin_of(live, CLIENT_ID, "888"))
+
+    assert [0, 0] == [other["vote"]["count"], len(other["vote_logs"]["result"])]
+    assert [[], [], 404] == [
+        other["rank"]["data"],
+        other["accumulate"]["data"],
+        other["json_store"]["errors"][0]["status"],
+    ]
+    assert {"extension": {"mark": 3}, "channel": {}, "viewer": {}, "extension_viewer": {"mark": 3}} == other[
+        "all_state"
+    ]
+    assert [1, {"mark": 3}] == [other["vote?id=global-x"]["count"], other["json_store?id=global-x"]]
+    assert [{"key": "answer 3", "score": 1}] == other["rank?id=global-x"]["data"]
+
+
+@pytest.mark.parametrize("store", SHARED)
+@pytest.mark.ruling("S6")
+def test_a_channels_stores_are_one_for_all_extensions_in_the_channel(live: Live, store: str):
+    admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
+    admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
+
+    assert {"a": 1, "b": 2} == admin_of(live, CLIENT_ID).get(store).json()
+    assert {} == admin_of(live, CLIENT_ID, "888").get(store).json()
+
+
+@pytest.mark.parametrize("store", SHARED)
+@pytest.mark.ruling("S6")
+def test_with_the_switch_a_channels_stores_are_each_extensions_own(store: str):
+    with run_live(Settings(channel_stores_per_extension=True)) as live:
+        admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
+        admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
+
+        stores = [admin_of(live, client_id).get(store).json() for client_id in (CLIENT_ID, "other")]
+
+    assert [{"a": 1}, {"b": 2}] == stores
+
+
+def test_viewers_see_their_own_viewer_stores_alone(viewer):
+    for store in ("viewer_state", "extension_viewer_state"):
+        viewer("1").post(store, json={"of": 1})
+        viewer("2").patch(store, json={"of": 2})
+        viewer(None, opaque="A1").post(store, json={"of": "A1"})
+
+        states = [each.get(store).json()["of"] for each in (viewer("1"), viewer("2"), viewer(None, opaque="A1"))]
+
+        assert [1, 2, "A1"] == states
+        assert {} == viewer("3").get(store).json()
+
+
+@pytest.mark.ruling("S6")
+def test_viewer_state_is_the_channels_and_extension_viewer_state_follows_the_viewer(live: Live):
+    here, there = (live.client("viewer", user="1", channel=channel) for channel in ("777", "888"))
+
+    here.post("viewer_state", json={"team": "red"})
+    here.post("extension_viewer_state", json={"xp": 120})
+
+    assert ({}, {"xp": 120}) == (there.get("viewer_state").json(), there.get("extension_viewer_state").json())
+
+
+def test_sandbox_and_production_share_nothing_though_they_share_a_file(tmp_path):
+    data = f"sqlite:///{tmp_path}/shared.db"
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    with run_live(Settings(data=data)) as sandbox, run_live(Settings(PRODUCTION, data, extensions)) as production:
+        sandboxed, real = admin_of(sandbox, CLIENT_ID), admin_of(production, CLIENT_ID, exp=real_seconds() + 600)
+        empty = seen(real)
+
+        fill(sandboxed, 3)
+        after_sandbox_wrote = seen(real)
+        fill(real, 5)
+        sandbox.reset()
+
+        assert empty == after_sandbox_wrote
+        assert (1, 0) == (real.get("vote").json()["count"], sandboxed.get("vote").json()["count"])
+        assert 5 == real.get("vote").json()["vote"]
+
+
+def test_two_services_in_memory_share_nothing(live: Live):
+    fill(admin_of(live, CLIENT_ID), 3)
+
+    with run_live() as other:
+        assert 0 == admin_of(other, CLIENT_ID).get("vote").json()["count"]
+
+
+def test_the_data_of_a_file_is_there_again_after_a_restart(tmp_path):
+    settings = Settings(data=f"sqlite:///{tmp_path}/kept.db")
+    with run_live(settings) as live:
+        fill(admin_of(live, CLIENT_ID), 3)
+        before = seen(admin_of(live, CLIENT_ID))
+
+    with run_live(settings) as live:
+        assert before == seen(admin_of(live, CLIENT_ID))

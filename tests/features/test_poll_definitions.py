@@ -1,0 +1,240 @@
+"""Polls with a definition: what it may say, when it lets vote, and votes that add up (rulings P4, P5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from support.service import Client
+
+pytestmark = pytest.mark.ruling("P4")
+
+SECOND = 1_000
+
+
+def define(client: Client, poll: str = "default", **config: Any) -> httpx.Response:
+    return client.post("vote_config", json={"id": poll, "config": config})
+
+
+def definition(client: Client, poll: str = "default") -> dict[str, Any]:
+    return client.get(f"vote_config?id={poll}").raise_for_status().json()
+
+
+def vote(client: Client, value: int = 1, **fields: Any) -> httpx.Response:
+    return client.post("vote", json={"value": value, **fields})
+
+
+def refused(answer: httpx.Response) -> str | None:
+    """The reason of a refusal; `None` for a vote that was taken."""
+    return answer.json()["reason"] if answer.status_code == 400 else None
+
+
+@pytest.fixture
+def noon(live) -> int:
+    """The clock stands at a whole second; answers it in Unix seconds."""
+    second = live.now() // SECOND + 1
+    live.set(second * SECOND)
+    return second
+
+
+def test_a_definition_is_read_back_with_its_defaults_and_status(viewer, broadcaster):
+    answer = define(
+        broadcaster, "round-7", prompt="Which boss?", options=["Dragon", "Golem"], userData={"hard": [1, None]}
+    )
+
+    expected = {
+        "id": "round-7", "prompt": "Which boss?", "options": ["Dragon", "Golem"], "userData": {"hard": [1, None]},
+        "startsAt": 0, "endsAt": 0, "userIDVoting": False, "distinctOptionsPerUser": 1, "totalVotesPerUser": 1,
+        "votesPerOption": 1, "disabled": False, "global": False, "status": "active",
+    }  # fmt: skip
+    assert (200, {}) == (answer.status_code, answer.json())
+    assert expected == definition(viewer(), "round-7")
+
+
+def test_a_poll_without_a_definition_has_none_even_with_votes(viewer):
+    vote(viewer())
+
+    assert 404 == viewer().get("vote_config").status_code
+
+
+def test_a_definition_without_an_id_takes_the_one_of_the_query(viewer, broadcaster):
+    broadcaster.post("vote_config", json={"config": {"prompt": "default"}})
+    broadcaster.post("vote_config?id=x", json={"config": {"prompt": "x"}, "id": ""})
+    broadcaster.post("vote_config?id=y", json={"config": {"prompt": "z"}, "id": "z"})
+
+    assert ["default", "x", "z"] == [definition(viewer(), poll)["prompt"] for poll in ("default", "x", "z")]
+    assert 404 == viewer().get("vote_config?id=y").status_code
+
+
+def test_a_viewer_may_not_define_a_poll(viewer):
+    assert 403 == define(viewer()).status_code
+
+
+def test_a_definition_lives_in_its_channel_or_with_global_in_the_extension(live, viewer, broadcaster):
+    define(broadcaster, "x", prompt="777")
+    define(broadcaster, "global-x", prompt="all", **{"global": True})
+
+    assert 404 == viewer(channel="888").get("vote_config?id=x").status_code
+    assert ("all", True) == (lambda it: (it["prompt"], it["global"]))(definition(viewer(channel="888"), "global-x"))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"options": ["o"] * 64},
+        {"options": ["é" * 64]},
+        {"prompt": "é" * 128},
+        {"userData": "é" * 511},
+        {"userData": 10**30},
+        {"distinctOptionsPerUser": 258, "totalVotesPerUser": 1024, "votesPerOption": 1024},
+        {"startsAt": 5, "endsAt": 5},
+        {"endsIn": 1, "startsIn": 1},
+        {"unknown": True},
+    ],
+)
+def test_a_definition_at_its_limits_is_taken(broadcaster, config):
+    assert 200 == define(broadcaster, **config).status_code
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ({"options": []}, "options"),
+        ({"options": ["o"] * 65}, "options"),
+        ({"options": ["a", "é" * 64 + "x"]}, "options[1]"),
+        ({"options": ["a", 1]}, "config.options["),
+        ({"options": None}, "config.options"),
+        ({"prompt": "é" * 128 + "x"}, "prompt"),
+        ({"prompt": None}, "config.prompt"),
+        ({"userData": "é" * 511 + "x"}, "userData"),
+        ({"distinctOptionsPerUser": 0}, "distinctOptionsPerUser"),
+        ({"distinctOptionsPerUser": 259}, "distinctOptionsPerUser"),
+        ({"totalVotesPerUser": 0}, "totalVotesPerUser"),
+        ({"totalVotesPerUser": 1025}, "totalVotesPerUser"),
+        ({"totalVotesPerUser": 2.0}, "config.totalVotesPerUser"),
+        ({"votesPerOption": -1}, "votesPerOption"),
+        ({"votesPerOption": 1025}, "votesPerOption"),
+        ({"startsAt": 6, "endsAt": 5}, "startsAt"),
+        ({"startsIn": 6, "endsIn": 5}, "startsAt"),
+        ({"startsIn": 6, "endsAt": -1}, "startsAt"),
+        ({"startsAt": -1}, "startsAt"),
+        ({"endsAt": -2}, "endsAt"),
+        ({"endsAt": 10**20}, "endsAt"),
+        ({"endsIn": -1}, "endsIn"),
+        ({"startsIn": 2**63}, "startsIn"),
+        ({"disabled": 1}, "config.disabled"),
+        ({"global": True}, "global"),
+    ],
+)
+def test_a_definition_beyond_its_limits_is_refused_and_changes_nothing(broadcaster, config, field):
+    define(broadcaster, prompt="before")
+
+    answer = define(broadcaster, **config)
+
+    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
+    assert answer.json()["info"].startswith(field)
+    assert "before" == definition(broadcaster)["prompt"]
+
+
+@pytest.mark.parametrize("body", ["{}", "[]", "null", '{"config":null}', '{"config":[]}', '{"id":5,"config":{}}'])
+def test_a_body_without_a_config_object_is_refused(broadcaster, body):
+    answer = broadcaster.post("vote_config", content=body)
+
+    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.parametrize("poll", ["a" * 65, "global-", "a.b", "é", "a\u0000"])
+def test_a_definition_under_an_id_that_no_poll_has_is_refused(broadcaster, poll):
+    assert "Invalid poll id" == define(broadcaster, poll).json()["reason"]
+
+
+def test_votes_are_taken_from_starts_at_until_ends_at_to_the_millisecond(live, viewer, broadcaster, noon):
+    define(broadcaster, startsAt=noon + 10, endsAt=noon + 20)
+    seen = []
+
+    for instant in (10 * SECOND - 1, 10 * SECOND, 20 * SECOND - 1, 20 * SECOND):
+        live.set(noon * SECOND + instant)
+        seen.append((definition(viewer())["status"], refused(vote(viewer()))))
+
+    closed = "poll is closed"
+    assert [("pending", closed), ("active", None), ("active", None), ("expired", closed)] == seen
+
+
+def test_starts_in_and_ends_in_are_seconds_from_now(viewer, broadcaster, noon):
+    define(broadcaster, startsIn=10, endsIn=20)
+
+    assert (noon + 10, noon + 20) == (definition(viewer())["startsAt"], definition(viewer())["endsAt"])
+
+
+def test_starts_in_and_ends_in_are_without_effect_beside_the_absolute_ones(viewer, broadcaster, noon):
+    define(broadcaster, startsAt=noon + 1, startsIn=10, endsAt=noon + 2, endsIn=20)
+
+    assert (noon + 1, noon + 2) == (definition(viewer())["startsAt"], definition(viewer())["endsAt"])
+
+
+def test_ends_at_minus_one_ends_the_poll_now(live, viewer, broadcaster, noon):
+    live.advance(999)
+    vote(viewer())
+
+    define(broadcaster, endsAt=-1)
+
+    assert ("expired", noon) == (definition(viewer())["status"], definition(viewer())["endsAt"])
+    assert "poll is closed" == refused(vote(viewer(), 2))
+    assert (1, 1) == (lambda poll: (poll["count"], poll["vote"]))(viewer().get("vote").json())
+
+
+def test_a_disabled_poll_takes_no_votes_until_it_is_enabled(viewer, broadcaster):
+    define(broadcaster, disabled=True)
+    while_disabled = refused(vote(viewer()))
+    define(broadcaster, disabled=False)
+
+    assert ("poll is closed", None) == (while_disabled, refused(vote(viewer())))
+
+
+def test_a_user_id_poll_takes_votes_only_of_users_who_shared_their_id(viewer, broadcaster):
+    define(broadcaster, userIDVoting=True)
+
+    assert [None, "unacceptable vote"] == [refused(vote(viewer("5551"))), refused(vote(viewer(None, opaque="Aabc")))]
+
+
+def test_a_definition_over_an_existing_poll_keeps_its_votes(viewer, broadcaster):
+    vote(viewer("U1"), 3)
+    define(broadcaster, prompt="one")
+    vote(viewer("U2"), 4)
+    define(broadcaster, prompt="two")
+
+    assert (2, 7, "two") == (
+        viewer().get("vote").json()["count"],
+        viewer().get("vote").json()["sum"],
+        definition(viewer())["prompt"],
+    )
+
+
+def test_clearing_a_poll_removes_its_definition(viewer, broadcaster):
+    define(broadcaster, disabled=True)
+    broadcaster.delete("vote")
+
+    assert 404 == viewer().get("vote_config").status_code
+    assert refused(vote(viewer())) is None
+
+
+def test_with_one_vote_per_user_the_next_replaces_it_whatever_the_other_limits(viewer, broadcaster):
+    define(broadcaster, totalVotesPerUser=1, votesPerOption=10, distinctOptionsPerUser=10)
+
+    for value in (1, 2):
+        poll = vote(viewer(), value, count=30).json()
+
+    assert (1, 2) == (poll["count"], poll["sum"])
+
+
+def test_a_poll_that_ends_in_a_second_is_open_for_a_whole_second(live, broadcaster, viewer):
+    live.set(1_700_000_000_999)
+    define(broadcaster, endsIn=1)
+
+    live.advance(1_000)
+    in_time = refused(vote(viewer("U1")))
+    live.advance(1)
+
+    assert (None, "poll is closed") == (in_time, refused(vote(viewer("U2"))))

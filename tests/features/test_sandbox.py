@@ -1,0 +1,275 @@
+"""Who is asking, in sandbox: header, claims, lifetimes (Authentication 1-4, 6; rulings A1-A4)."""
+
+from __future__ import annotations
+
+import base64
+
+import jwt
+import pytest
+
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+
+UNAUTHORIZED = "User was unauthorized to access this resource"
+TOKEN = jwt.encode({"role": "viewer", "channel_id": CHANNEL, "user_id": "5551"}, SECRET)
+
+
+def segment(text: bytes) -> str:
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def token_of(payload: bytes, *, header: bytes = b'{"alg":"HS256","typ":"JWT"}', signature: bytes = b"any") -> str:
+    """A token whose segments hold these very bytes."""
+    return f"{segment(header)}.{segment(payload)}.{segment(signature)}"
+
+
+def with_header(live: Live, value: str) -> Client:
+    return Client(base_url=f"{live.url}/v1/e/", headers={"Authorization": value})
+
+
+@pytest.mark.parametrize("client_id", ["my-extension", "x", "ext.with:odd/characters=", "ÿ", "U1"])
+@pytest.mark.ruling("A1")
+def test_sandbox_takes_any_client_id(live: Live, client_id: str):
+    header = f"{client_id} {TOKEN}".encode("latin-1")
+
+    answer = Client(base_url=f"{live.url}/v1/e/", headers={b"Authorization": header}).get("user_info")
+
+    assert (200, client_id) == (answer.status_code, answer.json()["extension_id"])
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        jwt.encode({"role": "viewer"}, b"signed with nobody knows which key"),
+        jwt.encode({"role": "viewer"}, b"k" * 64, algorithm="HS512"),
+        jwt.encode({"role": "viewer"}, None, algorithm="none"),
+        token_of(b'{"role":"viewer"}', signature=b"no signature"),
+        token_of(b'{"role":"viewer"}', header=b"{}"),
+    ],
+    ids=["another key", "another algorithm", "unsigned", "nonsense for a signature", "no algorithm"],
+)
+@pytest.mark.ruling("A1")
+def test_sandbox_does_not_check_the_signature(live: Live, token: str):
+    answer = live.bearer(token).get("user_info")
+
+    assert (200, "viewer") == (answer.status_code, answer.json().get("role"))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [f"{CLIENT_ID} {TOKEN}", f'"{CLIENT_ID} {TOKEN}"', f"{CLIENT_ID}   {TOKEN}"],
+    ids=["as specified", "quoted", "with more spaces"],
+)
+def test_the_header_is_client_id_and_token_separated_by_a_space(live: Live, header: str):
+    answer = with_header(live, header).get("user_info")
+
+    assert (200, CLIENT_ID, "5551") == (answer.status_code, *map(answer.json().get, ("extension_id", "user_id")))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", CLIENT_ID, TOKEN, f"Bearer {TOKEN}", f"{CLIENT_ID} {TOKEN} more", f"{CLIENT_ID},{TOKEN}", '""', "\xa0"],
+)
+def test_another_form_of_the_header_is_refused(live: Live, header: str):
+    value = header.encode("latin-1")
+
+    answer = Client(base_url=f"{live.url}/v1/e/", headers={b"Authorization": value}).get("user_info")
+
+    assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "abc",
+        "a.b",
+        "a.b.c",
+        "a.b.c.d",
+        "...",
+        f"{segment(b'{}')}.{segment(b'{}')}",
+        token_of(b"[]"),
+        token_of(b'"text"'),
+        token_of(b"null"),
+        token_of(b"{"),
+        token_of(b"\xff\xfe"),
+        token_of(b"{}", header=b"[]"),
+        token_of(b"[" * 3000),
+        token_of(b'{"exp":' + b"9" * 5000 + b"}"),
+    ],
+)
+@pytest.mark.ruling("A1")
+def test_sandbox_checks_the_shape_of_a_token(live: Live, token: str):
+    answer = live.bearer(token).get("user_info")
+
+    assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.parametrize("claim", ["user_id", "channel_id", "opaque_user_id"])
+@pytest.mark.parametrize("value", [b"true", b"{}", b"[1]", b"1.5", b'"\\ud800"', b'"a\\udfffb"'])
+@pytest.mark.ruling("A2")
+def test_an_id_that_is_neither_text_nor_a_number_is_refused(live: Live, claim: str, value: bytes):
+    client = live.bearer(token_of(b'{"role":"viewer","%s":%s}' % (claim.encode(), value)))
+
+    answer = client.post("vote", json={"value": 1})
+
+    assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
+    assert claim in answer.json()["info"]
+
+
+@pytest.mark.parametrize("claim", ["exp", "nbf"])
+@pytest.mark.parametrize("value", [b'"soon"', b"true", b"[]", b"NaN", b"1e400", b"1e300"])
+def test_an_instant_that_is_no_number_of_seconds_is_refused(live: Live, claim: str, value: bytes):
+    answer = live.bearer(token_of(b'{"role":"viewer","%s":%s}' % (claim.encode(), value))).get("user_info")
+
+    assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
+
+
+def test_a_very_long_header_is_refused(live: Live):
+    answer = live.bearer("a" * 20_000).get("user_info")
+
+    assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.ruling("A1")
+def test_a_token_is_good_until_its_exp_and_no_longer(live: Live):
+    client = live.client("viewer", user="5551", exp=2_000_000_000)
+
+    live.set(1_999_999_999_999)
+    before = client.get("user_info").status_code
+    live.set(2_000_000_000_000)
+    at_the_end = client.get("user_info")
+
+    assert (200, 401) == (before, at_the_end.status_code)
+    assert "token expired" in at_the_end.json()["info"]
+
+
+def test_a_token_that_was_good_in_a_call_before_is_refused_after_its_exp(live: Live):
+    now = live.freeze()
+    client = live.client("viewer", user="5551", exp=now // 1000 + 60)
+    answers = [client.get("vote").status_code, client.get("vote").status_code]
+
+    live.advance(61_000)
+
+    assert [200, 200, 401] == [*answers, client.get("vote").status_code]
+
+
+def test_a_token_is_not_good_before_its_nbf(live: Live):
+    now = live.freeze()
+    client = live.client("viewer", user="5551", nbf=now // 1000 + 60)
+
+    early = client.get("user_info")
+    live.advance(61_000)
+
+    assert (401, 200) == (early.status_code, client.get("user_info").status_code)
+    assert "not valid yet" in early.json()["info"]
+
+
+def test_a_token_without_exp_is_good_in_sandbox(live: Live):
+    client = live.client("viewer", user="5551")
+
+    live.advance(40 * 365 * 86_400_000)
+
+    assert 200 == client.get("user_info").status_code
+
+
+def test_an_expired_token_is_good_again_when_the_clock_is_reset(live: Live):
+    client = live.client("viewer", exp=real_seconds() + 600)
+    live.advance(3_600_000)
+
+    expired = client.get("user_info").status_code
+    live.reset()
+
+    assert (401, 200) == (expired, client.get("user_info").status_code)
+
+
+@pytest.mark.ruling("A1")
+def test_sandbox_takes_tokens_of_every_stage_and_extension(live: Live):
+    client = live.client("viewer", allowed_stage="production", extension_id="other", app_id="third")
+
+    assert 200 == client.get("user_info").status_code
+
+
+@pytest.mark.ruling("A2")
+def test_ids_that_are_numbers_are_taken_as_strings(live: Live):
+    client = live.client("viewer", user=5551, channel=777, opaque=12)
+
+    record = client.get("user_info").json()
+
+    assert ("5551", "777", "12") == (record["user_id"], record["channel_id"], record["opaque_user_id"])
+
+
+@pytest.mark.ruling("A2")
+def test_a_user_is_the_same_whether_the_id_was_a_number_or_a_string(live: Live):
+    live.client("viewer", user="5551", channel="777").post("vote", json={"value": 3})
+
+    poll = live.client("viewer", user=5551, channel=777).get("vote").json()
+
+    assert (1, 3) == (poll["count"], poll["vote"])
+
+
+@pytest.mark.parametrize("role", ["moderator", "VIEWER", "Admin", "", None, 5, ["admin"], {"admin": True}])
+@pytest.mark.ruling("A2")
+def test_an_unknown_role_is_a_viewer(live: Live, role: object):
+    token = jwt.encode({"role": role, "channel_id": CHANNEL}, SECRET)
+
+    assert "viewer" == live.bearer(token).get("user_info").json()["role"]
+
+
+@pytest.mark.ruling("A2")
+def test_a_broadcaster_without_a_channel_acts_for_the_channel_of_their_user_id(live: Live):
+    live.client("broadcaster", user="777").post("channel_state", json={"round": 4}).raise_for_status()
+
+    assert {"round": 4} == live.client("viewer", channel="777").get("channel_state").json()
+
+
+@pytest.mark.ruling("A3")
+def test_a_user_is_the_shared_id_and_else_the_opaque_one(live: Live, admin: Client):
+    live.client("viewer", user="5551", opaque="U5551", channel=CHANNEL).post("vote", json={"value": 1})
+    live.client("viewer", opaque="Aabc", channel=CHANNEL).post("vote", json={"value": 1})
+
+    entries = admin.get("vote_logs").json()["result"]
+
+    assert [("5551", "U5551"), ("Aabc", "Aabc")] == [(each["identifier"], each["opaque"]) for each in entries]
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
+@pytest.mark.ruling("A3")
+def test_a_token_without_a_user_acts_as_one_user_of_its_role(live: Live, role: str):
+    once = live.client(role, channel=CHANNEL, jti="1").post("vote", json={"value": 1}).json()
+    again = live.client(role, channel=CHANNEL, jti="2").post("vote", json={"value": 2}).json()
+
+    assert (1, 1) == (once["count"], again["count"])
+    assert f"A-{role}" == live.client(role).get("user_info").json()["opaque_user_id"]
+
+
+@pytest.mark.ruling("A3")
+def test_the_users_that_tokens_without_a_user_act_as_differ_by_role_and_client_id(live: Live):
+    for role in ("viewer", "admin", "backend"):
+        live.client(role, channel=CHANNEL).post("extension_viewer_state", json={"role": role}).raise_for_status()
+    live.client("viewer", channel=CHANNEL, client_id="other").post("extension_viewer_state", json={"role": "other"})
+
+    states = [live.client(role).get("extension_viewer_state").json() for role in ("viewer", "admin", "backend")]
+
+    assert [{"role": "viewer"}, {"role": "admin"}, {"role": "backend"}] == states
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster"])
+@pytest.mark.ruling("A4")
+def test_a_viewer_and_a_broadcaster_never_leave_the_channel_of_their_token(live: Live, role: str):
+    live.client(role, user="1", channel="777").post("vote", params={"channel_id": "888"}, json={"value": 1})
+
+    counts = [live.client("viewer", channel=channel).get("vote").json()["count"] for channel in ("777", "888")]
+
+    assert [1, 0] == counts
+
+
+@pytest.mark.ruling("A1")
+def test_with_the_switch_sandbox_takes_registered_client_ids_only():
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    with run_live(Settings(extensions=extensions, registered_only=True)) as live:
+        known = live.client("viewer", key=b"still, nobody looks at the signature").get("user_info")
+        unknown = live.client("viewer", client_id="stranger").get("user_info")
+
+    assert (200, 401) == (known.status_code, unknown.status_code)
+    assert "not a registered extension" in unknown.json()["info"]

@@ -1,0 +1,184 @@
+"""Many users' stores in one call, for an admin (ruling S1)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from support.service import CHANNEL, Client, Live
+
+USER_STORES = pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state"])
+
+
+def states(client: Client, store: str, *users: str) -> dict[str, Any]:
+    answer = client.get(store, params={"user_ids": ",".join(users)})
+    assert 200 == answer.status_code
+    return dict(answer.json())
+
+
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_an_admin_reads_many_users_stores_and_those_without_are_left_out(viewer, admin: Client, store: str):
+    viewer("1").post(store, json={"of": 1})
+    viewer("2").post(store, json={"of": 2})
+    viewer(None, opaque="Aabc").post(store, json={"of": "Aabc"})
+
+    assert {"1": {"of": 1}, "2": {"of": 2}, "Aabc": {"of": "Aabc"}} == states(admin, store, "1", "3", "2", "Aabc", "1")
+
+
+@USER_STORES
+def test_the_published_sdk_does_not_encode_the_commas(viewer, admin: Client, store: str):
+    viewer("1").post(store, json={"of": 1})
+
+    assert {"1": {"of": 1}} == admin.get(f"{store}?user_ids=1,2").json()
+    assert {} == admin.get(f"{store}?user_ids=,").json()
+
+
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_an_admin_reads_at_most_a_thousand_users(admin: Client, store: str):
+    answers = [admin.get(store, params={"user_ids": ",".join(map(str, range(users)))}) for users in (1_000, 1_001)]
+
+    assert [200, 400] == [answer.status_code for answer in answers]
+    assert "Too many ids specified" == answers[1].json()["reason"]
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_only_an_admin_reads_many_users_stores(live: Live, store: str, role: str):
+    answer = live.client(role, user="777", channel=CHANNEL).get(store, params={"user_ids": "1"})
+
+    assert (403, "role is not authorized") == (answer.status_code, answer.json()["reason"])
+
+
+@USER_STORES
+def test_a_backend_reads_one_users_store_and_the_others_their_own(live: Live, viewer, store: str):
+    for user in ("1", "777"):
+        viewer(user).post(store, json={"of": user})
+    clients = {
+        role: live.client(role, user="777", channel=CHANNEL) for role in ("viewer", "broadcaster", "admin", "backend")
+    }
+
+    read = {role: client.get(store, params={"userID": "1"}).json()["of"] for role, client in clients.items()}
+
+    assert {"viewer": "777", "broadcaster": "777", "admin": "777", "backend": "1"} == read
+
+
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_an_admin_patches_many_users_stores_with_patches_of_either_kind(viewer, admin: Client, store: str):
+    viewer("2").post(store, json={"kept": 1, "gone": 2})
+
+    answer = admin.patch(
+        store,
+        json={
+            "1": {"hello": "world"},
+            "2": [{"op": "remove", "path": "/gone"}, {"op": "add", "path": "/foo", "value": "bar"}],
+            "U3": {"n": 1},
+        },
+    )
+
+    assert (200, {}) == (answer.status_code, answer.json())
+    assert {"1": {"hello": "world"}, "2": {"kept": 1, "foo": "bar"}, "U3": {"n": 1}} == states(
+        admin, store, "1", "2", "U3"
+    )
+    assert {} == admin.get(store).json()
+
+
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_a_map_may_name_anonymous_users_as_the_service_names_them(
+    live: Live, stranger: Client, admin: Client, store: str
+):
+    token = stranger.post("/v1/e/authtoken", json={"channel_id": CHANNEL}).json()["token"]
+    anonymous = live.bearer(token)
+    opaque_id = anonymous.get("user_info").json()["opaque_user_id"]
+
+    admin.patch(store, json={opaque_id: {"xp": 1}}).raise_for_status()
+
+    assert {"xp": 1} == anonymous.get(store).json()
+
+
+@USER_STORES
+@pytest.mark.ruling("S1", "S2")
+def test_a_map_with_one_patch_that_fails_changes_nobodys_store(viewer, admin: Client, store: str):
+    viewer("2").post(store, json={"a": 1})
+
+    failing = admin.patch(store, json={"1": {"a": 2}, "2": [{"op": "test", "path": "/a", "value": 9}], "3": {"a": 2}})
+    malformed = admin.patch(store, json={"1": {"a": 2}, "2": [{"op": "fly"}]})
+    too_large = admin.patch(store, json={"1": {"a": 2}, "2": {"a": "x" * 65_536}})
+
+    assert [400, 400, 400] == [failing.status_code, malformed.status_code, too_large.status_code]
+    assert {"2": {"a": 1}} == states(admin, store, "1", "2", "3")
+
+
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_an_admin_patches_at_most_a_thousand_users(admin: Client, store: str):
+    answers = [admin.patch(store, json={str(user): {"n": user} for user in range(users)}) for users in (1_000, 1_001)]
+
+    assert [200, 400] == [answer.status_code for answer in answers]
+    assert "Too many ids specified" == answers[1].json()["reason"]
+    assert 1_000 == len(states(admin, store, *map(str, range(1_000))))
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_for_all_others_a_map_is_a_patch_of_their_own_store(live: Live, store: str, role: str):
+    client = live.client(role, user="777", channel=CHANNEL)
+
+    client.patch(store, json={"12": {"a": 1}}).raise_for_status()
+
+    assert {"12": {"a": 1}} == client.get(store).json()
+    assert {} == live.client("viewer", user="12", channel=CHANNEL).get(store).json()
+
+
+@pytest.mark.parametrize("body", [{}, {"a": {"b": 1}}, {"12": {"a": 1}, "b": {"a": 1}}, {"12": 5}, {"12": None}])
+@USER_STORES
+def test_an_object_that_is_no_map_of_users_patches_the_admins_own_store(
+    admin: Client, store: str, body: dict[str, Any]
+):
+    admin.patch(store, json=body).raise_for_status()
+
+    assert {name: value for name, value in body.items() if value is not None} == admin.get(store).json()
+
+
+@pytest.mark.parametrize("store", ["extension_state", "channel_state", "extension_hidden_state", "extension_config"])
+def test_in_a_store_that_is_nobodys_own_ids_are_ordinary_keys(admin: Client, store: str):
+    admin.patch(store, json={"12": {"a": 1}}).raise_for_status()
+
+    assert {"12": {"a": 1}} == admin.get(store).json()
+
+
+def test_an_admin_patches_many_channels_config(live: Live, admin: Client):
+    admin.patch("channel_config", json={"777": {"theme": "dark"}, "888": [{"op": "add", "path": "/a", "value": 1}]})
+
+    configs = {
+        channel: live.client("viewer", channel=channel).get("channel_config").json() for channel in ("777", "888")
+    }
+
+    assert {"777": {"theme": "dark"}, "888": {"a": 1}} == configs
+
+
+def test_a_broadcaster_does_not_patch_other_channels_config(live: Live, broadcaster: Client):
+    broadcaster.patch("channel_config", json={"888": {"theme": "dark"}}).raise_for_status()
+
+    assert {} == live.client("viewer", channel="888").get("channel_config").json()
+    assert {"888": {"theme": "dark"}} == broadcaster.get("channel_config").json()
+
+
+def test_a_map_of_users_may_be_double_encoded(viewer, admin: Client):
+    admin.patch("extension_viewer_state", json=json.dumps({"1": {"xp": 1}})).raise_for_status()
+
+    assert {"xp": 1} == viewer("1").get("extension_viewer_state").json()
+
+
+@pytest.mark.ruling("S1")
+def test_a_map_knows_ids_that_end_in_a_digit_as_users(admin: Client):
+    admin.patch("extension_viewer_state", json={"user-1": {"a": 1}, "user-2": {"a": 2}}).raise_for_status()
+
+    assert {"user-1": {"a": 1}, "user-2": {"a": 2}} == admin.get("extension_viewer_state?user_ids=user-1,user-2").json()

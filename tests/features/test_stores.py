@@ -1,0 +1,282 @@
+"""Config and state stores, `all_state`, `all_config` and the JSON store (Storage endpoints; rulings S1 to S5, A4)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, run_live
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+KIB = 1024
+STATE = ("extension_state", "channel_state", "viewer_state", "extension_viewer_state", "extension_hidden_state")
+CONFIG = ("extension_config", "channel_config")
+EACH = pytest.mark.parametrize("store", STATE + CONFIG)
+
+
+def object_of(size: int, *, character: str = "x") -> dict[str, str]:
+    """An object whose compact JSON has this many bytes."""
+    return {"a": character * ((size - len('{"a":""}')) // len(character.encode()))}
+
+
+@EACH
+@pytest.mark.ruling("S2")
+def test_a_store_never_written_is_an_empty_object(admin: Client, store: str):
+    answer = admin.get(store)
+
+    assert (200, "{}") == (answer.status_code, answer.text)
+
+
+@EACH
+@pytest.mark.ruling("S2")
+def test_post_replaces_the_whole_store(admin: Client, store: str):
+    admin.post(store, json={"a": 1, "b": {"c": 2}})
+
+    answer = admin.post(store, json={"d": [3]})
+
+    assert (200, "{}") == (answer.status_code, answer.text)
+    assert {"d": [3]} == admin.get(store).json()
+
+
+@EACH
+@pytest.mark.parametrize("body", ["[]", "[{}]", "3", "null", "true", '"text"', '"3"'])
+@pytest.mark.ruling("S2")
+def test_what_is_no_object_is_refused_and_the_store_stays(admin: Client, store: str, body: str):
+    admin.post(store, json={"a": 1})
+
+    answer = admin.post(store, content=body)
+
+    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
+    assert {"a": 1} == admin.get(store).json()
+
+
+def test_a_store_keeps_its_keys_in_the_order_they_were_written(admin: Client):
+    admin.post("channel_state", content='{ "b": 1, "a": 2, "": 3, "\\u0000": 4 }')
+
+    assert '{"b":1,"a":2,"":3,"\\u0000":4}' == admin.get("channel_state").text
+
+
+@EACH
+@pytest.mark.ruling("S4")
+def test_a_store_has_at_most_64_kib(admin: Client, store: str):
+    fits, too_large = object_of(64 * KIB), object_of(64 * KIB + 1)
+
+    admin.post(store, json=fits).raise_for_status()
+    answer = admin.patch(store, json={"b": 1})
+    replaced = admin.post(store, content=json.dumps(too_large, separators=(",", ":")))
+
+    assert (400, "Store too large") == (answer.status_code, answer.json()["reason"])
+    assert 413 == replaced.status_code
+    assert fits == admin.get(store).json()
+
+
+@pytest.mark.ruling("S4")
+def test_the_size_of_a_store_is_that_of_its_compact_json_in_utf_8(admin: Client):
+    head = len('{"a":""}')
+    admin.post("channel_state", json={"a": "x" * (64 * KIB - head - 2 - len(',"b":""'))}).raise_for_status()
+
+    statuses = [
+        admin.patch("channel_state", content=f'{{"b":"{text}"}}').status_code for text in ("\\u00e9", "ée", "é ")
+    ]
+
+    assert [200, 400, 400] == statuses
+
+
+@pytest.mark.ruling("S3")
+def test_all_state_is_the_four_state_stores(viewer, admin: Client):
+    admin.post("extension_state", json={"season": 3})
+    admin.post("channel_state", json={"round": 4})
+    viewer("1").post("viewer_state", json={"team": "red"})
+    viewer("1").post("extension_viewer_state", json={"xp": 120})
+
+    states = {user: viewer(user).get("all_state").json() for user in ("1", "2")}
+
+    shared = {"extension": {"season": 3}, "channel": {"round": 4}}
+    assert {**shared, "viewer": {"team": "red"}, "extension_viewer": {"xp": 120}} == states["1"]
+    assert {**shared, "viewer": {}, "extension_viewer": {}} == states["2"]
+
+
+@pytest.mark.ruling("S3")
+def test_all_config_is_the_two_config_stores(viewer, admin: Client):
+    admin.post("extension_config", json={"release": "2026-01-31"})
+    admin.post("channel_config", json={"theme": "dark"})
+
+    assert {"extension": {"release": "2026-01-31"}, "channel": {"theme": "dark"}} == viewer().get("all_config").json()
+
+
+def test_hidden_state_is_no_part_of_all_state(admin: Client):
+    admin.post("extension_hidden_state", json={"secret": "a"})
+
+    assert "secret" not in admin.get("all_state").text
+
+
+@pytest.mark.parametrize("store", ["channel_state", "viewer_state", "channel_config", "json_store"])
+@pytest.mark.ruling("A4")
+def test_a_store_of_a_channel_needs_a_channel(backend: Client, store: str):
+    answers = [backend.get(store), backend.post(store, json={})]
+
+    assert [(400, "Invalid channel")] * 2 == [(each.status_code, each.json()["reason"]) for each in answers]
+    assert all("channel_id" in each.json()["info"] for each in answers)
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster"])
+@pytest.mark.ruling("A4")
+def test_a_store_of_a_channel_needs_a_channel_of_everyone(live: Live, role: str):
+    assert 400 == live.client(role, opaque="A1").get("channel_state").status_code
+
+
+@pytest.mark.ruling("A4")
+def test_without_a_channel_the_stores_that_need_none_are_read_together(backend: Client):
+    backend.post("extension_state", json={"season": 3})
+
+    states, config = backend.get("all_state").json(), backend.get("all_config").json()
+
+    assert {"extension": {"season": 3}, "channel": {}, "viewer": {}, "extension_viewer": {}} == states
+    assert {"extension": {}, "channel": {}} == config
+
+
+@pytest.mark.parametrize("store", ["channel_state", "channel_config", "viewer_state", "json_store"])
+@pytest.mark.ruling("A4")
+def test_admin_and_backend_name_the_channel(admin: Client, backend: Client, store: str):
+    admin.post(store, params={"channel_id": "888"}, json={"a": 1}).raise_for_status()
+    backend.post(store, params={"channel_id": "999"}, json={"b": 2}).raise_for_status()
+
+    assert {"a": 1} == admin.get(store, params={"channel_id": "888"}).json()
+    assert {"b": 2} == backend.get(store, params={"channel_id": "999"}).json()
+    assert {"a": 1} != admin.get(store).json()
+
+
+@pytest.mark.ruling("S1", "A4")
+def test_a_broadcaster_writes_their_own_channel_whatever_they_name(broadcaster: Client, admin: Client):
+    broadcaster.post("channel_state", params={"channel_id": "888"}, json={"a": 1}).raise_for_status()
+
+    assert {"a": 1} == admin.get("channel_state", params={"channel_id": CHANNEL}).json()
+    assert {} == admin.get("channel_state", params={"channel_id": "888"}).json()
+
+
+@pytest.mark.parametrize("store", STATE + CONFIG)
+@pytest.mark.ruling("S4")
+def test_in_sandbox_a_store_ends_24_hours_after_its_last_write(live: Live, admin: Client, store: str):
+    live.freeze()
+    admin.post(store, json={"a": 1})
+    live.advance(20 * HOUR)
+    admin.patch(store, json={"b": 2})
+
+    live.advance(DAY - 1)
+    before = admin.get(store).json()
+    live.advance(1)
+
+    assert ({"a": 1, "b": 2}, {}) == (before, admin.get(store).json())
+
+
+def test_a_write_after_the_end_begins_with_an_empty_store(live: Live, admin: Client):
+    live.freeze()
+    admin.post("channel_state", json={"a": 1})
+
+    live.advance(DAY)
+    admin.patch("channel_state", json={"b": 2})
+
+    assert {"b": 2} == admin.get("channel_state").json()
+
+
+def test_a_refused_write_does_not_lengthen_the_life_of_a_store(live: Live, admin: Client):
+    live.freeze()
+    admin.post("channel_state", json={"a": 1})
+    live.advance(DAY - 1)
+
+    admin.patch("channel_state", json=[{"op": "test", "path": "/a", "value": 2}])
+    live.advance(1)
+
+    assert {} == admin.get("channel_state").json()
+
+
+@pytest.mark.ruling("S4")
+def test_in_production_state_ends_after_30_days_and_config_does_not():
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    with run_live(Settings(PRODUCTION, extensions=extensions)) as live:
+        clock = live.service.clock
+        clock.set(2_000_000_000_000)
+        clock.freeze(True)
+        admin = live.client("admin", user="1", channel=CHANNEL, exp=9_000_000_000)
+        for store in STATE + CONFIG:
+            admin.post(store, json={"a": 1}).raise_for_status()
+
+        clock.set(2_000_000_000_000 + 30 * DAY - 1)
+        before = [admin.get(store).json() for store in STATE + CONFIG]
+        clock.set(2_000_000_000_000 + 30 * DAY)
+        after = [admin.get(store).json() for store in STATE]
+        clock.set(2_000_000_000_000 + 10_000 * DAY)
+        config = [admin.get(store).json() for store in CONFIG]
+
+    assert [{"a": 1}] * 7 == before
+    assert [{}] * 5 == after
+    assert [{"a": 1}] * 2 == config
+
+
+@pytest.mark.ruling("S5")
+def test_a_json_store_that_is_not_there_is_404(admin: Client):
+    answer = admin.get("json_store?id=basecamp")
+
+    assert (404, "Not Found") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.ruling("S5")
+def test_a_json_store_is_an_object_under_an_id(viewer, broadcaster: Client):
+    broadcaster.post("json_store?id=basecamp", json={"a": 1}).raise_for_status()
+    broadcaster.post("json_store", json={"b": 2}).raise_for_status()
+
+    assert {"a": 1} == viewer().get("json_store?id=basecamp").json()
+    assert {"b": 2} == viewer().get("json_store?id=default").json()
+
+
+@pytest.mark.ruling("S5")
+def test_a_json_store_has_at_most_2_kib(admin: Client):
+    answers = [admin.post("json_store", json=object_of(size)) for size in (2 * KIB, 2 * KIB + 1)]
+
+    assert [200, 400] == [answer.status_code for answer in answers]
+    assert "Store too large" == answers[1].json()["reason"]
+    assert object_of(2 * KIB) == admin.get("json_store").json()
+
+
+@pytest.mark.parametrize("body", ["[]", "3", "null", '"text"'])
+@pytest.mark.ruling("S5")
+def test_a_json_store_that_is_no_object_is_refused(admin: Client, body: str):
+    assert 400 == admin.post("json_store", content=body).status_code
+
+
+@pytest.mark.ruling("S5")
+def test_a_json_store_ends_14_days_after_its_last_write(live: Live, admin: Client):
+    live.freeze()
+    admin.post("json_store", json={"a": 1})
+    live.advance(10 * DAY)
+    admin.post("json_store", json={"a": 2})
+
+    live.advance(14 * DAY - 1)
+    before = admin.get("json_store").json()
+    live.advance(1)
+
+    assert ({"a": 2}, 404) == (before, admin.get("json_store").status_code)
+
+
+@pytest.mark.parametrize(
+    ("store_id", "there"), [("global", 200), ("global-x", 200), ("globalwarming", 200), ("Global", 404)]
+)
+@pytest.mark.ruling("S5")
+def test_a_json_store_whose_id_starts_global_is_the_extensions(live: Live, admin: Client, store_id: str, there: int):
+    admin.post("json_store", params={"id": store_id}, json={"a": 1}).raise_for_status()
+
+    elsewhere = live.client("viewer", channel="888").get("json_store", params={"id": store_id})
+
+    assert there == elsewhere.status_code
+
+
+@pytest.mark.ruling("S5")
+def test_a_global_json_store_needs_no_channel(backend: Client):
+    backend.post("json_store?id=global", json={"a": 1}).raise_for_status()
+
+    assert {"a": 1} == backend.get("json_store?id=global").json()

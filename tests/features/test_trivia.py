@@ -1,0 +1,246 @@
+"""Trivia questions: who edits them, who sees them, and when they take votes (rest-clients 2.12, 7.6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from support.service import OTHER_ID, Client, Live
+from support.trivia import ask, ids, move, refusal, results, vote
+
+STATES = ["state-inactive", "state-unlocked", "state-locked", "state-results"]
+FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
+
+
+def test_every_call_of_the_published_sdk_is_answered_with_what_it_reads(admin, viewer):
+    def call(method: str, path: str, body: str | None = None, client: Client = admin) -> Any:
+        headers = FORM if body else {"Content-Length": "0"}
+        return client.request(method, path, content=body or b"", headers=headers).raise_for_status().json()
+
+    question = {"id": "q1", "name": "Which boss?", "short_name": "Boss", "description": "The last.", "image": "b.png"}
+    option = {"id": "o1", "name": "Dragon", "short_name": "D", "description": "Of fire.", "order": 2}
+    added = call("POST", "curated_poll_edit", json.dumps(question))
+    with_option = call("POST", "curated_poll_edit_option", json.dumps({"id": "q1", "option": option}))
+    unlocked = call("POST", "curated_poll_state?id=q1", '{"transition":"state-unlocked"}')
+    voted = call("POST", "curated_poll", '{"question_id":"q1","vote":"o1"}', viewer())
+    ended = call("POST", "curated_poll_state?id=q1", '{"transition":"state-results","winner":"o1"}')
+    seen = call("GET", "curated_poll", client=viewer())
+    one = call("GET", "curated_poll?id=q1", client=viewer())
+    team = call("POST", "team_membership", client=viewer())
+    reopened = call("POST", "curated_poll_state?id=q1", '{"transition":"state-locked"}')
+    without_option = call("DELETE", "curated_poll_edit_option", '{"question":"q1","option":"o1"}')
+    removed = call("DELETE", "curated_poll_edit", '{"id":"q1"}')
+
+    assert question | {"state": "state-inactive", "options": [], "results": {}} == added
+    assert added | {"options": [option]} == with_option
+    assert ["state-unlocked", "state-results", "state-locked"] == [
+        each["state"] for each in (unlocked, ended, reopened)
+    ]
+    assert with_option | {"state": "state-results", "results": {"you": "o1", "winner": "o1"}} == one
+    assert {"questions": [one]} == seen
+    assert [{}, {"id": "777"}, [], {}] == [voted, team, without_option["options"], removed]
+    assert {"questions": []} == call("GET", "curated_poll")
+
+
+def test_a_question_needs_nothing_but_its_id_and_no_text_is_null(admin):
+    answer = admin.post("curated_poll_edit", json={"id": "q1"}).json()
+
+    empty = {"name": "", "short_name": "", "description": ""}
+    assert {"id": "q1", "state": "state-inactive", "options": [], "results": {}} | empty == answer
+
+
+def test_editing_a_question_again_replaces_its_texts_and_leaves_options_state_and_votes(admin):
+    ask(admin, name="Which boss?", image="b.png")
+    vote(admin, "o2")
+
+    answer = admin.post("curated_poll_edit", json={"id": "q1", "name": "Who?"}).json()
+
+    assert ("Who?", "state-unlocked", ["o1", "o2"]) == (
+        answer["name"],
+        answer["state"],
+        [each["id"] for each in answer["options"]],
+    )
+    assert {"you": "o2"} == answer["results"]
+    assert "image" not in answer
+
+
+def test_editing_an_option_again_replaces_it_in_its_place(admin):
+    ask(admin)
+
+    answer = admin.post("curated_poll_edit_option", json={"id": "q1", "option": {"id": "o1", "name": "Golem"}}).json()
+
+    assert [("o1", "Golem"), ("o2", "")] == [(each["id"], each["name"]) for each in answer["options"]]
+
+
+def test_questions_and_options_are_listed_by_order_then_as_they_were_added(admin):
+    for question, order in (("late", 7), ("none", None), ("early", -1.5), ("zero", 0)):
+        admin.post("curated_poll_edit", json={"id": question} | ({} if order is None else {"order": order}))
+    for option, order in (("b", 2), ("a", 2), ("first", 1)):
+        admin.post("curated_poll_edit_option", json={"id": "late", "option": {"id": option, "order": order}})
+
+    options = [each["id"] for each in admin.get("curated_poll?id=late").json()["options"]]
+    assert (["early", "none", "zero", "late"], ["first", "b", "a"]) == (ids(admin), options)
+
+
+@pytest.mark.parametrize("before", STATES)
+@pytest.mark.parametrize("after", STATES)
+def test_a_question_moves_from_any_state_to_any(admin, viewer, before: str, after: str):
+    ask(admin, state=before)
+
+    answer = move(admin, after)
+
+    assert (200, {"state": after}) == (answer.status_code, answer.json())
+    assert ([] if after == "state-inactive" else ["q1"]) == ids(viewer())
+    assert (["q1"], after) == (ids(admin), admin.get("curated_poll?id=q1").json()["state"])
+    assert ({"winner": "o1"} if after == "state-results" else {}) == results(admin)
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("state-inactive", 404), ("state-unlocked", 200), ("state-locked", 400), ("state-results", 400)],
+)
+def test_votes_are_taken_only_while_the_question_is_unlocked(admin, viewer, state: str, status: int):
+    ask(admin, state=state)
+
+    assert status == vote(viewer())
+
+    move(admin, "state-locked")
+    assert ({"you": "o1"} if status == 200 else {}) == results(viewer())
+
+
+def test_an_admin_who_votes_on_an_inactive_question_is_told_its_state(admin):
+    ask(admin, state="state-inactive")
+
+    answer = admin.post("curated_poll", json={"question_id": "q1", "vote": "o1"})
+
+    assert (400, "q1 is in state-inactive; state-unlocked takes votes") == refusal(answer)
+
+
+def test_a_vote_may_be_changed_while_unlocked_and_is_each_voters_own(admin, viewer):
+    ask(admin)
+
+    statuses = [vote(viewer("1")), vote(viewer("1"), "o2"), vote(viewer(None, opaque="Aabc"), "o1")]
+    move(admin, "state-locked")
+    statuses.append(vote(viewer("1"), "o1"))
+
+    assert [200, 200, 200, 400] == statuses
+    voters = (viewer("1"), viewer("1", channel="888"), viewer(None, opaque="Aabc"), viewer("2"))
+    assert [{"you": "o2"}, {"you": "o2"}, {"you": "o1"}, {}] == [results(each) for each in voters]
+
+
+def test_inactive_questions_are_there_for_admins_and_backends_only(admin, backend, viewer, broadcaster):
+    ask(admin, state="state-inactive")
+
+    statuses = [each.get("curated_poll?id=q1").status_code for each in (admin, backend, viewer(), broadcaster)]
+
+    assert [200, 200, 404, 404] == statuses
+    assert [["q1"], ["q1"], [], []] == [ids(each) for each in (admin, backend, viewer(), broadcaster)]
+
+
+def test_state_results_needs_a_winner_that_is_an_option(admin):
+    ask(admin)
+
+    answers = [
+        admin.post("curated_poll_state?id=q1", json={"transition": "state-results", **winner})
+        for winner in ({}, {"winner": ""}, {"winner": "o9"})
+    ]
+
+    needs = "winner: state-results needs the id of the option that won"
+    assert [(400, needs), (400, needs), (404, "the question q1 has no option o9")] == [refusal(a) for a in answers]
+    assert "state-unlocked" == admin.get("curated_poll?id=q1").json()["state"]
+
+
+def test_a_state_that_is_none_is_refused_and_the_four_are_named(admin):
+    ask(admin)
+
+    answer = admin.post("curated_poll_state?id=q1", json={"transition": "state-open"})
+
+    assert (400, f"transition: 'state-open' is none of {', '.join(STATES)}") == refusal(answer)
+
+
+def test_an_absent_id_of_a_state_is_default(admin):
+    ask(admin, "default")
+
+    assert {"state": "state-locked"} == admin.post("curated_poll_state", json={"transition": "state-locked"}).json()
+
+
+def test_the_winner_cannot_be_removed_while_it_is_shown(admin):
+    ask(admin, state="state-results")
+
+    refused = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o1"})
+    other = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o2"})
+
+    assert (400, "option: o1 has won; choose another state first") == refusal(refused)
+    assert ["o1"] == [each["id"] for each in other.json()["options"]]
+
+
+def test_a_vote_for_an_option_that_was_removed_is_not_shown(admin, viewer):
+    ask(admin)
+    vote(viewer())
+
+    admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o1"})
+
+    assert {} == results(viewer())
+
+
+def test_a_question_of_a_removed_ones_id_begins_without_its_options_and_votes(admin, viewer):
+    ask(admin)
+    vote(viewer())
+    admin.request("DELETE", "curated_poll_edit", json={"id": "q1"})
+
+    fresh = admin.post("curated_poll_edit", json={"id": "q1"}).json()
+    ask(admin)
+
+    assert ("state-inactive", []) == (fresh["state"], fresh["options"])
+    assert {} == results(viewer())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", "curated_poll_edit", {"id": "q9"}),
+        ("POST", "curated_poll_edit_option", {"id": "q9", "option": {"id": "o1"}}),
+        ("DELETE", "curated_poll_edit_option", {"question": "q9", "option": "o1"}),
+        ("DELETE", "curated_poll_edit_option", {"question": "q1", "option": "o9"}),
+        ("POST", "curated_poll_state?id=q9", {"transition": "state-locked"}),
+        ("GET", "curated_poll?id=q9", None),
+        ("POST", "curated_poll", {"question_id": "q9", "vote": "o1"}),
+        ("POST", "curated_poll", {"question_id": "q1", "vote": "o9"}),
+    ],
+)
+def test_an_unknown_question_or_option_is_404(admin, method: str, path: str, body: Any):
+    ask(admin)
+
+    answer = admin.request(method, path, json=body)
+
+    kind = "option o9" if "o9" in str(body) else "question q9"
+    assert (404, True) == (answer.status_code, answer.json()["info"].endswith(kind))
+
+
+def test_extensions_do_not_see_each_others_questions_votes_and_teams(live: Live, admin, viewer):
+    ask(admin)
+    vote(viewer())
+    others = {role: live.client(role, user="5551", channel="888", client_id=OTHER_ID) for role in ("admin", "viewer")}
+
+    assert ([], {"id": ""}) == (ids(others["admin"]), others["viewer"].get("team_membership").json())
+    ask(others["admin"])
+    assert {} == results(others["viewer"])
+    assert {"leaderboard": []} == others["admin"].get("curated_poll_leaderboard").json()
+    others["admin"].request("DELETE", "curated_poll_edit", json={"id": "q1"})
+    assert (["q1"], {"you": "o1"}) == (ids(admin), results(viewer()))
+
+
+@pytest.mark.ruling("W1")
+def test_trivia_is_another_name_of_curated_poll(admin, viewer):
+    ask(admin)
+
+    assert 200 == viewer().post("trivia", json={"question_id": "q1", "vote": "o1"}).status_code
+    assert viewer().get("curated_poll?id=q1").json() == viewer().get("trivia?id=q1").json()
+
+
+def test_a_broadcaster_may_not_edit_what_is_every_channels(broadcaster):
+    answer = broadcaster.post("curated_poll_edit", json={"id": "q1"})
+
+    assert (403, "the role broadcaster may not do this: admin or backend may") == refusal(answer)

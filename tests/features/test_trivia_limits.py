@@ -1,0 +1,143 @@
+"""How much of trivia one extension may have, each limit taken and one more refused; and how long it lives."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from emulator.clock import DAY, END_OF_TIME, SECOND
+from support.service import Live
+from support.trivia import ask, ids, move, refusal, results, team, vote
+
+
+@pytest.mark.parametrize(
+    ("member", "longest", "where"), [("name", 256, "name"), ("short_name", 64, "short_name"), ("id", 64, "id"),
+                                     ("description", 1024, "description"), ("image", 1024, "image")]
+)  # fmt: skip
+def test_a_text_may_have_as_many_characters_as_its_limit_and_no_more(admin, member: str, longest: int, where: str):
+    ask(admin)
+
+    def edited(text: str) -> list[httpx.Response]:
+        body = {"id": "x", member: text}
+        return [
+            admin.post("curated_poll_edit", json=body),
+            admin.post("curated_poll_edit_option", json={"id": "q1", "option": body}),
+        ]
+
+    assert [200, 200] == [each.status_code for each in edited("\U0001f600" * longest)]
+    over = edited("x" * (longest + 1))
+    assert [400, 400] == [each.status_code for each in over]
+    assert [f"{where}: ", f"option.{where}: "] == [each.json()["info"].partition(" ")[0] + " " for each in over]
+    assert all(str(longest) in each.json()["info"] for each in over)
+
+
+@pytest.mark.parametrize("value", ["", "a\nb", "x" * 65])
+def test_an_id_is_1_to_64_printable_characters(admin, value: str):
+    assert (400, "id: 1 to 64 printable characters") == refusal(admin.post("curated_poll_edit", json={"id": value}))
+
+
+@pytest.mark.parametrize(
+    "body", ["{}", "[]", '{"id":5}', '{"id":"q1","name":null}', '{"id":"q1","order":true}', '{"id":"q1","order":2e9}']
+)
+def test_a_question_of_another_shape_is_refused(admin, body: str):
+    assert (400, "Invalid body") == ((answer := admin.post("curated_poll_edit", content=body)).status_code,
+                                     answer.json()["reason"])  # fmt: skip
+    assert [] == ids(admin)
+
+
+def test_an_extension_has_at_most_64_questions_of_64_options(admin):
+    made = [admin.post("curated_poll_edit", json={"id": f"q{n}"}).status_code for n in range(64)]
+    options = [{"id": "q0", "option": {"id": f"o{n}"}} for n in range(65)]
+    added = [admin.post("curated_poll_edit_option", json=body).status_code for body in options]
+    refused = admin.post("curated_poll_edit", json={"id": "q64"})
+    over = admin.post("curated_poll_edit_option", json=options[64])
+
+    assert [200] * 128 + [400] == made + added
+    assert (400, "there are 64 questions, at most 64") == refusal(refused)
+    assert (400, "q0 has 64 options, which is the most") == refusal(over)
+    assert 200 == admin.post("curated_poll_edit", json={"id": "q63", "name": "again"}).status_code
+    assert 200 == admin.post("curated_poll_edit_option", json=options[63]).status_code
+    admin.request("DELETE", "curated_poll_edit", json={"id": "q5"})
+    assert 200 == admin.post("curated_poll_edit", json={"id": "q64"}).status_code
+
+
+def test_all_questions_together_have_at_most_512_kib(admin):
+    admin.post("curated_poll_edit", json={"id": "q1"})
+    admin.post("curated_poll_edit", json={"id": "q2"})
+    texts = {"description": "\x01" * 1024, "image": "\x01" * 1024}  # each six bytes of JSON
+    sizes = []
+    answers = []
+    for number in range(64):
+        option = {"id": f"o{number}", **texts}
+        answers.append(admin.post("curated_poll_edit_option", json={"id": f"q{1 + number % 2}", "option": option}))
+        sizes.append(len(admin.get("curated_poll").content))
+
+    refused = [each for each in answers if each.status_code != 200]
+    assert 512 * 1024 - 13_000 < max(sizes) < 512 * 1024 + 100
+    assert [400] * (64 - 42) == [each.status_code for each in refused]
+    assert "Contest too large" == refused[0].json()["reason"]
+    assert refusal(refused[0])[1].endswith(f"at most {512 * 1024}")
+
+
+def test_questions_end_together_a_day_after_the_last_edit_or_change_of_state(live: Live, admin):
+    live.freeze()
+    ask(admin)
+    live.advance(DAY - 1)
+    ask(admin, "q2", state="state-inactive")
+    live.advance(DAY - 1)
+    move(admin, "state-locked", "q2")
+    live.advance(DAY - 1)
+    before = ids(admin)
+
+    expired = live.advance(1)
+
+    assert (["q1", "q2"], []) == (before, ids(admin))
+    assert [("trivia", "my-extension")] == [(each["kind"], each["client_id"]) for each in expired]
+
+
+def test_a_team_and_its_votes_end_a_day_after_the_last_vote_or_joining(live: Live, admin, viewer):
+    live.freeze()
+    ask(admin)
+    vote(viewer())
+    for refresh in (lambda: vote(viewer(), "o2"), lambda: viewer(channel="888").post("team_membership")):
+        live.advance(DAY - 1)
+        move(admin, "state-unlocked")
+        refresh()
+    live.advance(DAY - 1)
+    move(admin, "state-unlocked")
+    before = (team(viewer()), results(viewer()))
+
+    expired = live.advance(1)
+
+    assert (("777", {"you": "o2"}), ("", {})) == (before, (team(viewer()), results(viewer())))
+    assert [("trivia_voter", "5551")] == [(each["kind"], each["id"]) for each in expired]
+    vote(viewer(channel="888"))
+    assert "888" == team(viewer())
+
+
+def test_a_question_after_an_expired_one_of_its_id_begins_without_its_votes(live: Live, admin, viewer):
+    live.freeze()
+    ask(admin)
+    live.advance(DAY - 1)
+    vote(viewer())
+    live.advance(1)
+
+    ask(admin)
+
+    assert (200, {}) == (viewer().get("curated_poll?id=q1").status_code, results(viewer()))
+
+
+def test_in_production_trivia_lives_30_days(production: Live):
+    endless = END_OF_TIME // SECOND
+    admin, viewer = (production.client(role, user="1", channel="777", exp=endless) for role in ("admin", "viewer"))
+    ask(admin, "lasting")
+    vote(viewer, question="lasting")
+
+    production.service.clock.freeze(True)
+    began = production.service.clock.now()
+    seen = []
+    for instant in (began + 29 * DAY, began + 30 * DAY):
+        production.service.clock.set(instant)
+        seen.append((ids(viewer), team(viewer)))
+
+    assert [(["lasting"], "777"), ([], "")] == seen

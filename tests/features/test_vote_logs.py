@@ -1,0 +1,207 @@
+"""The vote log: who voted what and when, oldest first, complete under load (Vote log entry; rulings P3, A3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from threading import Event, Thread
+
+import pytest
+
+from emulator.callers import Caller, Role
+from support.service import CLIENT_ID, Client, Live
+
+
+def cast(client: Client, value: int, where: str = "") -> None:
+    client.post(f"vote{where}", json={"value": value}).raise_for_status()
+
+
+def log(client: Client, where: str = "") -> list[dict]:
+    return client.get(f"vote_logs{where}").raise_for_status().json()["result"]
+
+
+def values(client: Client, where: str = "") -> list[int]:
+    return [vote["value"] for vote in log(client, where)]
+
+
+@pytest.fixture
+def crowd(live: Live) -> Callable[[int], None]:
+    """`crowd(20_000)` has that many voters vote once in channel 777, a hundred in each millisecond."""
+
+    async def vote(voters: int) -> None:
+        polls = live.service.polls
+        for first in range(0, voters, 100):
+            live.service.clock.advance(1)
+            hundred = [_voter(number) for number in range(first, first + 100)]
+            await asyncio.gather(*(polls.cast(voter, "777", "default", first // 100 % 64) for voter in hundred))
+
+    live.freeze()
+    return lambda voters: live.run(vote(voters))
+
+
+def _voter(number: int) -> Caller:
+    return Caller(CLIENT_ID, Role.VIEWER, "777", str(number), f"U{number}")
+
+
+def test_the_log_of_an_absent_poll_is_empty(admin):
+    assert {"result": []} == admin.get("vote_logs?id=never").json()
+
+
+@pytest.mark.ruling("A3")
+def test_an_entry_names_the_shared_id_else_the_opaque_one_the_value_and_the_time(live, viewer, admin):
+    now = live.freeze()
+    cast(viewer("5551"), 3)
+    cast(viewer("5552", opaque="Ux"), 4)
+    cast(viewer(None, opaque="Aabc"), 5)
+
+    expected = [("5551", "U5551", 3), ("5552", "Ux", 4), ("Aabc", "Aabc", 5)]
+    assert [
+        {"identifier": identifier, "opaque": opaque, "value": value, "timestamp": now}
+        for identifier, opaque, value in expected
+    ] == log(admin)
+
+
+def test_the_log_has_each_user_s_latest_vote_with_its_time(live, viewer, admin):
+    now = live.freeze()
+    cast(viewer("U1"), 3)
+    live.advance(1)
+    cast(viewer("U1"), 5)
+
+    assert [(5, now + 1)] == [(vote["value"], vote["timestamp"]) for vote in log(admin)]
+
+
+@pytest.mark.ruling("P3")
+def test_the_log_is_ordered_by_time_oldest_first(live, viewer, admin):
+    live.freeze()
+    for user in ("U1", "U2", "U3"):
+        cast(viewer(user), int(user[1]))
+        live.advance(1)
+    cast(viewer("U2"), 22)
+
+    assert [1, 3, 22] == values(admin)
+
+
+@pytest.mark.ruling("P3")
+def test_votes_of_one_millisecond_are_in_the_order_they_came(live, viewer, admin):
+    live.freeze()
+    for value in (9, 1, 5, 3, 7):
+        cast(viewer(f"U{value}"), value)
+
+    assert [9, 1, 5, 3, 7] == values(admin)
+
+
+@pytest.mark.ruling("P3")
+def test_the_log_keeps_its_order_when_the_clock_was_set_back(live, viewer, admin):
+    now = live.freeze()
+    cast(viewer("U1"), 1)
+    live.set(now - 5)
+    cast(viewer("U2"), 2)
+
+    assert [2, 1] == values(admin)
+
+
+@pytest.mark.ruling("P3")
+def test_since_is_inclusive_and_limit_takes_the_oldest(live, viewer, admin):
+    now = live.freeze()
+    for value in range(5):
+        cast(viewer(f"U{value}"), value)
+        live.advance(1)
+
+    assert [2, 3, 4] == values(admin, f"?since={now + 2}")
+    assert [0, 1] == values(admin, "?limit=2")
+    assert [2] == values(admin, f"?since={now + 2}&limit=1")
+    assert [] == values(admin, "?limit=0")
+    assert [] == values(admin, f"?since={now + 5}")
+    assert [0, 1, 2, 3, 4] == values(admin, "?since=&limit=")
+
+
+@pytest.mark.ruling("P3")
+@pytest.mark.parametrize(
+    ("since", "expected"), [("-1", [3]), ("0", [3]), ("9" * 19, []), ("9" * 20, []), ("-" + "9" * 19, [3])]
+)
+def test_since_may_be_any_integer(viewer, admin, since, expected):
+    cast(viewer(), 3)
+
+    assert expected == values(admin, f"?since={since}")
+
+
+@pytest.mark.ruling("P3")
+@pytest.mark.parametrize(
+    "query", ["since=x", "since=1.5", "since=1e3", "limit=x", "limit=-1", "limit=1.0", "limit=NaN"]
+)
+def test_a_malformed_since_or_limit_is_refused(admin, query):
+    answer = admin.get(f"vote_logs?{query}")
+
+    name = query.partition("=")[0]
+    assert (400, f"Malformed {name} parameter") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)])
+def test_an_admin_or_backend_reads_the_log(live, role, status):
+    assert status == live.client(role, user="777", channel="777").get("vote_logs").status_code
+
+
+def test_clearing_a_poll_removes_its_log(viewer, broadcaster, admin):
+    cast(viewer(), 3)
+    broadcaster.delete("vote")
+    cast(viewer("U2"), 4)
+
+    assert [4] == values(admin)
+
+
+@pytest.mark.ruling("W1")
+def test_the_log_is_also_answered_under_its_older_path(viewer, admin):
+    cast(viewer(), 3)
+
+    assert admin.get("vote_logs").json() == admin.get("vote/vote_logs").json()
+
+
+@pytest.mark.ruling("P3")
+def test_the_log_of_20_000_votes_is_complete_and_ordered_while_voters_vote_again(live, crowd, admin, viewer):
+    crowd(20_000)
+    again, enough = [viewer(str(number)) for number in (0, 9_999, 19_999)], Event()
+
+    def vote_again() -> None:
+        while not enough.is_set():
+            for client in again:
+                live.service.clock.advance(1)
+                cast(client, 99)
+
+    busy = Thread(target=vote_again)
+    busy.start()
+    logs = [log(admin) for _ in range(3)]
+    enough.set()
+    busy.join()
+
+    for votes in logs:
+        assert {str(number) for number in range(20_000)} == {vote["identifier"] for vote in votes}
+        assert 20_000 == len(votes)
+        assert [vote["timestamp"] for vote in votes] == sorted(vote["timestamp"] for vote in votes)
+        assert all(vote["value"] in (99, int(vote["identifier"]) // 100 % 64) for vote in votes)
+
+
+@pytest.mark.ruling("P3")
+def test_the_log_is_streamed_and_the_service_answers_others_meanwhile(crowd, admin, viewer):
+    crowd(5_000)
+
+    with admin.stream("GET", "vote_logs") as answer:
+        pieces = answer.iter_raw()
+        first = next(pieces)
+        assert 5_000 == viewer().get("vote").json()["count"]
+        rest = list(pieces)
+
+    assert b'{"result":[{' == first[:12]
+    assert "content-length" not in answer.headers
+    assert len(rest) > 1
+
+
+@pytest.mark.ruling("P3")
+def test_a_poll_that_is_cleared_while_its_log_is_read_leaves_the_answer_readable(crowd, admin, broadcaster):
+    crowd(5_000)
+
+    with admin.stream("GET", "vote_logs") as answer:
+        broadcaster.delete("vote")
+        answer.read()
+
+    assert answer.json()["result"] == sorted(answer.json()["result"], key=lambda vote: vote["timestamp"])
+    assert [] == log(admin)

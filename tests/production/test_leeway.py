@@ -1,0 +1,133 @@
+"""`--leeway`: how far the clock of whoever signs a token may be off, to the second of the service's clock (A1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jwt
+import pytest
+
+from emulator.clock import Clock
+from emulator.config.environment import PRODUCTION, SANDBOX, Environment
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.process import serving
+from support.service import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from support.socket_client import Game
+
+NOW = 2_000_000_000
+LEEWAY = 30
+BOTH = pytest.mark.parametrize("environment", [SANDBOX, PRODUCTION], ids=lambda environment: environment.name)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    clock = Clock()
+    clock.set(NOW * 1000)
+    clock.freeze(True)
+    return clock
+
+
+@pytest.fixture
+def lenient(environment: Environment, clock: Clock) -> Iterator[Live]:
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    with run_live(Settings(environment, extensions=extensions, leeway=LEEWAY * 1000), clock=clock) as live:
+        yield live
+
+
+def status(client: Client) -> int:
+    return client.get("user_info").status_code
+
+
+@BOTH
+@pytest.mark.ruling("A1")
+def test_exp_may_be_past_by_less_than_the_leeway(lenient: Live):
+    ends = [NOW - LEEWAY + 1, NOW - LEEWAY, NOW - LEEWAY - 1]
+
+    assert [200, 401, 401] == [status(lenient.client("viewer", exp=end)) for end in ends]
+
+
+@BOTH
+@pytest.mark.ruling("A1")
+def test_nbf_may_be_to_come_by_no_more_than_the_leeway(lenient: Live):
+    starts = [NOW, NOW + LEEWAY, NOW + LEEWAY + 1]
+
+    assert [200, 200, 401] == [status(lenient.client("viewer", exp=NOW + 600, nbf=start)) for start in starts]
+
+
+@BOTH
+def test_a_token_that_was_good_before_ends_with_the_leeway_by_the_clock_of_the_service(lenient: Live, clock: Clock):
+    client = lenient.client("viewer", exp=NOW)
+    met = {}
+    for ms in (0, (LEEWAY * 1000) - 1, LEEWAY * 1000):
+        clock.set(NOW * 1000 + ms)
+        met[ms] = status(client)
+
+    assert {0: 200, 29_999: 200, 30_000: 401} == met
+
+
+@pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
+def test_leeway_is_no_way_around_exp(lenient: Live):
+    assert 401 == status(lenient.client("viewer"))
+
+
+@BOTH
+def test_refresh_tokens_and_pins_end_when_they_end(lenient: Live, clock: Clock):
+    with Game(lenient) as game:
+        pin = {"client_id": CLIENT_ID, "pin": _pin(lenient)}
+        pair = game.data("authenticate", data=pin)
+        refresh = {"client_id": CLIENT_ID, "refresh": pair["refresh"]}
+        end = int(_claims(pair["refresh"])["exp"])
+
+        clock.set(NOW * 1000 + 5 * 60_000)
+        late_pin = game.error("authenticate", data=pin)
+        clock.set(end * 1000 - 1)
+        in_time = game.ask("authenticate", data=refresh)
+        clock.set(end * 1000)
+        late_refresh = game.error("authenticate", data=refresh)
+
+    assert (400, 400) == (late_pin["status"], late_refresh["status"])
+    assert "errors" not in in_time
+
+
+def test_without_leeway_a_second_is_a_second(clock: Clock):
+    with run_live(clock=clock) as live:
+        assert [200, 401] == [status(live.client("viewer", exp=end)) for end in (NOW + 1, NOW)]
+        assert [200, 401] == [status(live.client("viewer", exp=NOW + 9, nbf=start)) for start in (NOW, NOW + 1)]
+
+
+def test_serve_takes_leeway_in_seconds_from_a_flag_and_from_the_environment():
+    end = real_seconds() - 100
+    for served_with, environment, expected in (
+        (("--leeway", "600"), {}, 200),
+        ((), {"EXTCLI_SERVE_LEEWAY": "600"}, 200),
+        (("--leeway", "60"), {}, 401),
+    ):
+        with serving(*served_with, **environment) as served:
+            assert expected == status(served.client("viewer", exp=end))
+
+
+@pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
+def test_a_receipt_may_be_as_late_as_a_token(lenient: Live):
+    product = {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}
+    facts = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
+    client = lenient.client("viewer", user="5", channel="777", exp=NOW + 600)
+
+    statuses = [
+        client.post(
+            "bits/transactions", json={"transactionReceipt": jwt.encode({"exp": end, **facts}, SECRET)}
+        ).status_code
+        for end in (NOW - LEEWAY + 1, NOW - LEEWAY)
+    ]
+
+    assert [200, 400] == statuses
+
+
+def _pin(live: Live) -> str:
+    broadcaster = live.client("broadcaster", user="777", channel="777", exp=NOW + 600)
+    return str(broadcaster.post("link/pin").raise_for_status().json()["pin"])
+
+
+def _claims(token: str) -> dict[str, Any]:
+    return dict(jwt.decode(token, options={"verify_signature": False}))

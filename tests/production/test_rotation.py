@@ -1,0 +1,68 @@
+"""A secret is changed while the service runs and people vote, by the commands of the README."""
+
+from __future__ import annotations
+
+import base64
+import signal
+import threading
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+
+from extcli.main import main
+from support.process import Served, serving
+from support.service import CLIENT_ID, Client, real_seconds
+
+
+def command(file: Path, verb: str, *args: str) -> bytes:
+    """Run it, and return the newest secret."""
+    assert 0 == main(["extension", verb, str(file), "--client-id", CLIENT_ID, "-q", *args])
+    newest = max(file.parent.glob("*.secret"), key=lambda path: path.stat().st_mtime_ns)
+    return base64.b64decode(newest.read_text())
+
+
+def taken(served: Served, workers: int) -> None:
+    """Send SIGHUP and wait until the supervisor and all workers have said that they read the file again."""
+    served.process.send_signal(signal.SIGHUP)
+    assert served.process.stderr is not None
+    told = (line for line in served.process.stderr if "read again by process" in line)
+    assert workers + 1 == len({line.split(" process ")[1] for line in islice(told, workers + 1)})
+
+
+def test_rotate_hang_up_hand_out_retire_hang_up_and_no_vote_is_lost(tmp_path: Path):
+    file = tmp_path / "extensions.toml"
+    data = f"sqlite:///{tmp_path}/data.db"
+    first = command(file, "init")
+    with serving("--production", "--extensions", str(file), "--data", data, "--workers", "2") as served:
+        over, statuses = threading.Event(), list[int]()
+        handed_out, used = [first], SimpleQueue[bytes]()
+
+        def client(secret: bytes) -> Client:
+            return served.client("viewer", user="1", channel="777", key=secret, exp=real_seconds() + 600)
+
+        def vote() -> None:
+            while not over.is_set():
+                secret = handed_out[-1]
+                with client(secret) as voter:
+                    statuses.extend(voter.post("vote", json={"value": 1}).status_code for _ in range(5))
+                used.put(secret)
+
+        voting = threading.Thread(target=vote)
+        voting.start()
+        try:
+            second = command(file, "rotate")
+            taken(served, 2)
+            both = [client(secret).get("vote").status_code for secret in (first, second)]
+            handed_out.append(second)
+            while used.get(timeout=20) != second:
+                pass
+            assert second == command(file, "retire")
+            taken(served, 2)
+        finally:
+            over.set()
+            voting.join()
+        after = [client(secret).get("vote").status_code for secret in (first, second)]
+
+    assert {200} == set(statuses)
+    assert [200, 200] == both
+    assert [401, 200] == after

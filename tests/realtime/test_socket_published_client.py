@@ -1,0 +1,217 @@
+"""What the published C++ client sends is answered, each frame by something that it survives (websocket clients)."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.service import Live
+from support.socket_client import NO_REQUEST, Game, pin_of
+
+FRAMES = Path(__file__).parent / "frames_of_the_cpp_client.txt"
+CLIENT = "client-1"
+CHANNEL = "1001"
+BEGIN = 1_795_219_740_000
+"""Just before the poll of the run that has a begin and an end."""
+BLOB = "".join(random.Random(5).choices(string.ascii_letters + string.digits + "+/", k=20_095))
+Json = dict[str, Any]
+
+
+def connections() -> list[list[tuple[int, str]]]:
+    """The frames of each connection, with the status expected for each; 0 is done."""
+    found: list[list[tuple[int, str]]] = []
+    for line in FRAMES.read_text().splitlines():
+        if line == "# open":
+            found.append([])
+        elif not line.startswith("#"):
+            status, _, frame = line.partition(" ")
+            found[-1].append((int(status), frame))
+    return found
+
+
+def check(message: Any) -> None:
+    """Fail where the client would throw, abort, hang or read past an end."""
+    assert isinstance(message, dict), message
+    meta = message["meta"]
+    for name, kind in (("request_id", int | float), ("action", str), ("target", str), ("timestamp", int)):
+        assert isinstance(meta[name], kind), message
+        assert not isinstance(meta[name], bool), message
+    assert ("data" in message) != ("errors" in message), message
+    if "errors" in message:
+        check_errors(message["errors"])
+        return
+    data = message["data"]
+    assert isinstance(data, dict), message
+    for name in ("jwt", "refresh", "twitch_name", "twitch_id", "config_id", "topic_id"):
+        assert isinstance(data.get(name, ""), str), message
+    for name in ("state", "config", "poll"):
+        assert isinstance(data.get(name, {}), dict), message
+    if meta["action"] == "update":
+        check_update(meta, data)
+    elif meta["action"] == "authenticate":
+        assert data["jwt"], message
+        assert data["refresh"], message
+        assert 3 == len(data["jwt"].split(".")), message
+    elif meta["action"] == "get":
+        check_read(meta, data)
+    else:
+        assert data.get("ok", True) is True, message
+
+
+def check_errors(errors: Any) -> None:
+    """An array of at least one; codes are unsigned 32-bit numbers, and equal; texts are texts."""
+    assert isinstance(errors, list), errors
+    assert errors
+    for error in errors:
+        assert [int, int, str, str] == [type(error[name]) for name in ("status", "number", "title", "detail")], error
+        assert error["status"] == error["number"] >= 400, error
+        assert error["title"], error
+        assert error["detail"], error
+
+
+def check_read(meta: Json, data: Json) -> None:
+    """The client dispatches by the target, and reads these members."""
+    if meta["target"] == "state":
+        assert isinstance(data["state"], dict), data
+    elif meta["target"] == "config":
+        assert data["config_id"] in ("channel", "extension", "combined"), data
+        if data["config_id"] == "combined":
+            assert [dict, dict] == [type(data["config"][name]) for name in ("channel", "extension")], data
+    elif meta["target"] == "poll":
+        check_poll(data)
+    elif meta["target"] == "transaction":
+        assert isinstance(data["transactions"], list), data
+
+
+def check_update(meta: Json, data: Json) -> None:
+    """Updates bear no request's id, and one of the targets that the client knows."""
+    assert NO_REQUEST == meta["request_id"], meta
+    if meta["target"] in ("channel", "extension"):
+        assert isinstance(data["state"], dict), data
+    elif meta["target"] == "config":
+        assert isinstance(data["config"], dict), data
+        assert data["config_id"] in ("channel", "extension"), data
+    elif meta["target"] == "poll":
+        check_poll(data)
+    else:
+        assert "authentication" == meta["target"], meta
+
+
+def check_poll(data: Json) -> None:
+    """The gateway reads `results[0]` of every poll, and the voting example one result for each option."""
+    poll = data["poll"]
+    assert [str, str, str, list] == [type(poll[name]) for name in ("poll_id", "prompt", "status", "options")], data
+    assert [] == [option for option in poll["options"] if not isinstance(option, str)], data
+    assert isinstance(data["results"], list), data
+    assert len(data["results"]) >= max(1, len(poll["options"])), data
+    for number in (*data["results"], data["count"], data["mean"], data["sum"]):
+        assert isinstance(number, int | float), data
+        assert not isinstance(number, bool), data
+
+
+class Run:
+    """The scripted run, with the words in <> replaced by what this service has said."""
+
+    def __init__(self, live: Live) -> None:
+        pin = next(each for each in iter(lambda: pin_of(live, CHANNEL, CLIENT), "") if each.lower() != each)
+        self.words = {"<pin>": pin, "<pin in other case>": pin.lower(), "<blob>": BLOB}
+        self.updates: list[Json] = []
+
+    def spelt(self, frame: str) -> str:
+        for word, meaning in self.words.items():
+            frame = frame.replace(word, meaning)
+        return frame
+
+    def answer(self, game: Game) -> Json:
+        """The next reply; updates before it are kept."""
+        while (message := game.message())["meta"]["request_id"] == NO_REQUEST and message["meta"]["action"] == "update":
+            check(message)
+            self.updates.append(message)
+        check(message)
+        if "refresh" in message.get("data", {}):
+            known = sum(word.startswith("<refresh") for word in self.words)
+            self.words[f"<refresh {known + 1}>"] = message["data"]["refresh"]
+        return message
+
+
+def status_of(reply: Json) -> int:
+    return int(reply["errors"][0]["status"]) if "errors" in reply else 0
+
+
+def asked(frame: str) -> tuple[Any, str, str]:
+    """Request id, action and target, as the reply is to echo them."""
+    if not frame.startswith('{"'):
+        return NO_REQUEST, "", ""
+    envelope = json.loads(frame)
+    params = envelope["params"]
+    return params.get("request_id", NO_REQUEST), envelope["action"], params.get("target", "")
+
+
+def echoed(reply: Json) -> tuple[Any, str, str]:
+    return reply["meta"]["request_id"], reply["meta"]["action"], reply["meta"]["target"]
+
+
+@pytest.fixture
+def first(live: Live) -> Iterator[tuple[Run, list[tuple[int, str]], list[Json]]]:
+    """The first connection of the run, one frame after the other: what was sent, and what was answered."""
+    live.set(BEGIN)
+    run, (frames, _) = Run(live), connections()
+    with Game(live, f"/0.2.0/{CLIENT}") as game:
+        replies = []
+        for _, frame in frames:
+            game.socket.send(run.spelt(frame))
+            replies.append(run.answer(game))
+        yield run, frames, replies
+
+
+def test_there_are_all_frames_of_the_run():
+    assert [73, 51] == [len(frames) for frames in connections()]
+
+
+def test_every_frame_has_its_reply_and_the_outcome_that_the_client_expects(first):
+    _, frames, replies = first
+
+    assert [(status, frame) for status, frame in frames] == [
+        (status_of(reply), frame) for reply, (_, frame) in zip(replies, frames, strict=True)
+    ]
+    assert [asked(frame) for _, frame in frames] == [echoed(reply) for reply in replies]
+
+
+def test_the_client_is_told_of_each_change_once_while_it_has_subscribed(first):
+    run, _, _ = first
+
+    told = Counter((update["meta"]["target"], update["data"].get("event", "")) for update in run.updates)
+
+    assert {("authentication", "refreshed"): 3, ("channel", ""): 12, ("config", ""): 2, ("poll", ""): 1} == told
+    assert ["expired"] == [update["data"]["poll"]["status"] for update in run.updates if "poll" in update["data"]]
+
+
+def test_after_a_reconnect_everything_is_sent_at_once_and_answered_in_order(live, first):
+    run, _, _ = first
+    frames = connections()[1]
+
+    with Game(live, f"/0.2.0/{CLIENT}") as game:
+        for _, frame in frames:
+            game.socket.send(run.spelt(frame))
+        replies = [run.answer(game) for _ in frames]
+
+    assert [(status, frame) for status, frame in frames] == [
+        (status_of(reply), frame) for reply, (_, frame) in zip(replies, frames, strict=True)
+    ]
+    assert [asked(frame) for _, frame in frames] == [echoed(reply) for reply in replies]
+
+
+def test_a_poll_without_options_has_a_first_result_too(live, game):
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+
+    reply = game.ask("get", "poll", {"poll_id": "default"})
+
+    check(reply)
+    assert 64 == len(reply["data"]["results"])

@@ -1,0 +1,180 @@
+"""Connections that do not read, and a service that stops: how each ends (rulings B4, X3; operations, Starting)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from emulator.config.settings import Limits, Settings
+from support.process import serving
+from support.service import CHANNEL, CLIENT_ID, Live, Reachable, run_live
+from support.socket_client import WITHIN, Game, linked_game, pin_of
+
+KIB = 1024
+OUTBOX = 16 * KIB
+BIG = {"text": "x" * 32 * KIB}
+MASK = b"\0\0\0\0"
+"""Makes masked bytes the bytes themselves."""
+
+
+@pytest.fixture
+def small() -> Iterator[Live]:
+    """A service that lets 16 KiB wait for a reader, and no more."""
+    with run_live(Settings(limits=Limits(outbox=OUTBOX))) as live:
+        yield live
+
+
+class NeverReads:
+    """A linked game on a bare TCP connection with small buffers; what comes stays unread until `close_code`."""
+
+    def __init__(self, live: Live) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * KIB)
+        self._socket.settimeout(WITHIN)
+        self._socket.connect(("127.0.0.1", urlsplit(live.url).port or 0))
+        self._socket.sendall(
+            b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        self._stream = self._socket.makefile("rb")
+        while self._stream.readline() != b"\r\n":
+            pass
+        credentials = {"client_id": CLIENT_ID, "pin": pin_of(live)}
+        self.send({"action": "authenticate", "data": credentials})
+        self.send({"action": "subscribe", "params": {"target": "state"}, "data": {"topic_id": "channel"}})
+        assert [0x81, 0x81] == [self._frame()[0] for _ in range(2)]
+
+    def send(self, request: object) -> None:
+        text = json.dumps(request).encode()
+        self._socket.sendall(bytes([0x81, 0xFE]) + len(text).to_bytes(2, "big") + MASK + text)
+
+    def ping(self, times: int) -> None:
+        self._socket.sendall((bytes([0x89, 0x80 | 125]) + MASK + b"x" * 125) * times)
+
+    def close_code(self) -> int | None:
+        """Read what is there, to the close; its code, or `None` for an end without one."""
+        with suppress(ConnectionError):
+            while (read := self._frame())[0]:
+                if read[0] == 0x88:
+                    return int.from_bytes(read[1][:2], "big")
+        return None
+
+    def close(self) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def _frame(self) -> tuple[int, bytes]:
+        head = self._stream.read(2)
+        if len(head) < 2:
+            return 0, b""
+        size = head[1]
+        if size > 125:
+            size = int.from_bytes(self._stream.read(2 if size == 126 else 8), "big")
+        return head[0], self._stream.read(size)
+
+
+@pytest.fixture
+def slow(small: Live) -> Iterator[NeverReads]:
+    slow = NeverReads(small)
+    yield slow
+    slow.close()
+
+
+def closed(game: Game) -> int | None:
+    """Read on until the connection is closed; the code."""
+    with suppress(ConnectionClosed):
+        while True:
+            game.message()
+    return game.socket.close_code
+
+
+def write(live: Reachable, number: int) -> None:
+    broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
+    broadcaster.post("channel_state", json={**BIG, "n": number}).raise_for_status()
+
+
+def is_closing(live: Live) -> bool:
+    """Whether the service has closed a connection that has not ended yet."""
+    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.sockets._peers))
+
+
+@pytest.mark.ruling("B4")
+def test_a_reader_so_slow_that_its_outbox_overflows_is_closed_with_1013(small, slow):
+    numbers = count()
+    while not is_closing(small):
+        write(small, next(numbers))
+
+    assert 1013 == slow.close_code()
+    assert next(numbers) > 1
+
+
+@pytest.mark.ruling("B4")
+def test_everybody_else_hears_every_update_promptly(small, slow):
+    with linked_game(small) as game:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        numbers = count()
+        while not is_closing(small):
+            write(small, number := next(numbers))
+            assert number == game.update()["data"]["state"]["n"]
+        code = slow.close_code()
+
+        write(small, number := next(numbers))
+
+        assert (1013, number) == (code, game.update()["data"]["state"]["n"])
+
+
+@pytest.mark.ruling("B4")
+def test_a_client_that_asks_and_never_reads_is_closed_with_1013(small, slow):
+    write(small, 0)
+
+    with suppress(ConnectionError):
+        for _ in range(3_000):
+            slow.send({"action": "get", "params": {"target": "state"}, "data": {"state_id": "channel"}})
+            if small.service.sockets.size == 0:
+                break
+
+    assert slow.close_code() in (1013, None)
+    with linked_game(small) as game:
+        assert 0 == game.data("get", "state", {"state_id": "channel"})["state"]["n"]
+
+
+@pytest.mark.ruling("B4")
+def test_a_reader_that_keeps_up_may_hear_any_amount(small):
+    with linked_game(small) as game:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        for number in range(100):
+            write(small, number)
+            game.update()
+
+        assert 99 == game.data("get", "state", {"state_id": "channel"})["state"]["n"]
+
+
+@pytest.mark.ruling("X3")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_that_stops_closes_its_sockets_with_1001(number):
+    with serving() as served:
+        with linked_game(served) as game, Game(served) as unlinked:
+            served.process.send_signal(number)
+
+            assert [1001, 1001] == [closed(game), closed(unlinked)]
+        assert 0 == served.process.wait(WITHIN)
+
+
+@pytest.mark.ruling("B4")
+def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: Live):
+    slow = NeverReads(small)
+    (session,) = small.service.sockets._peers
+
+    with suppress(ConnectionError, TimeoutError):
+        for _ in range(200):
+            slow.ping(1_000)
+
+    assert session.outlet._transport.get_write_buffer_size() <= 512 * KIB

@@ -1,0 +1,58 @@
+"""The crowd that writes while something breaks tells what was lost, doubled or half done, or it would prove nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from emulator.config.settings import Settings
+from faults.crowd import ACKNOWLEDGED, Crowd
+from support.service import Live, run_live
+
+
+@contextmanager
+def written(path: Path) -> Iterator[tuple[Crowd, Live, sqlite3.Connection]]:
+    """A service on a file, a crowd that has written some of everything, and the file."""
+    crowd = Crowd(size=2)
+    with run_live(Settings(data=f"sqlite://{path}")) as live:
+        crowd.prepare(live)
+        with crowd.writing(live):
+            crowd.wait_for(ACKNOWLEDGED, 40)
+        file = sqlite3.connect(path, isolation_level=None, timeout=5)
+        try:
+            yield crowd, live, file
+        finally:
+            file.close()
+
+
+def test_where_nothing_breaks_all_is_found(tmp_path: Path):
+    with written(tmp_path / "data.db") as (crowd, live, _):
+        account = crowd.account(live)
+
+    assert account.faultless, account
+    assert 40 <= account.acknowledged == account.found
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("DELETE FROM items WHERE number = (SELECT max(number) FROM items)", "entries"),
+        ("DELETE FROM documents WHERE CAST(value AS TEXT) LIKE '%filling%'", "stores 0 lost"),
+        ("DELETE FROM marks WHERE voter = 'voter1'", "votes: the poll counts"),
+        ("UPDATE tallies SET count = 2 WHERE choice = '0'", "2 times"),
+        ("UPDATE handed SET item = 'CODE-09999' WHERE ordinal = 1", "redemptions: of the codes"),
+        ("INSERT INTO items SELECT 0, log, space, at, expires_at, value FROM items LIMIT 1", "done 2 times"),
+    ],
+)
+def test_what_is_not_as_it_was_acknowledged_is_told(tmp_path: Path, damage: str, told: str):
+    with written(tmp_path / "data.db") as (crowd, live, file):
+        assert file.execute(damage).rowcount
+
+        account = crowd.account(live)
+
+    assert not account.faultless
+    assert told in str(account)

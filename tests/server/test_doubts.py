@@ -1,0 +1,96 @@
+"""What is allowed and hardly meant is a warning at the start, once, and never an error."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from engines.redis_server import RedisServer
+from support.process import complaints, serving
+from support.service import CLIENT_ID, SECRET
+
+TEXT = base64.b64encode(SECRET).decode()
+LOSES_ALL = "its data in memory: they are gone at the next stop"
+READABLE = "can be read by every user of this machine"
+NO_LOG = "Redis keeps no log of what it is told, so data are gone when it dies: set its appendonly to yes"
+
+
+def warnings(*args: str, **environment: str) -> list[str]:
+    with serving(*args, **environment) as served:
+        assert 0 == served.end(signal.SIGTERM)
+        return [line.split(": ", 1)[1].strip() for line in complaints(served)]
+
+
+def extensions(folder: Path, line: str, mode: int = 0o600) -> str:
+    file = folder / "extensions.toml"
+    file.write_text(f"[extensions.{CLIENT_ID}]\n{line}\n")
+    file.chmod(mode)
+    return str(file)
+
+
+def test_production_that_keeps_its_data_in_memory(tmp_path: Path):
+    file = extensions(tmp_path, f'secrets = ["{TEXT}"]')
+
+    (line,) = warnings("--production", "--extensions", file)
+
+    assert LOSES_ALL in line
+    assert [] == warnings("--extensions", file)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_files_with_secrets_that_everybody_may_read(tmp_path: Path, workers: str):
+    secret = tmp_path / "my.secret"
+    secret.write_text(TEXT)
+    secret.chmod(0o644)
+    data = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", workers)
+
+    both = warnings("--extensions", extensions(tmp_path, f'secrets = ["{TEXT}"]\nsecret_files = ["my.secret"]', 0o644))
+    one = warnings("--extensions", extensions(tmp_path, 'secret_files = ["my.secret"]', 0o644), *data)
+    secret.chmod(0o640)
+    none = warnings("--extensions", extensions(tmp_path, 'secret_files = ["my.secret"]', 0o644))
+
+    assert [f"{tmp_path}/{name}" for name in ("extensions.toml", "my.secret")] == [line.split(":")[0] for line in both]
+    assert ([True], []) == ([READABLE in line and "my.secret" in line for line in one], none)
+
+
+def test_extensions_that_come_through_a_pipe_are_read_once(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(f'[extensions.{CLIENT_ID}]\nsecrets = ["{TEXT}"]\n',))
+    writer.start()
+
+    assert [] == warnings("--extensions", str(pipe))
+    writer.join()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_redis_that_writes_down_nothing(tmp_path: Path, workers: str):
+    with RedisServer(tmp_path) as redis:
+        forgetful = warnings("--data", redis.url(), "--workers", workers)
+    with RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "everysec") as redis:
+        careful = warnings("--data", redis.url(), "--workers", workers)
+
+    assert ([NO_LOG], []) == (forgetful, careful)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_variable_that_looks_like_an_option_and_is_none_and_never_its_value(tmp_path: Path, workers: str):
+    lines = warnings(
+        "--data",
+        f"sqlite:///{tmp_path}/data.db",
+        "--workers",
+        workers,
+        EXTCLI_SERVE_WORKRES="hidden",
+        EXTCLI_SERVE_SERVICE_ACCOUNT="hidden",
+        EXTCLI_SERVE_LOG_LEVEL="info",
+    )
+
+    assert [
+        "EXTCLI_SERVE_SERVICE_ACCOUNT: there is no such option",
+        "EXTCLI_SERVE_WORKRES: there is no such option; is EXTCLI_SERVE_WORKERS meant?",
+    ] == lines

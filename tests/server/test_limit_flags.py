@@ -1,0 +1,50 @@
+"""What `extcli serve` is told of limits, by flags and by variables, is what holds."""
+
+from __future__ import annotations
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from support.process import serving
+from support.service import CLIENT_ID
+from support.socket_client import Game
+
+SOCKETS = {"--max-sockets": "1", "--max-subscriptions": "1"}
+RATES = {"--caller-rate": "1", "--client-rate": "3"}
+
+
+def words(flags: dict[str, str]) -> list[str]:
+    return [word for flag in flags.items() for word in flag]
+
+
+def variables(flags: dict[str, str]) -> dict[str, str]:
+    return {f"EXTCLI_SERVE_{flag[2:].replace('-', '_').upper()}": value for flag, value in flags.items()}
+
+
+@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
+def test_ids_sockets_and_subscriptions_are_limited_as_told(by_variables: bool):
+    flags = {"--max-ids": "1", **SOCKETS}
+    with serving(*([] if by_variables else words(flags)), **(variables(flags) if by_variables else {})) as served:
+        viewer = served.client("viewer", user="1", channel="777")
+        polls = [viewer.post("vote", params={"id": name}, json={"value": 1}).status_code for name in "ab"]
+        token = served.client("broadcaster", user="777", channel="777").headers["Authorization"].split()[1]
+        with Game(served) as game:
+            game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
+            game.data("subscribe", "state", {"topic_id": "channel"})
+            second = game.error("subscribe", "config", {"config_id": "channel"})["detail"]
+            with pytest.raises(InvalidStatus) as refused:
+                Game(served)
+
+    assert [200, 400] == polls
+    assert "the connection would follow 2 topics, and at most 1 are allowed" == second
+    assert 429 == refused.value.response.status_code
+
+
+@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
+def test_callers_and_client_ids_are_limited_as_told(by_variables: bool):
+    with serving(*([] if by_variables else words(RATES)), **(variables(RATES) if by_variables else {})) as served:
+        served.freeze()
+        callers = [served.client("viewer", user=user, channel="777") for user in "1234"]
+        answers = [[caller.get("vote").status_code for _ in range(6)] for caller in callers]
+
+    assert [*[[*[200] * 5, 429]] * 3, [429] * 6] == answers

@@ -1,0 +1,175 @@
+"""What the log of a service looks like: lines of text or of JSON, on standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.observability.dedup import OncePerSecond
+from emulator.observability.logs import FORMATS, Json, Text
+from engines.redis_server import RedisServer
+from support.process import Served, serving
+from support.service import CHANNEL
+
+RFC_3339_MS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path) as server:
+        yield server
+
+
+def logged(served: Served) -> list[str]:
+    """All lines of the log, once the service has ended."""
+    assert 0 == served.end(signal.SIGTERM)
+    assert served.process.stderr is not None
+    return served.process.stderr.read().splitlines()
+
+
+def record(message: str, *args: object, level: int = logging.ERROR, **more: Any) -> logging.LogRecord:
+    return logging.makeLogRecord({"name": "emulator", "levelno": level, "levelname": "ERROR", "msg": message,
+                                  "args": args, **more})  # fmt: skip
+
+
+def failure(message: str) -> dict[str, Any]:
+    """What a record holds of an exception that another one led to."""
+    try:
+        try:
+            raise KeyError(message)
+        except KeyError as error:
+            raise ValueError(message) from error
+    except ValueError:
+        return {"exc_info": sys.exc_info()}
+
+
+@pytest.mark.parametrize("path", ["vote", "all_state"], ids=["the short way", "the ordinary way"])
+def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer, path: str):
+    with serving("--data", redis.url()) as served:
+        redis.kill()
+        served.client("viewer", user="1", channel=CHANNEL).get(path, headers={"X-Request-Id": "mine"})
+        lines = [line for line in logged(served) if "storage failed" in line]
+
+    assert 1 == len(lines)
+    assert re.fullmatch(
+        r"[\d-]{10} [\d:,]{12} ERROR emulator \[mine\]: storage failed in GET /v1/e/[a-z_]+: .+", lines[0]
+    )
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_each_line_of_json_is_an_object_in_every_process(redis: RedisServer, workers: str):
+    with serving("--data", redis.url(), "--workers", workers, "--log-format", "json") as served:
+        redis.kill()
+        served.client("viewer", user="1", channel=CHANNEL).get("vote", headers={"X-Request-Id": "mine"})
+        lines = [json.loads(line) for line in logged(served)]
+
+    assert [{"level": "error", "logger": "emulator", "request_id": "mine"}] == [
+        {name: line[name] for name in ("level", "logger", "request_id")}
+        for line in lines
+        if line["message"].startswith("storage failed in GET /v1/e/vote")
+    ]
+    assert all(re.fullmatch(RFC_3339_MS, line["time"]) for line in lines)
+
+
+def test_what_the_environment_says_of_the_log_is_heard():
+    with serving(EXTCLI_SERVE_LOG_FORMAT="json", EXTCLI_SERVE_LOG_LEVEL="ERROR") as served:
+        assert [] == logged(served)
+
+
+def test_json_has_an_exception_and_what_else_a_line_brings():
+    line = json.loads(Json().format(record("it %s", "failed", extra_field=5, **failure("what a client sent"))))
+
+    assert ("it failed", 5, "ValueError") == (line["message"], line["extra_field"], line["exception"]["type"])
+    assert re.search(r"(?s)KeyError.*which led to:.*in failure.*ValueError", line["exception"]["traceback"])
+
+
+@pytest.mark.parametrize("shape", FORMATS.values())
+def test_a_traceback_shows_the_way_and_not_the_words(shape: Callable[[], logging.Formatter]):
+    line = shape().format(record("it failed", **failure("what a client sent")))
+
+    assert "in failure" in line
+    assert "what a client sent" not in line
+
+
+@pytest.mark.parametrize("shape", FORMATS.values())
+@pytest.mark.parametrize(
+    "message",
+    [
+        "with eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature in it",
+        "cut after eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4",
+        "cannot reach redis://app:hidden@host:6379/0",
+        "ERR unknown command 'EVALSHA', with args beginning with: 'sha' '{\"hidden\": \n1}' 'hidden'",
+    ],
+)
+def test_a_line_leaves_out_what_a_library_should_not_have_told(shape: Callable[[], logging.Formatter], message: str):
+    lines = [shape().format(each) for each in (record(message), record("%s", message), record("it", extra=message))]
+
+    assert not any("hidden" in line or "oaWRkZW4" in line for line in lines)
+    assert all(message.split()[0] in line for line in lines[:2])
+
+
+@pytest.mark.parametrize("message", ["a\nb", "a\r\nERROR b", "a\x1b[31mb", "a\u2028b", "a\x00b", "a\udcffb"])
+def test_a_message_is_one_line_whatever_is_in_it(message: str):
+    lines = [shape().format(record("%s", message)) for shape in (Text, Json)]
+
+    assert [1, 1] == [len(line.split("\n")) for line in lines]
+    assert not any("\x1b" in line for line in lines)
+    assert json.loads(lines[1])["message"] == message.encode(errors="backslashreplace").decode()
+
+
+def test_a_failure_that_a_crowd_runs_into_is_said_once_a_second(redis: RedisServer):
+    with serving("--data", redis.url(), "--log-format", "json") as served:
+        client = served.client("viewer", user="1", channel=CHANNEL)
+        redis.kill()
+        began = time.monotonic()
+        statuses = {client.get("vote").status_code for _ in range(200)}
+        elapsed = time.monotonic() - began
+        lines = [json.loads(line) for line in logged(served) if "storage failed" in line]
+
+    assert {503} == statuses
+    assert 1 <= len(lines) <= elapsed + 1
+    assert sum(1 + line.get("left_out", 0) for line in lines) <= 200
+
+
+def test_the_next_one_says_how_many_were_left_out():
+    now = [100.0]
+    passes = OncePerSecond(lambda: now[0]).filter
+
+    first = [passes(record("storage failed in %s", path, request_id="r")) for path in ("a", "b", "c")]
+    now[0] += 1.0
+    later = record("storage failed in %s", "d", request_id="r")
+
+    assert ([True, False, False], True) == (first, passes(later))
+    assert Text().format(later).endswith("storage failed in d (2 more like this were left out)")
+    assert 2 == json.loads(Json().format(later))["left_out"]
+
+
+def test_only_complaints_of_one_kind_are_left_out():
+    passes = OncePerSecond(lambda: 100.0).filter
+    told = [record("told", level=logging.INFO) for _ in range(3)]
+    others = [record("a"), record("b"), record("a", name="another"), record("a", **failure("x"))]
+
+    assert all(passes(each) for each in [*told, *others])
+    assert not any(passes(each) for each in others)
+
+
+def test_what_is_about_no_request_is_left_out_only_if_it_is_the_very_same():
+    passes = OncePerSecond(lambda: 100.0).filter
+
+    assert [True, True, False] == [passes(record("the secret of %s is short", name)) for name in ("a", "b", "a")]
+
+
+def test_complaints_without_end_take_no_room_without_end():
+    seen = OncePerSecond(lambda: 100.0)
+
+    assert all(seen.filter(record(f"complaint {number}")) for number in range(5_000))
+    assert len(seen._said) <= 1_000

@@ -1,0 +1,226 @@
+"""SIGHUP has `--extensions` read again, and nobody who is connected notices (operations, Starting)."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import jwt
+import pytest
+
+from support.process import COMMAND, WITHIN, Served, complaints, serving, until, workers_of
+from support.service import CLIENT_ID, SECRET, Client, real_seconds
+from support.socket_client import Game
+
+FRESH = b"a fresh secret that is long enough for HS256"
+ADDED = "added-extension"
+WORKERS = pytest.mark.parametrize("workers", [1, 2], ids=["one process", "two workers"])
+
+
+class Register:
+    """The file of extensions, and the tokens that its secrets sign."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, **secrets: tuple[bytes, ...]) -> None:
+        """Register these extensions, a `_` in the name for each `-`."""
+        tables = [
+            f"[extensions.{name.replace('_', '-')}]\nsecrets = {[base64.b64encode(key).decode() for key in keys]}\n"
+            for name, keys in secrets.items()
+        ]
+        self.path.write_text("".join(tables))
+        self.path.chmod(0o600)
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Register:
+    register = Register(tmp_path / "extensions.toml")
+    register.write(my_extension=(SECRET,))
+    return register
+
+
+def production(register: Register, workers: int = 1) -> tuple[str, ...]:
+    data = f"sqlite:///{register.path.parent}/data.db"
+    return ("--production", "--extensions", str(register.path), "--data", data, "--workers", str(workers))
+
+
+def client(served: Served, key: bytes, client_id: str = CLIENT_ID) -> Client:
+    return served.client("admin", user="1", channel="777", client_id=client_id, key=key, exp=real_seconds() + 600)
+
+
+def log_lines(served: Served) -> Iterator[str]:
+    assert served.process.stderr is not None
+    return iter(served.process.stderr.readline, "")
+
+
+def hang_up(served: Served, expected: str, times: int = 1) -> list[str]:
+    """Send SIGHUP, and return the lines of the log up to the one, or that many, that are expected."""
+    served.process.send_signal(signal.SIGHUP)
+    lines: list[str] = []
+    for line in log_lines(served):
+        if "emulator: serving: " in line:  # said at the start
+            continue
+        lines.append(line)
+        times -= expected in line
+        if not times:
+            return lines
+    raise AssertionError(f"the service ended: {lines}")
+
+
+def statuses(*clients: Client) -> list[int]:
+    """Of a call by each, over a few connections, so that every worker is likely to be met."""
+    met = []
+    for each in clients:
+        seen = {each.get("user_info", headers={"Connection": "close"}).status_code for _ in range(6)}
+        met.append(seen.pop() if len(seen) == 1 else 0)
+    return met
+
+
+@WORKERS
+def test_new_secrets_verify_and_removed_ones_stop_at_once(register: Register, workers: int):
+    with serving(*production(register, workers)) as served:
+        old, new = client(served, SECRET), client(served, FRESH)
+        before = statuses(old, new)
+
+        register.write(my_extension=(FRESH, SECRET))
+        hang_up(served, "read again", workers + (workers > 1))
+        both = statuses(old, new)
+        register.write(my_extension=(FRESH,))
+        hang_up(served, "read again", workers + (workers > 1))
+
+        assert [200, 401] == before
+        assert [200, 200] == both
+        assert [401, 200] == statuses(old, new)
+
+
+@WORKERS
+def test_new_extensions_are_admitted_and_removed_ones_refused(register: Register, workers: int):
+    with serving(*production(register, workers)) as served:
+        mine, added = client(served, SECRET), client(served, FRESH, ADDED)
+        before = statuses(mine, added)
+
+        register.write(added_extension=(FRESH,))
+        hang_up(served, "read again", workers + (workers > 1))
+
+        assert [200, 401] == before
+        assert [401, 200] == statuses(mine, added)
+        named = Client(base_url=f"{served.url}/v1/e/")
+        assert [401, 200] == [
+            named.post("link/pin", headers={"Authorization": client_id}).status_code for client_id in (CLIENT_ID, ADDED)
+        ]
+
+
+@WORKERS
+def test_a_broken_file_changes_nothing_and_is_one_line_of_the_log_without_a_secret(register: Register, workers: int):
+    with serving(*production(register, workers)) as served:
+        mine, secret = client(served, SECRET), base64.b64encode(FRESH).decode()
+        register.path.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{secret}", "{secret}!"]\n')
+
+        broken = hang_up(served, "stay as they were")
+        kept = statuses(mine)
+        register.path.unlink()
+        absent = hang_up(served, "stay as they were")
+        register.write(my_extension=(FRESH,))
+        mended = hang_up(served, "read again", workers + (workers > 1))
+
+        (line,) = broken
+        assert re.search(r" ERROR emulator: .*extensions\.toml: extensions\.my-extension\.secrets\[1\]: is not b", line)
+        assert 1 == len(absent)
+        assert secret not in "".join([*broken, *absent, *mended])
+        assert ([200], [401, 200]) == (kept, statuses(mine, client(served, FRESH)))
+        assert 0 == served.end(signal.SIGTERM)
+
+
+def test_connections_and_sockets_stay_open(register: Register):
+    claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
+    with serving(*production(register)) as served, Game(served) as game, client(served, SECRET) as kept:
+        game.data("authenticate", "", {"client_id": CLIENT_ID, "jwt": jwt.encode(claims, SECRET)})
+        address = _local_address(kept)
+
+        register.write(my_extension=(FRESH,))
+        hang_up(served, "read again")
+
+        assert 401 == kept.get("user_info").status_code
+        assert address == _local_address(kept)
+        assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
+
+
+def _local_address(client: Client) -> object:
+    """The port from which the client's one connection comes."""
+    answer = client.get("user_info")
+    return answer.extensions["network_stream"].get_extra_info("client_addr")
+
+
+def test_a_worker_that_replaces_another_takes_the_extensions_of_now(register: Register):
+    with serving(*production(register, 2)) as served:
+        old = workers_of(served)
+        register.write(my_extension=(FRESH,))
+        hang_up(served, "read again", 3)
+        register.path.write_text("what is to come, half written")
+
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not old & workers_of(served) and len(workers_of(served)) == 2)
+
+        assert [401, 200] == statuses(client(served, SECRET), client(served, FRESH))
+
+
+@WORKERS
+def test_without_a_file_a_hangup_means_nothing_to_any_process(tmp_path: Path, workers: int):
+    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers)) as served:
+        for pid in [served.process.pid, *workers_of(served)] * 3:
+            os.kill(pid, signal.SIGHUP)
+            served.client("viewer", user="1", channel="777").get("vote").raise_for_status()
+
+        assert (0, []) == (served.end(signal.SIGTERM), complaints(served))
+
+
+def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_path: Path):
+    process = subprocess.Popen(
+        [*COMMAND, "--port", "0", "--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        until(lambda: bool(children.read_text()))
+        while select.select([process.stdout], [], [], 0.01) == ([], [], []):
+            os.killpg(process.pid, signal.SIGHUP)
+        process.terminate()
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("listening on ")
+        log = process.stderr.read() if process.stderr else ""
+        assert (0, ["serving", "stopped"]) == (process.wait(WITHIN), re.findall(r" INFO emulator: (\w+)", log))
+        assert 2 == len(log.splitlines())
+
+
+def test_a_sandbox_reads_its_extensions_again_too_for_all_its_namespaces(register: Register):
+    with serving("--registered-only", "--extensions", str(register.path)) as served:
+        callers = [served.client("viewer", client_id=each) for each in (CLIENT_ID, ADDED)]
+        places = ("user_info", f"{served.url}/_ns/blue/v1/e/user_info")
+        before = [[caller.get(place).status_code for caller in callers] for place in places]
+
+        register.write(added_extension=(FRESH,))
+        hang_up(served, "read again")
+
+        assert [[200, 401]] * 2 == before
+        assert [[401, 200]] * 2 == [[caller.get(place).status_code for caller in callers] for place in places]
+
+
+def test_a_secret_that_is_too_short_is_named_when_it_comes_by_a_hangup(register: Register):
+    with serving(*production(register)) as served:
+        register.write(my_extension=(b"short",))
+
+        lines = hang_up(served, "shorter than the 32 bytes")
+
+        assert 2 == len(lines)
+        assert "my-extension" in lines[-1]

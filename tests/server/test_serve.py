@@ -1,0 +1,121 @@
+"""`extcli serve` as a process: how it starts, what it says, how it stops (operations, Starting)."""
+
+from __future__ import annotations
+
+import base64
+import re
+import signal
+import socket
+import subprocess
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.process import WITHIN, complaints, serving
+from support.service import CLIENT_ID, SECRET, real_seconds
+
+
+@pytest.fixture
+def registered(tmp_path: Path) -> str:
+    file = tmp_path / "extensions.toml"
+    file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+    file.chmod(0o600)
+    return str(file)
+
+
+def test_the_first_line_says_where_it_listens_and_nothing_follows_until_sigterm_ends_it():
+    with serving("--log-level", "debug") as served:
+        alive = served.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+        ready = served._http.get("/_emulator/ready")
+        code = served.end(signal.SIGTERM)
+
+        assert re.fullmatch(r"listening on http://127\.0\.0\.1:[1-9]\d*\n", served.first_line)
+        assert (200, 200, 0, "") == (alive.status_code, ready.status_code, code, served.process.stdout.read())
+
+
+def test_what_flags_say_can_be_said_by_the_environment_and_sigint_ends_it(registered: str, tmp_path: Path):
+    with serving(
+        EXTCLI_SERVE_PORT="0",
+        EXTCLI_SERVE_HOST="localhost",
+        EXTCLI_SERVE_PRODUCTION="1",
+        EXTCLI_SERVE_DATA=f"sqlite:///{tmp_path}/data.db",
+        EXTCLI_SERVE_EXTENSIONS=registered,
+        EXTCLI_SERVE_MAX_BODY="1",
+    ) as served:
+        ready = served._http.get("/_emulator/ready").json()
+        client = served.client("admin", user="1", channel="777", exp=real_seconds() + 600)
+        sizes = [client.post("vote", content=b'{"value":1}' + b" " * size).status_code for size in (1_000, 1_024)]
+
+        assert served.first_line.startswith("listening on http://localhost:")
+        assert ("production", "sqlite") == (ready["environment"], ready["data"])
+        assert [200, 413] == sizes
+        assert (tmp_path / "data.db").exists()
+        assert (0, []) == (served.end(signal.SIGINT), complaints(served))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_number_of_signals_until_the_very_end_is_a_clean_stop(tmp_path: Path, workers: int):
+    with serving("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db") as served:
+        while served.process.poll() is None:
+            served.process.send_signal(signal.SIGTERM)
+            served.process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                served.process.wait(0.001)
+
+        assert (0, []) == (served.process.returncode, complaints(served))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(tmp_path: Path, workers: int):
+    options = ("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db?synchronous=full")
+    with serving(*options) as served:
+        port = urlsplit(served.url).port
+        assert 0 == served.end(signal.SIGTERM)
+        lines = [line.split(" emulator: ")[1].strip() for line in served.process.stderr]
+
+    assert [
+        f"serving: extcli {version('extcli')}, sandbox, data in the file {tmp_path}/data.db, port {port}, "
+        f"registered extensions: 0, workers: {workers}",
+        "stopped",
+    ] == lines
+
+
+def test_clients_that_are_idle_or_never_finish_do_not_hold_the_stop():
+    with serving() as served:
+        address = ("127.0.0.1", urlsplit(served.url).port or 0)
+        with socket.create_connection(address) as idle, socket.create_connection(address) as slow:
+            idle.sendall(b"GET /_emulator/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert idle.recv(65_536).startswith(b"HTTP/1.1 200 ")
+            slow.sendall(b"POST /v1/e/authtoken HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+
+            assert 0 == served.end(signal.SIGTERM)
+
+
+def test_workers_share_the_port_and_the_data_and_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path):
+    with serving("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
+        for user in range(20):
+            served.client("viewer", user=str(user), channel="777").post("vote", json={"value": 1}).raise_for_status()
+
+        polls = [served.client("admin", user=str(user), channel="777").get("vote").json() for user in range(20)]
+        served.process.kill()
+        served.process.communicate(timeout=WITHIN)  # ends when nobody holds the pipes any more
+
+        assert {(20, 20, 1)} == {(poll["count"], poll["sum"], poll["vote"]) for poll in polls}
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0))
+
+
+def test_a_flag_wins_over_the_environment_and_production_has_no_control(registered: str):
+    with serving("--production", "--extensions", registered, EXTCLI_SERVE_EXTENSIONS="/absent") as served:
+        statuses = [
+            served.client("viewer", exp=real_seconds() + 600).get("user_info").status_code,
+            served.client("viewer", exp=real_seconds() + 600, client_id="stranger").get("user_info").status_code,
+            served._http.get("/_emulator/clock").status_code,
+            served._http.post("/_emulator/reset").status_code,
+            served._http.post("/v1/e/authtoken", json={}).status_code,
+        ]
+
+    assert [200, 401, 404, 404, 404] == statuses

@@ -1,0 +1,214 @@
+"""`extcli serve --otel`: a span for each request, at a collector; and nothing of it without."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from engines.redis_server import RedisServer
+from support.otlp_collector import Collector, attributes
+from support.process import COMMAND, WITHIN, Served, serving
+from support.service import CHANNEL, Client
+
+TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as collector:
+        yield collector
+
+
+def traced(collector: Collector, *args: str, **environment: str):
+    return serving("--otel", *args, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **environment)
+
+
+def vote(served: Served, **headers: str) -> Client:
+    client = served.client("viewer", user="5551", channel=CHANNEL)
+    client.post("vote?id=rps", json={"value": 1}, headers=headers).raise_for_status()
+    return client
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_request_is_a_span_with_its_route_and_status_below_the_one_that_it_came_from(
+    collector: Collector, tmp_path: Path, workers: str
+):
+    with traced(collector, "--workers", workers, "--data", f"sqlite:///{tmp_path}/data.db") as served:
+        vote(served, traceparent=f"00-{TRACE}-{PARENT}-01")
+        assert 0 == served.end(signal.SIGTERM)
+
+    (span,) = collector.spans()
+    assert ("POST /v1/e/vote", Span.SPAN_KIND_SERVER) == (span.name, span.kind)
+    assert (TRACE, PARENT) == (span.trace_id.hex(), span.parent_span_id.hex())
+    assert {
+        "http.request.method": "POST",
+        "http.route": "/v1/e/vote",
+        "http.response.status_code": 200,
+        "url.scheme": "http",
+    } == attributes(span)
+    assert 0 < span.end_time_unix_nano - span.start_time_unix_nano < 5e9
+
+
+def test_nothing_that_a_client_sent_is_in_it_but_the_parent(collector: Collector):
+    with traced(collector) as served:
+        client = vote(served, **{"X-Request-Id": "requestid1", "User-Agent": "agent1", "tracestate": "vendor=state1"})
+        client.get("/nothing/path1?query1=query1")
+        client.request("PURGE", "vote")
+        token = client.headers["authorization"].split()[1]
+        assert 0 == served.end(signal.SIGTERM)
+
+    sent = b"".join(collector.payloads).decode("latin-1")
+    assert 3 == len(collector.spans())
+    found = [each for each in [*token.split("."), "5551", "rps", "requestid1", "agent1", "state1", "path1", "query1"]
+             if each in sent]  # fmt: skip
+    assert [] == found
+
+
+def test_what_reaches_no_endpoint_is_a_span_without_a_route(collector: Collector):
+    with traced(collector) as served:
+        with Client(base_url=served.url) as client:
+            client.get("/nothing/here")
+            client.get("/_ns/blue/_emulator/live")
+        assert 0 == served.end(signal.SIGTERM)
+
+    names = [(span.name, attributes(span)["http.response.status_code"]) for span in collector.spans()]
+    assert [("GET", 404), ("GET /_emulator/live", 200)] == names
+
+
+@pytest.mark.parametrize("parent", ["", "00-0-0-00", "not a parent", f"00-{TRACE}-{'0' * 16}-01"])
+def test_what_is_no_parent_begins_a_trace_of_its_own(collector: Collector, parent: str):
+    with traced(collector) as served:
+        vote(served, traceparent=parent)
+        assert 0 == served.end(signal.SIGTERM)
+
+    (span,) = collector.spans()
+    assert (b"", True) == (span.parent_span_id, span.trace_id.hex() != TRACE)
+
+
+def test_the_standard_variables_say_who_it_is_and_what_is_sampled(collector: Collector):
+    with traced(
+        collector, EXTCLI_SERVE_OTEL="1", OTEL_SERVICE_NAME="votes", OTEL_RESOURCE_ATTRIBUTES="team=red"
+    ) as served:
+        vote(served)
+        assert 0 == served.end(signal.SIGTERM)
+    with traced(collector, OTEL_TRACES_SAMPLER="always_off") as served:
+        vote(served)
+        assert 0 == served.end(signal.SIGTERM)
+
+    assert 1 == len(collector.spans())
+    assert {"service.name": "votes", "team": "red", "deployment.environment.name": "sandbox"}.items() <= (
+        collector.resource().items()
+    )
+
+
+def test_a_failure_is_a_span_in_error(collector: Collector, tmp_path: Path):
+    with RedisServer(tmp_path) as redis, traced(collector, "--data", redis.url()) as served:
+        redis.kill()
+        served.client("viewer", user="1", channel=CHANNEL).get("vote")
+        assert 0 == served.end(signal.SIGTERM)
+
+    (span,) = collector.spans()
+    assert (503, "503") == (attributes(span)["http.response.status_code"], attributes(span)["error.type"])
+    assert Status.STATUS_CODE_ERROR == span.status.code
+
+
+def test_a_collector_that_is_away_or_silent_costs_neither_requests_nor_the_stop():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        free = socket.create_server(("127.0.0.1", 0))
+        closed = free.getsockname()[1]
+        free.close()
+        for port in (closed, silent.getsockname()[1]):
+            with serving("--otel", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
+                         OTEL_BSP_SCHEDULE_DELAY="10") as served:  # fmt: skip
+                client = served.client("viewer", user="1", channel=CHANNEL)
+                began = time.monotonic()
+                statuses = {client.get("vote").status_code for _ in range(100)}
+                took = time.monotonic() - began
+
+                assert ({200}, True) == (statuses, took < 5)
+                assert 0 == served.end(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_without_the_packages_it_ends_with_2_and_says_what_to_install(tmp_path: Path, workers: str):
+    (tmp_path / "opentelemetry").mkdir()
+    (tmp_path / "opentelemetry" / "__init__.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'opentelemetry'\", name='opentelemetry')"
+    )
+    data = f"sqlite:///{tmp_path}/data.db"
+
+    ended = subprocess.run(
+        [*COMMAND, "--port", "0", "--otel", "--workers", workers, "--data", data],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    assert (2, "") == (ended.returncode, ended.stdout)
+    assert "extcli serve: --otel: opentelemetry is not installed: pip install 'extcli[otel]'\n" == ended.stderr
+
+
+def test_a_variable_that_cannot_be_used_ends_with_2_and_one_line():
+    ended = subprocess.run(
+        [*COMMAND, "--port", "0", "--otel"],
+        env={**os.environ, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "9999"},
+        capture_output=True,
+        text=True,
+        timeout=WITHIN * 4,
+    )
+
+    assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))
+    assert ended.stderr.startswith("extcli serve: --otel: an OTEL_… variable cannot be used")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense", "is no URL that begins with http:// or https:// and names a host"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "grpc://host:4317", "is no URL that begins with http:// or https://"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host:port", "is no URL"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "is not spoken here: http/protobuf is"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "is not spoken here: http/protobuf is"),
+        ("OTEL_TRACES_SAMPLER", "sometimes", "is none of always_on, always_off, traceidratio, parentbased_always_on"),
+    ],
+)
+def test_a_variable_that_would_be_taken_for_something_else_is_named(name: str, value: str, why: str):
+    ended = subprocess.run(
+        [*COMMAND, "--port", "0", "--otel"], env={**os.environ, name: value}, capture_output=True, text=True, timeout=20
+    )
+
+    assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))
+    assert ended.stderr.startswith(f"extcli serve: --otel: {name}: {value!r} {why}")
+
+
+@pytest.mark.parametrize("share", ["half", "2", "-0.1", "nan"])
+def test_a_share_of_the_requests_is_from_0_to_1(share: str):
+    ended = subprocess.run(
+        [*COMMAND, "--port", "0", "--otel"],
+        env={**os.environ, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": share},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    said = f"extcli serve: --otel: OTEL_TRACES_SAMPLER_ARG: {share!r} is no number from 0 to 1\n"
+    assert (2, said) == (ended.returncode, ended.stderr)
+
+
+def test_nothing_of_it_is_loaded_unless_asked_for():
+    loaded = (
+        "import sys, emulator.server.run, extcli.commands.serve; "
+        "print([m for m in sys.modules if 'opentelemetry' in m])"
+    )
+
+    assert "[]\n" == subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=20).stdout

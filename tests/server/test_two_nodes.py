@@ -1,0 +1,262 @@
+"""Two nodes on one Redis: whatever is begun on one goes on on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from typing import NamedTuple
+
+import pytest
+
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from engines.redis_server import RedisServer
+from support.pusher_client import Page, parsed, read
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from support.socket_client import Game, linked_game, pin_of
+
+
+class Nodes(NamedTuple):
+    """Two services that share their data and nothing else."""
+
+    one: Live
+    other: Live
+
+    def viewer(self, user: str) -> tuple[Client, Client]:
+        """The same user on both."""
+        return (
+            self.one.client("viewer", user=user, channel=CHANNEL),
+            self.other.client("viewer", user=user, channel=CHANNEL),
+        )
+
+    def broadcaster(self) -> tuple[Client, Client]:
+        """The owner of channel 777 on both."""
+        return (
+            self.one.client("broadcaster", user=CHANNEL, channel=CHANNEL),
+            self.other.client("broadcaster", user=CHANNEL, channel=CHANNEL),
+        )
+
+    def backend(self) -> tuple[Client, Client]:
+        """A backend on both, whose tokens name no channel."""
+        return self.one.client("backend"), self.other.client("backend")
+
+
+@pytest.fixture(scope="module")
+def running_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with (
+        RedisServer(tmp_path_factory.mktemp("redis")) as server,
+        run_live(Settings(data=server.url())) as one,
+        run_live(Settings(data=server.url())) as other,
+    ):
+        yield Nodes(one, other)
+
+
+@pytest.fixture
+def nodes(running_nodes: Nodes) -> Nodes:
+    """Both, as if just started."""
+    running_nodes.one.reset()
+    return running_nodes
+
+
+def test_a_vote_counts_and_is_replaced_wherever_it_is_cast(nodes: Nodes):
+    here, there = nodes.viewer("1")
+
+    here.post("vote", json={"value": 3})
+    there.post("vote", json={"value": 5})
+
+    assert (1, 5, 5) == tuple(here.get("vote").json()[name] for name in ("count", "sum", "vote"))
+
+
+def test_a_poll_that_is_ended_on_one_is_ended_on_the_other(nodes: Nodes):
+    here, there = nodes.viewer("1")
+    here.post("vote", json={"value": 3})
+
+    nodes.broadcaster()[1].delete("vote")
+
+    assert (0, 0) == (here.get("vote").json()["count"], there.get("vote").json()["count"])
+
+
+def test_votes_of_both_are_all_counted(nodes: Nodes):
+    def vote(number: int) -> int:
+        client = nodes.viewer(str(number))[number % 2]
+        return client.post("vote", json={"value": number % 10}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(vote, range(100)))
+
+    log = nodes.other.client("backend", channel=CHANNEL).get("vote_logs").json()["result"]
+    assert [200] * 100 == statuses
+    assert {str(number): number % 10 for number in range(100)} == {each["identifier"]: each["value"] for each in log}
+
+
+def test_rankings_and_buffers_are_one(nodes: Nodes):
+    here, there = nodes.viewer("1")
+
+    first = here.post("rank?id=q", json={"key": "blue"}).json()
+    second = there.post("rank?id=q", json={"key": "red"}).json()
+    here.post("accumulate?id=b", json={"n": 1})
+    there.post("accumulate?id=b", json={"n": 2})
+
+    assert ({"accepted": True}, {"accepted": True, "original": "blue"}) == (first, second)
+    assert [{"key": "red", "score": 1}] == nodes.broadcaster()[0].get("rank?id=q").json()["data"]
+    assert [{"n": 2}, {"n": 1}] == [e["data"] for e in nodes.broadcaster()[1].get("accumulate?id=b").json()["data"]]
+
+
+def test_patches_from_both_are_all_kept(nodes: Nodes):
+    clients = nodes.broadcaster()
+    clients[0].post("channel_state", json={"all": []})
+
+    def add(number: int) -> int:
+        patch = [{"op": "add", "path": "/all/-", "value": number}]
+        return clients[number % 2].patch("channel_state", json=patch).status_code
+
+    with ThreadPoolExecutor(6) as pool:
+        statuses = list(pool.map(add, range(60)))
+
+    assert [200] * 60 == statuses
+    assert list(range(60)) == sorted(clients[1].get("channel_state").json()["all"])
+
+
+def test_a_write_on_one_reaches_the_games_on_the_other_in_order(nodes: Nodes):
+    with linked_game(nodes.other) as game:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+
+        for number in range(20):
+            nodes.broadcaster()[0].post("channel_state", json={"round": number})
+
+        assert list(range(20)) == [game.update()["data"]["state"]["round"] for _ in range(20)]
+
+
+def test_a_vote_on_one_reaches_those_who_follow_the_poll_on_the_other(nodes: Nodes):
+    with linked_game(nodes.other) as game:
+        game.data("subscribe", "poll", {"topic_id": "quiz"})
+
+        nodes.viewer("1")[0].post("vote?id=quiz", json={"value": 2})
+
+        standing = game.update()["data"]
+        assert (1, 2) == (standing["count"], standing["sum"])
+
+
+def test_a_poll_stopped_on_one_tells_those_on_the_other(nodes: Nodes):
+    with linked_game(nodes.one) as here, linked_game(nodes.other) as there:
+        there.data("subscribe", "poll", {"topic_id": "quiz"})
+        here.data("create", "poll", {"poll_id": "quiz", "prompt": "?", "options": ["a", "b"]})
+
+        here.data("reconfigure", "poll", {"poll_id": "quiz", "config": {"endsAt": -1}})
+
+        assert "expired" == there.update()["data"]["poll"]["status"]
+
+
+def test_a_pin_of_one_links_a_game_on_the_other_and_its_tokens_hold_on_both(nodes: Nodes):
+    with Game(nodes.other) as game:
+        pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(nodes.one)})
+
+    with Game(nodes.one) as game:
+        again = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
+
+    statuses = [node.bearer(again["jwt"]).get("user_info").status_code for node in nodes]
+    assert ([200, 200], CHANNEL) == (statuses, again["twitch_id"])
+
+
+def test_a_pin_token_of_one_comes_to_life_on_both_when_it_is_validated_on_the_other(nodes: Nodes):
+    grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
+    holders = [node.bearer(grant["token"]) for node in nodes]
+    before = [each.get("user_info").status_code for each in holders]
+
+    nodes.broadcaster()[1].post("validate_pin", json={"pin": grant["pin"]}).raise_for_status()
+
+    assert ([401, 401], [200, 200]) == (before, [each.get("user_info").status_code for each in holders])
+
+
+def test_a_revocation_on_one_holds_on_the_other_at_once(nodes: Nodes):
+    grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
+    nodes.broadcaster()[0].post("validate_pin", json={"pin": grant["pin"]})
+    with Game(nodes.other) as game:
+        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(nodes.other)})["refresh"]
+
+        nodes.broadcaster()[0].delete("pin")
+
+        refused = game.error("authenticate", data={"client_id": CLIENT_ID, "refresh": refresh})
+    assert (400, 401) == (refused["status"], nodes.other.bearer(grant["token"]).get("user_info").status_code)
+
+
+def test_authentications_on_one_are_told_on_the_other(nodes: Nodes):
+    with linked_game(nodes.one) as game:
+        game.data("subscribe", "authentication")
+
+        with linked_game(nodes.other):
+            event = game.update()["data"]
+
+    assert ("authenticated", CHANNEL) == (event["event"], event["twitch_id"])
+
+
+def test_codes_go_out_once_whichever_node_is_asked(nodes: Nodes):
+    here, there = nodes.backend()
+    here.put("codes", json={"codes": [[f"C{number:03}" for number in range(100)]], "names": ["Hat"]})
+    users = [str(number) for number in range(120)]
+    there.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": users})
+    turns = cycle((0, 1))
+
+    def redeem(user: str) -> str | None:
+        code: str | None = nodes.viewer(user)[next(turns)].post("codes/redeem", json={"prize": 0}).json().get("code")
+        return code
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = [code for code in pool.map(redeem, users) if code]
+
+    held = [code for user in users for code in nodes.viewer(user)[1].get("codes/redeemed").json()["redeemed"][0]]
+    assert (100, 100) == (len(codes), len(set(codes)))
+    assert sorted(codes) == sorted(held)
+    assert {"distributed": [100]} == here.delete("codes").json()
+    assert {"names": [], "indices": []} == there.get("codes").json()
+
+
+def test_winners_are_marked_on_one_of_votes_cast_on_the_other(nodes: Nodes):
+    here, there = nodes.backend()
+    here.put("codes", json={"codes": [["A1"]], "names": ["Hat"]})
+    nodes.viewer("1")[0].post("vote", json={"value": 2})
+    body = {"prizes": [0], "prize_limits": [1], "correct": 2, "cutoff_timestamp": real_seconds() + 60}
+
+    there.post("codes/mark_from_poll", json=body).raise_for_status()
+
+    assert {"eligible": [1]} == nodes.viewer("1")[0].get("codes/eligibility").json()
+
+
+def test_a_broadcast_on_one_reaches_games_and_pages_on_the_other(nodes: Nodes):
+    with linked_game(nodes.other) as game, Page(nodes.other) as page:
+        game.data("subscribe", "boss")
+        page.subscribe(f"twitch.pubsub.{CLIENT_ID}.{CHANNEL}")
+
+        nodes.broadcaster()[0].post("broadcast", json={"event": "boss", "data": {"hp": 3}})
+
+        assert {"hp": 3} == game.update()["data"]["data"]
+        heard = parsed(read(page.frame()))
+        assert (f"sandbox:{CLIENT_ID}:boss", {"hp": 3}) == (heard.event, heard.data)
+
+
+def test_trivia_goes_on_on_the_other_node(nodes: Nodes):
+    here, there = nodes.backend()
+    here.post("curated_poll_edit", json={"id": "q1", "name": "Which?"})
+    there.post("curated_poll_edit_option", json={"id": "q1", "option": {"id": "o1", "name": "This"}})
+    here.post("curated_poll_state?id=q1", json={"transition": "state-unlocked"})
+
+    answer = nodes.viewer("1")[1].post("curated_poll", json={"question_id": "q1", "vote": "o1"})
+
+    (question,) = nodes.viewer("1")[0].get("curated_poll").json()["questions"]
+    assert (200, "o1") == (answer.status_code, question["results"]["you"])
+
+
+def test_in_production_a_token_that_one_issued_is_verified_by_the_other(tmp_path):
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    soon = real_seconds() + 600
+    with RedisServer(tmp_path) as server:
+        settings = Settings(PRODUCTION, data=server.url(), extensions=extensions)
+        with run_live(settings) as one, run_live(settings) as other:
+            broadcaster = one.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=soon)
+            pin = broadcaster.post("link/pin").json()["pin"]
+            with Game(other) as game:
+                token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})["jwt"]
+
+            assert 200 == one.bearer(token).get("user_info").status_code

@@ -1,0 +1,120 @@
+"""Sockets over several processes: whichever holds a connection, it hears of everything, once."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from support.process import Served, serving
+from support.service import CLIENT_ID, Client
+from support.socket_client import Game, pin_of
+
+AT_LEAST, AT_MOST = 8, 40
+"""Connections that are opened until both workers hold some."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Two processes on one port and one file."""
+    with serving("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
+        yield served
+
+
+@pytest.fixture
+def games(served: Served) -> Iterator[list[Game]]:
+    """Connections that have not authenticated, on all workers."""
+    with ExitStack() as stack:
+        games = [stack.enter_context(Game(served)) for _ in range(AT_LEAST)]
+        while not are_spread(served, games) and len(games) < AT_MOST:
+            games.append(stack.enter_context(Game(served)))
+        yield games
+
+
+def are_spread(served: Served, games: list[Game]) -> bool:
+    """Whether a worker is found that holds some of them and not all."""
+    for _ in range(10):
+        with Client(base_url=served.url) as fresh:  # on a connection of its own, so with any worker
+            metrics = fresh.get("/_emulator/metrics").text
+        (held,) = re.findall(r"(?m)^emulator_sockets (\S+)", metrics)
+        if 0 < float(held) < len(games):
+            return True
+    return False
+
+
+def linked(served: Served, games: list[Game]) -> None:
+    """Authenticate all of them with one PIN, which one worker has made."""
+    pin = pin_of(served)
+    for game in games:
+        game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
+
+
+def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: Served, games: list[Game]):
+    assert are_spread(served, games)
+    linked(served, games)
+    for game in games:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        game.data("subscribe", "poll", {"topic_id": "rps"})
+        game.data("subscribe", "broadcast", {"topic_id": "*"})
+    broadcaster = served.client("broadcaster", user="777", channel="777")
+    viewer = served.client("viewer", user="5551", channel="777")
+
+    def all_hear(target: str) -> list[object]:
+        heard = [game.update() for game in games]
+        assert {target} == {update["meta"]["target"] for update in heard}
+        return [update["data"] for update in heard]
+
+    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+    state = all_hear("channel")
+    viewer.post("vote?id=rps", json={"value": 2}).raise_for_status()
+    poll = all_hear("poll")
+    broadcasts = []
+    for number, game in enumerate(games):
+        game.data("broadcast", data={"topic": "hit", "data": {"number": number}})
+        broadcasts += all_hear("hit")
+
+    assert all(each == state[0] for each in state)
+    assert all(each == poll[0] for each in poll)
+    assert [number for number in range(len(games)) for _ in games] == [each["data"]["number"] for each in broadcasts]
+    assert all(game.no_update() for game in games)
+
+
+def test_messages_of_one_socket_reach_those_of_all_workers_in_order(served: Served, games: list[Game]):
+    linked(served, games)
+    for game in games:
+        game.data("subscribe", "broadcast", {"topic_id": "hit"})
+
+    for number in range(50):
+        games[0].send("broadcast", data={"topic": "hit", "data": {"number": number}})
+    for _ in range(50):
+        games[0].reply()
+
+    for game in games:
+        assert list(range(50)) == [game.update()["data"]["data"]["number"] for _ in range(50)]
+
+
+def test_what_one_socket_writes_every_other_reads(served: Served, games: list[Game]):
+    linked(served, games)
+    for number, game in enumerate(games):
+        game.data("set", "state", {"state_id": "channel", "state": {"number": number}})
+
+        states = [each.data("get", "state", {"state_id": "channel"})["state"] for each in games]
+
+        assert [{"number": number}] * len(games) == states
+
+
+def test_a_game_that_is_linked_by_one_worker_refreshes_with_any(served: Served, games: list[Game]):
+    refresh = str(games[0].data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(served)})["refresh"])
+
+    for game in games:
+        refresh = str(game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": refresh})["refresh"])
+
+
+def test_a_stop_closes_the_sockets_of_all_workers(served: Served, games: list[Game]):
+    assert 0 == served.end(signal.SIGTERM)
+
+    assert [1001] * len(games) == [game.close_code() for game in games]

@@ -1,0 +1,84 @@
+"""Runs `extcli serve` as a process of its own, as a user or a script does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from support.service import Reachable
+
+COMMAND = (str(Path(sys.executable).with_name("extcli")), "serve")
+WITHIN = 5
+"""Seconds in which a stop is promised."""
+
+T = TypeVar("T")
+
+
+class Served(Reachable):
+    """A running `extcli serve`, which has said where it listens."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.first_line = process.stdout.readline()
+        super().__init__(self.first_line.removeprefix("listening on ").strip())
+
+    def end(self, *signals: int) -> int:
+        """Send these signals and return the exit code."""
+        for number in signals:
+            self.process.send_signal(number)
+        return self.process.wait(WITHIN)
+
+
+def complaints(served: Served) -> list[str]:
+    """The lines of the log, up to the end of the service, but for those that say that all goes as it should."""
+    assert served.process.stderr is not None
+    return [line for line in served.process.stderr if " INFO emulator: " not in line]
+
+
+def workers_of(served: Served) -> set[int]:
+    """The processes that serve; the one that multiprocessing keeps for itself is none of them."""
+    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
+    return {int(pid) for pid in children if b"spawn_main" in _command(pid)}
+
+
+def _command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def until(look: Callable[[], T]) -> T:
+    """Wait for what the kernel tells, and no longer than for anything that hangs; returns what was seen."""
+    deadline = time.monotonic() + 20
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it never came to be so"
+        os.sched_yield()
+    return seen
+
+
+@contextmanager
+def serving(*args: str, under: Sequence[str] = (), **environment: str) -> Iterator[Served]:
+    """`extcli serve` with these arguments, on a free port unless the environment says another; killed at the end.
+
+    `under` is a command that starts it, and becomes it.
+    """
+    port = () if "EXTCLI_SERVE_PORT" in environment else ("--port", "0")
+    with subprocess.Popen(
+        [*under, *COMMAND, *port, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        try:
+            yield Served(process)
+        finally:
+            process.kill()

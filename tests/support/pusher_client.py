@@ -1,0 +1,128 @@
+"""A page of the published SDK, as far as its socket goes: a small client of the Pusher protocol 7."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from support.service import CHANNEL, CLIENT_ID, Reachable
+from support.socket_client import WITHIN, Json
+
+KEY = "18c26c0d1c7fafb78ba2"
+QUERY = "?protocol=7&client=js&version=7.0.3&flash=false"
+"""The query as the client library in the published SDK sends it."""
+
+
+class Heard(NamedTuple):
+    """One broadcast, as the SDK takes it apart."""
+
+    channel: str
+    target: str
+    """The name of the Pusher event: `broadcast` or `whisper-<id>`."""
+    event: str
+    data: Any
+    is_plain: bool
+    """Whether the message was JSON as it stands."""
+
+
+class Page:
+    """One connection. Broadcasts that come before an answer are kept for `heard`."""
+
+    def __init__(self, live: Reachable, query: str = QUERY, path: str = f"/app/{KEY}", **options: Any) -> None:
+        url = f"{live.url.replace('http', 'ws', 1)}{path}{query}"
+        self._connection = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
+        self.socket = self._connection.__enter__()
+        self._broadcasts: list[Heard] = []
+        self.greeting = self.frame()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._connection.__exit__(kind, error, at)
+
+    def send(self, event: str, data: object = None, **members: object) -> None:
+        """Send a frame, `data` as an object."""
+        self.socket.send(json.dumps({"event": event, **({} if data is None else {"data": data}), **members}))
+
+    def frame(self) -> Json:
+        """The next frame, whatever it is, as it came."""
+        return dict(json.loads(self.socket.recv(timeout=WITHIN)))
+
+    def answer(self) -> Json:
+        """The next frame that is no broadcast, with its data read, as the library reads it."""
+        while "message" in (frame := read(self.frame()))["data"] and frame["event"] != "pusher:error":
+            self._broadcasts.append(parsed(frame))
+        return frame
+
+    def subscribe(self, *channels: str) -> Self:
+        """Follow channels by their whole names; returns the page."""
+        for channel in channels:
+            self.send("pusher:subscribe", {"auth": "", "channel": channel})
+            answer = self.answer()
+            assert ("pusher_internal:subscription_succeeded", channel) == (answer["event"], answer["channel"])
+        return self
+
+    def pong(self) -> Json:
+        """Send a ping and return its answer."""
+        self.send("pusher:ping", {})
+        return self.answer()
+
+    def heard(self) -> list[Heard]:
+        """All broadcasts that have come by now and were not asked for yet."""
+        assert "pusher:pong" == self.pong()["event"]  # what was sent before it is here
+        broadcasts, self._broadcasts = self._broadcasts, []
+        return broadcasts
+
+    def error(self) -> int:
+        """The code of the next frame, which is an error."""
+        frame = self.answer()
+        assert "pusher:error" == frame["event"], frame
+        assert isinstance(frame["data"]["message"], str)
+        return int(frame["data"]["code"])
+
+    def close_code(self) -> int:
+        """Read on until the connection is closed; returns the code."""
+        with suppress(ConnectionClosed):
+            while True:
+                self.frame()
+        assert self.socket.close_code is not None
+        return self.socket.close_code
+
+
+def read(frame: Json) -> Json:
+    """A frame whose data is read as the library reads it: JSON in a string, or an object."""
+    data = frame.get("data", {})
+    return frame | {"data": json.loads(data) if isinstance(data, str) else data}
+
+
+def parsed(frame: Json) -> Heard:
+    """What the published SDK makes of a broadcast (`parseMessage`)."""
+    assert {"event", "channel", "data"} == frame.keys()
+    assert {"message"} == frame["data"].keys()
+    message = frame["data"]["message"]
+    assert isinstance(message, str)
+    is_plain = message[0] in "{["
+    assert message[0] != "<", "nothing is sent in fragments"
+    # The library inflates zlib and gzip alike, and base64 has to have the letters + and /.
+    text = message if is_plain else zlib.decompress(base64.b64decode(message, validate=True), 32 + zlib.MAX_WBITS)
+    envelope = json.loads(text)
+    assert envelope.keys() <= {"event", "data"}
+    return Heard(frame["channel"], frame["event"], envelope["event"], envelope.get("data"), is_plain)
+
+
+def channel_of(channel: str = CHANNEL, client_id: str = CLIENT_ID) -> str:
+    """The Pusher channel of an extension's pages in a channel."""
+    return f"twitch.pubsub.{client_id}.{channel}"
+
+
+def page_of(live: Reachable, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> Page:
+    """A page that has subscribed as the SDK does: to its channel, and to that of the whole extension."""
+    return Page(live).subscribe(channel_of(channel, client_id), channel_of("all", client_id))

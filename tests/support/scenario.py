@@ -1,0 +1,188 @@
+"""All that a service can be asked over REST and the socket, with secrets wherever clients put them, right and wrong."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from contextlib import closing, suppress
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from support.leak_detector import Seen
+from support.service import CHANNEL, CLIENT_ID, Client, Reachable
+from support.socket_client import Game
+
+BROADCASTER = {"role": "broadcaster", "user_id": CHANNEL, "channel_id": CHANNEL}
+
+
+class Life:
+    """One client of everything. `key` signs its tokens."""
+
+    def __init__(self, service: Reachable, seen: Seen, key: bytes) -> None:
+        self.service = service
+        self.seen = seen
+        self.key = key
+        self._ends = int(time.time()) + 3_600
+        self.http = Client(base_url=service.url)
+
+    def token(self, role: str, **claims: Any) -> str:
+        said = {"role": role, "user_id": "5551", "channel_id": CHANNEL, "exp": self._ends, **claims}
+        return self.seen.signed(self.key, f"a token of a {role}", **said)
+
+    def as_one(self, role: str, **claims: Any) -> Client:
+        return self.service.bearer(self.token(role, **claims))
+
+    def live(self) -> None:
+        """Everything once."""
+        self.features()
+        pin = self.pins()
+        self.wrong_tokens()
+        self.garbage()
+        self.socket(pin)
+        self.wrong_sockets()
+
+    def features(self) -> None:
+        """What viewers, broadcasters and servers do."""
+        made, viewer = self.seen.make, self.as_one("viewer")
+        admin, broadcaster = self.as_one("admin"), self.as_one("broadcaster", user_id=CHANNEL)
+        done = [
+            self.http.post("/v1/e/link/pin", headers={"Authorization": CLIENT_ID}),
+            viewer.post("vote?id=rps", json={"value": 1}),
+            viewer.post("rank?id=r", json={"key": made("an answer")}),
+            viewer.post("accumulate?id=a", json={"text": made("a text in a buffer")}),
+            viewer.post("viewer_state", json={"x": made("a viewer's state")}),
+            broadcaster.post("channel_state", json={"x": made("a channel's state")}),
+            broadcaster.patch("channel_state", json=[{"op": "add", "path": "/y", "value": made("a patch")}]),
+            broadcaster.post("json_store?id=j", json={"x": made("a JSON store")}),
+            broadcaster.post("broadcast", json={"event": "e", "data": made("a broadcast")}),
+            broadcaster.post("whisper_self", json={"event": "e", "data": made("a whisper")}),
+            admin.post("vote_config?id=q", json={"config": {"prompt": made("a question"), "options": ["a", "b"]}}),
+            *(
+                admin.get(path)
+                for path in ("vote_logs?id=rps", "rank?id=r", "accumulate?id=a", "all_state", "all_config")
+            ),
+        ]
+        codes = [self.seen.make("a code") for _ in range(4)]
+        body = {"codes": [codes], "names": ["Hat"]}
+        done += [
+            admin.put("codes", json=body),
+            admin.post("codes/mark_from_list", json={"users": ["5551"], "prizes": [0], "prize_limits": [2]}),
+            viewer.post("codes/redeem", json={"prize": 0}),
+            viewer.get("codes/redeemed"),
+        ]
+        assert {200} == {each.status_code for each in done}, [(each.url, each.text) for each in done if each.is_error]
+        too_long = {"codes": [[codes[0], made("a code") * 9]], "names": ["Hat"]}
+        assert 400 == admin.put("codes", json=too_long).status_code
+        issued = self.http.post("/v1/e/authtoken", json={"role": "viewer"})
+        if issued.is_success:
+            self.seen.add_token(issued.json()["token"], "a token that the sandbox handed out")
+
+    def pins(self) -> str:
+        """Both ways to link a game, wrong ones first; returns a PIN that is bound."""
+        broadcaster = self.as_one("broadcaster", user_id=CHANNEL)
+        issued = self.http.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
+        self.seen.add_token(issued["token"], "a game's token")
+        for wrong in (self.seen.make("a wrong PIN"), self.seen.add("9Q9Q9Q", "a wrong PIN of six")):
+            assert 400 == broadcaster.post("validate_pin", json={"pin": wrong}).status_code
+        broadcaster.post("validate_pin", json={"pin": self.seen.add(issued["pin"], "a PIN")}).raise_for_status()
+        self.service.bearer(issued["token"]).get("user_info").raise_for_status()
+        return self.seen.add(broadcaster.post("link/pin").raise_for_status().json()["pin"], "a PIN")
+
+    def wrong_tokens(self) -> None:
+        """Credentials that are none, and good ones where none belongs."""
+        good = self.token("viewer")
+        foreign = self.seen.signed(
+            b"a key that nobody else has, 32 bytes", "a forged token", role="admin", exp=self._ends
+        )
+        ended = self.token("viewer", exp=1)
+        header, payload, signature = good.split(".")
+        for credential in (
+            *(f"{CLIENT_ID} {token}" for token in (foreign, ended, f"{header}.{payload}.", f"{payload}.{signature}")),
+            *(
+                good,
+                f"Bearer {good}",
+                f"{good} {CLIENT_ID}",
+                f"{CLIENT_ID} {good} {good}",
+                self.seen.make("a bad credential"),
+            ),
+        ):
+            for path in ("vote", "user_info", "link/pin"):
+                self.http.request(
+                    "GET" if path != "link/pin" else "POST", f"/v1/e/{path}", headers={"Authorization": credential}
+                )
+        self.http.get(f"/v1/e/vote?token={good}&pin={self.seen.make('a PIN in a query')}")
+        self.http.get(f"/v1/e/{good}")
+        self.http.get(f"/_ns/{good[:60]}/v1/e/vote", headers={"Authorization": f"{CLIENT_ID} {good}"})
+        self.http.get(
+            "/v1/e/vote", headers={"Cookie": self.seen.make("a cookie"), "X-Api-Key": self.seen.make("a header")}
+        )
+
+    def garbage(self) -> None:
+        """What is no request, or has no body that can be read."""
+        viewer, made = self.as_one("viewer"), self.seen.make
+        for body in (b'{"value": "%s"}', b'{"value": %s', b"%s", b'{"%s": 1}', b"[" * 3_000 + b"%s"):
+            for path in ("vote", "rank", "accumulate", "viewer_state", "codes/redeem"):
+                viewer.post(path, content=body.replace(b"%s", made("a bad body").encode()))
+        viewer.post("vote", content=made("a large body").encode() * 10_000)
+        for text in (
+            f"GET /v1/e/vote?pin={made('garbage')} HTTP/9.9 {made('garbage')}\r\n\r\n",
+            f"{made('garbage')}\r\n\r\n",
+            f"GET / HTTP/1.1\r\nAuthorization: {made('garbage')}\x00\r\n\r\n",
+            f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz {made('garbage')}\r\n",
+            f"GET / HTTP/1.1\r\nAuthorization: {made('a large header') * 5_000}\r\n\r\n",
+            f"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: {made('garbage')}\r\nConnection: upgrade\r\n\r\n",
+        ):
+            self._raw(text.encode())
+
+    def _raw(self, text: bytes) -> None:
+        with closing(socket.create_connection(("127.0.0.1", urlsplit(self.service.url).port or 0), timeout=5)) as wire:
+            wire.sendall(text)
+            wire.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
+                while wire.recv(65_536):
+                    pass
+
+    def socket(self, pin: str) -> None:
+        """A game that links itself, refreshes, writes and listens."""
+        made = self.seen.make
+        with Game(self.service) as game:
+            for wrong in (made("a wrong PIN"), self.seen.add("8R8R8R", "a wrong PIN of six")):
+                game.error("authenticate", data={"client_id": CLIENT_ID, "pin": wrong})
+            linked = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
+            for _ in range(2):
+                self.seen.add_token(linked["jwt"], "an access token")
+                self.seen.add_token(linked["refresh"], "a refresh token")
+                linked = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": linked["refresh"]})
+            self.seen.add_token(linked["jwt"], "an access token")
+            self.seen.add_token(linked["refresh"], "a refresh token")
+            game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": self.token("broadcaster", user_id=CHANNEL)})
+            game.data("subscribe", "state", {"topic_id": "channel"})
+            game.data("set", "state", {"state_id": "channel", "state": {"x": made("a state over the socket")}})
+            game.data("broadcast", data={"topic": "e", "data": {"x": made("a broadcast over the socket")}})
+            game.error(made("an action"), made("a target"), {"x": made("data")})
+            game.ask("subscribe", made("an event's name"))
+            for name in ("pin", "refresh", "jwt"):
+                game.error("authenticate", data={"client_id": CLIENT_ID, name: made(f"a wrong {name}")})
+
+    def wrong_sockets(self) -> None:
+        """Frames that are no requests, and handshakes that carry what they should not."""
+        made, token = self.seen.make, self.token("broadcaster")
+        frames: tuple[str | bytes, ...] = (
+            made("a frame of text"), json.dumps([made("a frame of JSON")]), made("a binary frame").encode(),
+            made("a large frame") * 200_000,
+        )  # fmt: skip
+        for frame in frames:
+            with Game(self.service) as game, suppress(ConnectionClosed, TimeoutError):
+                game.socket.send(frame)
+                game.socket.recv(timeout=2)
+        for path in (
+            f"/ws?token={token}",
+            f"/0.2.0/{quote(token)}",
+            f"/v1/{made('a path')}",
+            f"/app/{made('a key')}?x={token}",
+        ):
+            with suppress(InvalidStatus), Game(self.service, path, additional_headers={"Authorization": f"x {token}"}):
+                pass

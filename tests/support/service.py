@@ -1,0 +1,132 @@
+"""Starts a service on a free port of this process's loopback, and makes clients for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpx
+import jwt
+
+from emulator.app import Service, open_app
+from emulator.clock import Clock
+from emulator.config.settings import Settings
+from emulator.server.run import Server, config_of, listen, url_of
+from emulator.web.front import HOT
+
+SECRET = b"a secret of the tests, 32 bytes or more"
+PREVIOUS_SECRET = b"the secret before the present one"
+CLIENT_ID = "my-extension"
+OTHER_ID, OTHER_SECRET = "other-extension", b"the secret of the other extension"
+CHANNEL = "777"
+
+T = TypeVar("T")
+
+
+class Client(httpx.Client):
+    """An `httpx.Client`; most are under `/v1/e/` and carry one credential."""
+
+    def __init__(self, **settings: Any) -> None:
+        # Reading the machine's certificates takes 20 ms and more, and there is no TLS here.
+        super().__init__(timeout=10, verify=False, **settings)
+
+
+class Reachable:
+    """A service at a URL."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = Client(base_url=url)
+
+    def client(
+        self,
+        role: str | None,
+        *,
+        user: str | None = None,
+        channel: str | None = None,
+        opaque: str | None = None,
+        client_id: str = CLIENT_ID,
+        key: bytes = SECRET,
+        **claims: Any,
+    ) -> Client:
+        """A client whose self-signed token says this; a claim that is `None` is left out."""
+        said = {"role": role, "user_id": user, "channel_id": channel, "opaque_user_id": opaque, **claims}
+        token = jwt.encode({name: value for name, value in said.items() if value is not None}, key)
+        return self.bearer(token, client_id=client_id)
+
+    def bearer(self, token: str, *, client_id: str = CLIENT_ID) -> Client:
+        """A client with this very token."""
+        headers = {"Authorization": f"{client_id} {token}"}
+        return Client(base_url=f"{self.url}/v1/e/", headers=headers)
+
+    def reset(self) -> None:
+        """Forget all data, and run the clock with the machine's."""
+        self._http.post("/_emulator/reset").raise_for_status()
+
+    def now(self) -> int:
+        """The service's time in ms."""
+        return int(self._http.get("/_emulator/clock").raise_for_status().json()["now"])
+
+    def set(self, instant: int, *, freeze: bool = True) -> None:
+        """Stop the service's clock at `instant` (ms)."""
+        self._http.post("/_emulator/clock", json={"set": instant, "freeze": freeze}).raise_for_status()
+
+    def freeze(self) -> int:
+        """Stop the clock where it is; returns that instant."""
+        return int(self._http.post("/_emulator/clock", json={"freeze": True}).raise_for_status().json()["now"])
+
+    def advance(self, ms: int) -> list[dict[str, Any]]:
+        """Move the clock forward; returns what expired."""
+        answer = self._http.post("/_emulator/clock", json={"advance": ms}).raise_for_status().json()
+        return list(answer["expired"])
+
+
+class Live(Reachable):
+    """A service that runs in a thread of this process."""
+
+    def __init__(self, url: str, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(url)
+        self.service = service
+        self._loop = loop
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in the service's own event loop, past the wire."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
+
+
+@contextmanager
+def run_live(
+    settings: Settings | None = None, *, clock: Clock | None = None, hot: frozenset[tuple[str, str]] = HOT
+) -> Iterator[Live]:
+    """Serve in a thread of this process until the context ends; `clock` is the service's, to be moved from outside."""
+    listener = listen("127.0.0.1", 0)
+    url = url_of("127.0.0.1", listener)
+    ready = threading.Event()
+    up: list[tuple[Live, Server]] = []
+
+    async def serve() -> None:
+        chosen = settings or Settings()
+        async with open_app(chosen, clock, hot=hot) as (app, service):
+            server = Server(config_of(app, chosen.proxies), ready.set, patience=chosen.limits.patience)
+            up.append((Live(url, service, asyncio.get_running_loop()), server))
+            await server.serve([listener])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert ready.wait(timeout=20), "the service did not start"
+    live, server = up[0]
+    try:
+        yield live
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        live._http.close()
+
+
+def real_seconds() -> int:
+    """The machine's time, for tokens that are to end before or after it."""
+    return int(time.time())

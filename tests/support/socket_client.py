@@ -1,0 +1,110 @@
+"""A socket client that tells replies from updates, as a game does."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from support.service import CLIENT_ID, Reachable
+
+WITHIN = 5.0
+"""Seconds in which what is waited for must have come."""
+NO_REQUEST = 65_535
+
+Json = dict[str, Any]
+
+
+class Game:
+    """One connection. Updates that come before a reply are kept for `update`."""
+
+    def __init__(self, live: Reachable, path: str = f"/0.2.0/{CLIENT_ID}", **options: Any) -> None:
+        url = f"{live.url.replace('http', 'ws', 1)}{path}"
+        self._connection = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
+        self.socket = self._connection.__enter__()
+        self._updates: deque[Json] = deque()
+        self._last = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._connection.__exit__(kind, error, at)
+
+    def send(self, action: str, target: str = "", data: Json | None = None) -> int:
+        """Send a request without waiting; returns its id."""
+        self._last += 1
+        params = {"request_id": self._last} | ({"target": target} if target else {})
+        frame = {"action": action, "params": params} | ({} if data is None else {"data": data})
+        self.socket.send(json.dumps(frame))
+        return self._last
+
+    def reply(self) -> Json:
+        """The next message that is no update."""
+        while (message := self.message())["meta"]["action"] == "update":
+            self._updates.append(message)
+        return message
+
+    def ask(self, action: str, target: str = "", data: Json | None = None) -> Json:
+        """Send a request and return its reply, whole."""
+        request_id = self.send(action, target, data)
+        reply = self.reply()
+        assert reply["meta"]["request_id"] == request_id
+        return reply
+
+    def data(self, action: str, target: str = "", data: Json | None = None) -> Json:
+        """Send a request that is done; returns the reply's data."""
+        reply = self.ask(action, target, data)
+        assert "errors" not in reply, reply
+        return dict(reply["data"])
+
+    def error(self, action: str, target: str = "", data: Json | None = None) -> Json:
+        """Send a request that is refused; returns the one error."""
+        reply = self.ask(action, target, data)
+        assert "data" not in reply, reply
+        (error,) = reply["errors"]
+        return dict(error)
+
+    def update(self) -> Json:
+        """The next update, whole."""
+        if self._updates:
+            return self._updates.popleft()
+        message = self.message()
+        assert message["meta"]["action"] == "update", message
+        assert message["meta"]["request_id"] == NO_REQUEST
+        return message
+
+    def no_update(self) -> bool:
+        """Whether no update has come; one request is answered first, so that what was sent before it is here."""
+        self.ask("get", "state", {"state_id": "channel"})
+        return not self._updates
+
+    def message(self) -> Json:
+        """The next message, whatever it is."""
+        return dict(json.loads(self.socket.recv(timeout=WITHIN)))
+
+    def close_code(self) -> int:
+        """Read on until the connection is closed; returns the code."""
+        with suppress(ConnectionClosed):
+            while True:
+                self.message()
+        assert self.socket.close_code is not None
+        return self.socket.close_code
+
+
+def pin_of(live: Reachable, channel: str = "777", client_id: str = CLIENT_ID) -> str:
+    """A PIN that is bound to a channel."""
+    broadcaster = live.client("broadcaster", user=channel, channel=channel, client_id=client_id)
+    return str(broadcaster.post("link/pin").raise_for_status().json()["pin"])
+
+
+def linked_game(live: Reachable, channel: str = "777", client_id: str = CLIENT_ID) -> Game:
+    """A game that is authenticated for a channel."""
+    game = Game(live, f"/0.2.0/{client_id}")
+    game.data("authenticate", data={"client_id": client_id, "pin": pin_of(live, channel, client_id)})
+    return game

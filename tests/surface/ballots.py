@@ -1,0 +1,248 @@
+"""Polls, rankings and accumulation, as specified (rulings P1 to P5, R1 to R3)."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, SECOND, WEEK, Call, Placed, Refused, Time
+
+DEFINITION = {
+    "prompt": "", "options": [], "userData": None, "startsAt": 0, "endsAt": 0, "userIDVoting": False,
+    "distinctOptionsPerUser": 1, "totalVotesPerUser": 1, "votesPerOption": 1, "disabled": False,
+}  # fmt: skip
+
+
+@dataclass
+class Vote:
+    """`times` votes of one user for one value, as the log has them."""
+
+    voter: str
+    opaque: str
+    value: int
+    times: int
+    at: int
+    turn: int
+
+
+@dataclass
+class Poll:
+    """A poll has a definition, votes, or both."""
+
+    ends: int
+    definition: dict[str, Any] | None = None
+    votes: list[Vote] = field(default_factory=list)
+    """In the order of casting."""
+
+    @property
+    def adds_up(self) -> bool:
+        return self.rule("totalVotesPerUser") > 1
+
+    def rule(self, name: str) -> Any:
+        return (self.definition or DEFINITION)[name]
+
+
+def integer(value: object, error: str = "Invalid body") -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Refused(400, error)
+    return value
+
+
+class Polls:
+    """Polls of all extensions (Poll; Voting)."""
+
+    def __init__(self, time: Time) -> None:
+        self.time, self.polls, self._turn = time, Placed(), 0
+
+    def end(self) -> None:
+        self.polls.end(self.time.now)
+
+    def ends(self) -> list[int]:
+        windows = [poll.rule(end) * SECOND for poll in self.polls.things.values() for end in ("startsAt", "endsAt")]
+        return self.polls.ends() + windows
+
+    def votes(self, call: Call) -> list[Vote]:
+        """All votes that a reading covers, oldest first; those of one millisecond as they came (P3)."""
+        votes = [vote for _, poll in self.polls.covered(call) for vote in poll.votes]
+        return sorted(votes, key=lambda vote: (vote.at, vote.turn))
+
+    def get_vote(self, call: Call) -> dict[str, Any]:
+        votes = self.votes(call)
+        values = [vote.value for vote in votes for _ in range(vote.times)]
+        stats: dict[str, Any] = {
+            "stddev": float(statistics.pstdev(values)) if values else 0.0,
+            "mean": sum(values) / len(values) if values else 0.0,
+            "sum": sum(values),
+            "count": len(values),
+            "specific": [values.count(value) for value in range(64)],
+        }
+        mine = [vote for vote in votes if vote.voter == call.who.identity]
+        own = {"vote": max(mine, key=lambda vote: vote.turn).value} if mine else {}
+        return {"stats": stats, **stats, **own}
+
+    def post_vote(self, call: Call) -> dict[str, Any]:
+        value = integer(call.body.get("value"))
+        if not -99 <= value <= 99:
+            raise Refused(400, "Value out of bounds")
+        key, now, voter = self.polls.key(call), self.time.now, call.who.identity
+        poll = self.polls.things.get(key) or Poll(now + WEEK)
+        times = call.body.get("count", 1) if poll.adds_up else 1
+        mine = [vote for vote in poll.votes if vote.voter == voter]
+        if not 1 <= times <= 30:
+            raise Refused(400, "unacceptable vote")
+        if poll.rule("disabled") or now < poll.rule("startsAt") * SECOND or 0 < poll.rule("endsAt") * SECOND <= now:
+            raise Refused(400, "poll is closed")
+        if poll.rule("userIDVoting") and not call.who.user:
+            raise Refused(400, "unacceptable vote")
+        same = [vote for vote in mine if vote.value == value]
+        replaced = mine
+        if poll.adds_up:
+            times, replaced, added = times + sum(vote.times for vote in same), same, times
+            if (
+                sum(vote.times for vote in mine) + added > poll.rule("totalVotesPerUser")
+                or times > poll.rule("votesPerOption")
+                or len({vote.value for vote in mine} | {value}) > poll.rule("distinctOptionsPerUser")
+            ):
+                raise Refused(400, "unacceptable vote")
+        self._turn += 1
+        poll.votes = [vote for vote in poll.votes if vote not in replaced]
+        poll.votes.append(Vote(voter, call.who.opaque_id, value, times, now, self._turn))
+        poll.ends, self.polls.things[key] = now + WEEK, poll
+        return self.get_vote(call)
+
+    def delete_vote(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        for key, _ in self.polls.covered(call):
+            del self.polls.things[key]
+        return {}
+
+    def get_vote_logs(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        since, limit = int(call.query.get("since", 0)), int(call.query.get("limit", 10**9))
+        is_one_poll = call.channel is not None or call.id.startswith("global-")
+        counted = is_one_poll and any(poll.adds_up for _, poll in self.polls.covered(call))
+        lines = [
+            {"identifier": vote.voter, "opaque": vote.opaque, "value": vote.value, "timestamp": vote.at}
+            | ({"count": vote.times} if counted or vote.times > 1 else {})
+            for vote in self.votes(call)
+            if vote.at >= since
+        ]
+        return {"result": lines[:limit]}
+
+    def post_vote_config(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        config, poll_id = call.body["config"], call.body.get("id") or call.id
+        definition = {**DEFINITION, **config, "id": poll_id, "global": poll_id.startswith("global-")}
+        if (
+            ("options" in config and not 1 <= len(config["options"]) <= 64)
+            or (config.get("global") and not definition["global"])
+            or not 1 <= definition["totalVotesPerUser"] <= 1_024
+            or 0 < definition["endsAt"] < definition["startsAt"]
+        ):
+            raise Refused(400, "Invalid body")
+        poll = self.polls.things.setdefault(self.polls.key(call, poll_id), Poll(0))
+        poll.definition = definition
+        if not poll.votes:
+            poll.ends = self.time.now + WEEK
+        return {}
+
+    def get_vote_config(self, call: Call) -> dict[str, Any]:
+        poll = self.polls.things.get(self.polls.key(call))
+        if poll is None or poll.definition is None:
+            raise Refused(404, "Not Found")
+        now, starts, ends = self.time.now, poll.rule("startsAt") * SECOND, poll.rule("endsAt") * SECOND
+        status = "expired" if 0 < ends <= now else "pending" if now < starts else "active"
+        return {**poll.definition, "status": status}
+
+
+@dataclass
+class Ranking:
+    """One answer for each user, and when each text began to be somebody's."""
+
+    ends: int
+    answers: dict[str, str] = field(default_factory=dict)
+    began: dict[str, int] = field(default_factory=dict)
+
+
+class Rankings:
+    """Rankings of all extensions (Ranking; R1)."""
+
+    def __init__(self, time: Time) -> None:
+        self.time, self.buffers, self._turn = time, Placed(), 0
+
+    def end(self) -> None:
+        self.buffers.end(self.time.now)
+
+    def ends(self) -> list[int]:
+        return self.buffers.ends()
+
+    def post_rank(self, call: Call) -> dict[str, Any]:
+        if not isinstance(call.body.get("key"), str):
+            raise Refused(400, "Invalid body")
+        answer, who = call.body["key"], call.who.identity
+        buffer = self.buffers.things.setdefault(self.buffers.key(call), Ranking(0))
+        original = {"original": buffer.answers[who]} if who in buffer.answers else {}
+        buffer.answers[who], buffer.ends = answer, self.time.now + DAY
+        self._turn += 1
+        held = set(buffer.answers.values())
+        buffer.began = {text: turn for text, turn in buffer.began.items() if text in held}
+        buffer.began.setdefault(answer, self._turn)
+        return {"accepted": True, **original}
+
+    def get_rank(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        buffers = [buffer for _, buffer in self.buffers.covered(call)]
+        texts = [text for buffer in buffers for text in buffer.answers.values()]
+        began = {text: min(each.began[text] for each in buffers if text in each.began) for text in texts}
+        ranked = sorted(began, key=lambda text: (-texts.count(text), began[text]))
+        return {"data": [{"key": text, "score": texts.count(text)} for text in ranked[:100]]}
+
+    def delete_rank(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        for key, _ in self.buffers.covered(call):
+            del self.buffers.things[key]
+        return {}
+
+
+class Accumulation:
+    """Accumulation buffers of all extensions (Accumulation; R2, R3). No id is global; each entry has its own end."""
+
+    def __init__(self, time: Time) -> None:
+        self.time, self.entries = time, []
+        self.entries: list[tuple[str, str, dict[str, Any]]]
+
+    def end(self) -> None:
+        self.entries = [entry for entry in self.entries if self.time.now < entry[2]["observed"] + DAY]
+
+    def ends(self) -> list[int]:
+        return [entry["observed"] + DAY for _, _, entry in self.entries]
+
+    def post_accumulate(self, call: Call) -> dict[str, Any]:
+        if len(json.dumps(call.body, separators=(",", ":"), ensure_ascii=False).encode()) >= 256:
+            raise Refused(400, "Body too large")
+        entry = {
+            "observed": self.time.now,
+            "channel_id": call.channel or "",
+            "opaque_id": "" if call.who.user else call.who.opaque_id,
+            "opaque_user_id": call.who.opaque_id,
+            "user_id": call.who.user or "",
+            "data": call.body,
+        }
+        self.entries.append((call.who.client_id, call.id, entry))
+        return {}
+
+    def get_accumulate(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        start = call.query.get("start") or "0"
+        if not start.lstrip("-").isdigit():
+            raise Refused(400, "Malformed start parameter")
+        mine = [
+            entry
+            for client_id, name, entry in reversed(self.entries)
+            if (client_id, name) == (call.who.client_id, call.id) and call.channel in (None, entry["channel_id"])
+        ]
+        mine.sort(key=lambda entry: -entry["observed"])
+        latest = max((entry["observed"] for entry in mine), default=0)
+        return {"data": [entry for entry in mine if entry["observed"] >= int(start)], "latest": latest}

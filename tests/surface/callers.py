@@ -1,0 +1,54 @@
+"""Who calls the surface at random, where, and for what ids."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from support.service import CLIENT_ID, OTHER_ID
+from surface.calls import DAY, HOUR, MINUTE, SECOND, WEEK, Who
+from surface.generated import PATCHES
+from surface.stores import STORES
+
+PEOPLE = [
+    ("viewer", "1", "777", None),
+    ("viewer", "1", "888", None),
+    ("viewer", "2", "777", "Utwo"),
+    ("viewer", None, "777", "Aabc"),
+    ("viewer", None, None, None),
+    ("broadcaster", "777", "777", None),
+    ("broadcaster", "888", None, None),
+    ("admin", "9", "777", None),
+    ("admin", "9", None, None),
+    ("backend", None, None, None),
+    ("backend", None, "888", None),
+]
+OURS, THEIRS = ([Who(client_id, *person) for person in PEOPLE] for client_id in (CLIENT_ID, OTHER_ID))
+WITNESSES = [OURS[index] for index in (0, 1, 5, 7, 9)] + [THEIRS[index] for index in (0, 7, 9)]
+
+# Two extensions, of which one does most, so that things meet.
+ANYONE = st.sampled_from([*OURS, *OURS, *OURS, *THEIRS])
+WRITERS = st.sampled_from([who for who in [*OURS, *OURS, *THEIRS] if who.role != "viewer"] + OURS[:1])
+MANAGERS = st.sampled_from([who for who in [*OURS, *OURS, *THEIRS] if who.role in ("admin", "backend")] + OURS[5:6])
+BROADCASTERS = st.sampled_from([OURS[5], OURS[5], OURS[6], THEIRS[5], OURS[7]])
+CHANNELS = st.sampled_from([{}, {}, {}, {"channel_id": "777"}, {"channel_id": "888"}])
+POLLS = st.sampled_from(["", "quiz", "global-x"])
+BUFFERS = st.sampled_from(["", "global-x"])
+ADMINS = st.sampled_from([OURS[7], OURS[8], THEIRS[7], OURS[5]])
+MAPS = st.dictionaries(st.sampled_from(["1", "2", "9"]), PATCHES, min_size=1)
+JSON_STORES = st.sampled_from(["", "globalwarming"])
+VALUES = st.sampled_from([0, 1, 2, 3] * 4 + [-99, 99, 63, 64, -100, 100, True, 1.0, "1"])
+TIMES = st.sampled_from([None, None, None, 1, 2, 31])
+ANSWERS = st.sampled_from(["red", "red", "Red", "", "bl\u00e9", 5])
+PRIZES = st.sampled_from([0, 0, 0, 1, 1, 3, 10, -1])
+VOTES, ANSWERED = st.tuples(ANYONE, CHANNELS, VALUES, TIMES), st.tuples(ANYONE, CHANNELS, ANSWERS)
+STORE = st.sampled_from([*STORES])
+OWN_PATCHES = st.lists(st.tuples(ANYONE, STORE, PATCHES), min_size=6, max_size=12)
+VOTERS = st.sampled_from([*OURS[:4], *OURS[:4], THEIRS[0]])
+RARELY = st.sampled_from([False, False, False, False, True])
+ADDS_UP = {"totalVotesPerUser": 4, "votesPerOption": 3, "distinctOptionsPerUser": 2}
+FIRST_SETS = {"codes": [["A1", "A2", "A3", "A1"], ["B1", "B2"]], "names": ["Hat", "Sword"]}
+FIRST_GRANT = {"prizes": [0, 1], "prize_limits": [2, 2]}
+SHORT = st.sampled_from([0, 1, 999, SECOND, 30 * SECOND, 5 * MINUTE - 1, HOUR, 5 * HOUR])
+BACK = st.sampled_from([1, SECOND, HOUR])
+RIGHT = st.integers(0, 3)
+LONG = st.sampled_from([DAY - 1, DAY, WEEK - 1, WEEK, 14 * DAY, 90 * DAY - 1, 90 * DAY])

@@ -1,0 +1,144 @@
+"""Sets of reward codes, who may have how many, and what was handed out (Game codes; rulings C1 to C6)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from surface.ballots import Polls
+from surface.calls import DAY, EXTENSION_WRITERS, SECOND, Call, Refused, Time
+
+LIFETIME = 90 * DAY
+
+
+@dataclass
+class CodeSet:
+    """A set from its first PUT to its DELETE or end; later PUTs at its index change it."""
+
+    client_id: str
+    index: int
+    name: str
+    codes: list[str]
+    ends: int
+    handed: list[tuple[str, str]] = field(default_factory=list)
+    """Holder and code."""
+    allowed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """How many codes each user may have in all, those held included."""
+    is_active: bool = True
+
+    def held(self, user: str) -> list[str]:
+        return [code for holder, code in self.handed if holder == user]
+
+    def eligible(self, user: str) -> int:
+        return max(0, self.allowed[user] - len(self.held(user)))
+
+
+class Codes:
+    """Sets of all extensions. They are the extension's, whatever the channel."""
+
+    def __init__(self, time: Time, polls: Polls) -> None:
+        self.time, self._polls = time, polls
+        self.sets: list[CodeSet] = []
+        """Ended ones too, as long as what was handed out of them is known (C6)."""
+
+    def end(self) -> None:
+        self.sets = [each for each in self.sets if self.time.now < each.ends]
+
+    def ends(self) -> list[int]:
+        return [each.ends for each in self.sets]
+
+    def active(self, call: Call) -> dict[int, CodeSet]:
+        mine = [each for each in self.sets if each.client_id == call.who.client_id and each.is_active]
+        return {each.index: each for each in sorted(mine, key=lambda each: each.index)}
+
+    def put_codes(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        codes, names = call.body["codes"], call.body["names"]
+        indices = call.body.get("indices", list(range(len(codes))))
+        sets = self.active(call)
+        others = {each.name for index, each in sets.items() if index not in indices}
+        if (
+            not 1 <= len(codes) <= 10
+            or not len(codes) == len(names) == len(indices)
+            or not len(names) == len(set(names)) == len(set(indices))
+            or any(not 0 <= index <= 9 for index in indices)
+            or any(not 1 <= len(code) <= 63 for each in codes for code in each)
+            or not others.isdisjoint(names)
+        ):
+            raise Refused(400, "Invalid codes")
+        for index, name, these in zip(indices, names, codes, strict=True):
+            ends = self.time.now + LIFETIME
+            if index in sets:
+                sets[index].name, sets[index].codes, sets[index].ends = name, these, ends
+            else:
+                self.sets.append(CodeSet(call.who.client_id, index, name, these, ends))
+        return {}
+
+    def get_codes(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        sets = self.active(call)
+        return {"names": [each.name for each in sets.values()], "indices": list(sets)}
+
+    def delete_codes(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        ended = self.active(call).values()
+        for each in ended:
+            each.is_active = False
+        return {"distributed": [len(each.handed) for each in ended]}
+
+    def post_codes_mark_from_list(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        return self._mark(call, set(call.body["users"]))
+
+    def post_codes_mark_from_poll(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        # A cutoff in seconds means the whole second (C4).
+        cutoff = call.body["cutoff_timestamp"]
+        before = cutoff + 1 if cutoff >= 10**11 else (cutoff + 1) * SECOND
+        right = {v.voter for v in self._polls.votes(call) if v.value == call.body["correct"] and v.at < before}
+        return self._mark(call, right)
+
+    def _mark(self, call: Call, users: set[str]) -> dict[str, Any]:
+        """One code of each listed prize, so that held and eligible together never pass the limit (C3)."""
+        sets, prizes, limits = self.active(call), call.body["prizes"], call.body["prize_limits"]
+        if any(prize not in sets for prize in prizes):
+            raise Refused(400, "Unknown prize")
+        for prize, times in Counter(prizes).items():
+            parallel = prizes.index(prize)
+            limit = limits[prize] if prize < len(limits) else limits[parallel] if parallel < len(limits) else 1
+            allowed = sets[prize].allowed
+            for user in users:
+                allowed[user] = max(allowed[user], min(allowed[user] + times, limit))
+        return {}
+
+    def get_codes_eligibility(self, call: Call) -> dict[str, Any]:
+        sets, user = self.active(call), call.who.identity
+        dense = range(max(sets, default=-1) + 1)
+        return {"eligible": [sets[index].eligible(user) if index in sets else 0 for index in dense]}
+
+    def get_codes_redeemed(self, call: Call) -> dict[str, Any]:
+        held = {each.index: self._held(call, each.index) for each in self.sets}
+        highest = max([*self.active(call), *(index for index, codes in held.items() if codes)], default=-1)
+        return {"redeemed": [held.get(index, []) for index in range(highest + 1)]}
+
+    def post_codes_redeem(self, call: Call) -> dict[str, Any]:
+        prize, user = call.body["prize"], call.who.identity
+        if not 0 <= prize <= 9:
+            raise Refused(400)
+        code_set = self.active(call).get(prize)
+        code: dict[str, Any] = {}
+        if code_set is not None and code_set.eligible(user):
+            gone = {code for each in self._all(call, prize) for _, code in each.handed}
+            left = [code for code in code_set.codes if code not in gone]
+            if left:
+                code_set.handed.append((user, left[0]))
+                code = {"code": left[0]}
+        return {"all_prizes": self._held(call, prize), **code}
+
+    def _all(self, call: Call, index: int) -> list[CodeSet]:
+        """The sets of an index, the one in use and the ended ones that are still known."""
+        return [each for each in self.sets if (each.client_id, each.index) == (call.who.client_id, index)]
+
+    def _held(self, call: Call, index: int) -> list[str]:
+        return [code for each in self._all(call, index) for code in each.held(call.who.identity)]

@@ -1,0 +1,262 @@
+"""Config and state stores and the JSON store, as specified; patches by their RFCs (rulings S1 to S6)."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import Any
+
+from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, Call, Refused, Time
+
+KIB = 1_024
+ALL = ("viewer", "broadcaster", "admin", "backend")
+STORES = {
+    # readers, writers, and what keeps records apart (S1, S6)
+    "extension_state": (ALL, EXTENSION_WRITERS, "extension"),
+    "channel_state": (ALL, CHANNEL_WRITERS, "channel"),
+    "viewer_state": (ALL, ALL, "extension channel viewer"),
+    "extension_viewer_state": (ALL, ALL, "extension viewer"),
+    "extension_hidden_state": (EXTENSION_WRITERS, EXTENSION_WRITERS, "extension"),
+    "extension_config": (ALL, EXTENSION_WRITERS, "extension"),
+    "channel_config": (ALL, CHANNEL_WRITERS, "channel"),
+}
+LIFETIME = DAY
+"""State and config alike, in sandbox (S4)."""
+Key = tuple[str, ...]
+
+
+def size(value: object) -> int:
+    """Bytes of compact JSON."""
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+class Stores:
+    """What the stores hold, and when each record ends."""
+
+    def __init__(self, time: Time) -> None:
+        self.time = time
+        self.records: dict[Key, tuple[dict[str, Any], int]] = {}
+
+    def end(self) -> None:
+        self.records = {key: record for key, record in self.records.items() if self.time.now < record[1]}
+
+    def ends(self) -> list[int]:
+        return [ends for _, ends in self.records.values()]
+
+    def get_store(self, call: Call) -> dict[str, Any]:
+        readers, _, scope = STORES[call.path]
+        call.only(*readers)
+        if "viewer" in scope and "user_ids" in call.query:
+            call.only("admin")
+            found = {user: self._read(self._key(call, viewer=user)) for user in call.query["user_ids"].split(",")}
+            return {user: record for user, record in found.items() if record is not None}
+        if "viewer" in scope and "userID" in call.query and call.who.role == "backend":
+            return self._read(self._key(call, viewer=call.query["userID"])) or {}
+        return self._read(self._key(call)) or {}
+
+    def post_store(self, call: Call) -> dict[str, Any]:
+        call.only(*STORES[call.path][1])
+        _check_size(call)
+        key = self._key(call)
+        if not isinstance(call.body, dict):
+            raise Refused(400, "Invalid body")
+        return self._write({key: call.body}, LIFETIME)
+
+    def patch_store(self, call: Call) -> dict[str, Any]:
+        call.only(*STORES[call.path][1])
+        if "viewer" not in call.path and call.path != "channel_config":  # these take maps, of up to 4 MiB
+            _check_size(call)
+        key = self._key(call) if isinstance(call.body, list) or not self._is_map(call) else None
+        if key is not None:
+            _check_size(call)
+            return self._write({key: patched(self._read(key) or {}, call.body)}, LIFETIME)
+        keys = {user: self._key(call, viewer=user) for user in call.body}
+        written: dict[Key, Any] = {}
+        for user, patch in call.body.items():
+            written[keys[user]] = _fitting(patched(self._read(keys[user]) or {}, patch), 64 * KIB)
+        return self._write(written, LIFETIME)
+
+    def get_all_state(self, call: Call) -> dict[str, Any]:
+        return self._all(call, "state", ("extension", "channel", "viewer", "extension_viewer"))
+
+    def get_all_config(self, call: Call) -> dict[str, Any]:
+        return self._all(call, "config", ("extension", "channel"))
+
+    def get_json_store(self, call: Call) -> dict[str, Any]:
+        record = self._read(self._json_key(call))
+        if record is None:
+            raise Refused(404, "Not Found")
+        return record
+
+    def post_json_store(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        _check_size(call)
+        key = self._json_key(call)
+        if not isinstance(call.body, dict):
+            raise Refused(400, "Invalid body")
+        return self._write({key: call.body}, 14 * DAY, largest=2 * KIB)
+
+    def _all(self, call: Call, kind: str, names: tuple[str, ...]) -> dict[str, Any]:
+        stores = {name: f"{name}_{kind}" for name in names}
+        return {
+            name: {} if _needs_channel(store) and not call.channel else self._read(self._key(call, store)) or {}
+            for name, store in stores.items()
+        }
+
+    def _key(self, call: Call, store: str = "", viewer: str = "") -> Key:
+        store = store or call.path
+        if _needs_channel(store) and not call.channel:
+            raise Refused(400, "Invalid channel")
+        parts = {"extension": call.who.client_id, "channel": call.channel, "viewer": viewer or call.who.identity}
+        return (store, *(str(parts[part]) for part in STORES[store][2].split()))
+
+    def _json_key(self, call: Call) -> Key:
+        if call.id.startswith("global"):
+            return ("json_store", call.who.client_id, call.id)
+        if not call.channel:
+            raise Refused(400, "Invalid channel")
+        return ("json_store", call.who.client_id, call.id, call.channel)
+
+    def _is_map(self, call: Call) -> bool:
+        """An admin's map of users to patches (S1)."""
+        return (
+            call.who.role == "admin"
+            and "viewer" in STORES[call.path][2]
+            and bool(call.body)
+            and all(user[-1:].isdigit() and isinstance(patch, dict | list) for user, patch in call.body.items())
+        )
+
+    def _read(self, key: Key) -> dict[str, Any] | None:
+        return self.records[key][0] if key in self.records else None
+
+    def _write(self, records: dict[Key, Any], lifetime: int, *, largest: int = 64 * KIB) -> dict[str, Any]:
+        ends = self.time.now + lifetime
+        self.records |= {key: (_fitting(record, largest), ends) for key, record in records.items()}
+        return {}
+
+
+def _fitting(record: Any, largest: int) -> Any:
+    if size(record) > largest:
+        raise Refused(400, "Store too large")
+    return record
+
+
+def _check_size(call: Call) -> None:
+    """A body of one record has at most 64 KiB (W8)."""
+    if size(call.body) > 64 * KIB:
+        raise Refused(413)
+
+
+def _needs_channel(store: str) -> bool:
+    return "channel" in STORES[store][2]
+
+
+def patched(document: dict[str, Any], patch: dict[str, Any] | list[Any]) -> dict[str, Any]:
+    """The document after a Merge Patch (object) or a JSON Patch (array), all of it or nothing (S2)."""
+    if isinstance(patch, dict):
+        merged: dict[str, Any] = _merged(document, patch)
+        return merged
+    holder = {"": copy.deepcopy(document)}  # so that the pointer "" is a member as any other
+    for operation in patch:
+        _apply(holder, operation)
+    if not isinstance(holder.get(""), dict):
+        raise _failed()
+    return holder[""]
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    """RFC 7396, section 2."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value)
+    return result
+
+
+def _apply(holder: dict[str, Any], operation: dict[str, Any]) -> None:
+    """RFC 6902, section 4."""
+    name, path = operation["op"], operation["path"]
+    match name:
+        case "add" | "add_intermediates":
+            _add(holder, path, copy.deepcopy(operation["value"]), makes_parents=True)
+        case "remove":
+            _remove(holder, path)
+        case "replace":
+            _found(holder, path)
+            parent, last = _parent(holder, path)
+            parent[_index(parent, last)] = copy.deepcopy(operation["value"])
+        case "move":
+            if path.startswith(operation["from"] + "/"):
+                raise _failed()
+            _add(holder, path, _remove(holder, operation["from"]))
+        case "copy":
+            _add(holder, path, copy.deepcopy(_found(holder, operation["from"])))
+        case "test":
+            if _canonical(_found(holder, path)) != _canonical(operation["value"]):
+                raise _failed()
+        case _:
+            raise _failed()
+
+
+def _parts(pointer: str) -> list[str]:
+    if pointer and not pointer.startswith("/"):
+        raise _failed()
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")]
+
+
+def _index(container: Any, part: str) -> Any:
+    """The member or position that a part of a pointer names, which must be there."""
+    if isinstance(container, dict) and part in container:
+        return part
+    if isinstance(container, list) and re.fullmatch("0|[1-9][0-9]*", part) and int(part) < len(container):
+        return int(part)
+    raise _failed()
+
+
+def _found(holder: Any, pointer: str) -> Any:
+    at = holder
+    for part in _parts(pointer):
+        at = at[_index(at, part)]
+    return at
+
+
+def _parent(holder: Any, pointer: str, *, makes: bool = False) -> tuple[Any, str]:
+    *parents, last = _parts(pointer)
+    at = holder
+    for part in parents:
+        if makes and isinstance(at, dict):
+            at.setdefault(part, {})
+        at = at[_index(at, part)]
+    return at, last
+
+
+def _add(holder: Any, pointer: str, value: Any, *, makes_parents: bool = False) -> None:
+    parent, last = _parent(holder, pointer, makes=makes_parents)
+    if isinstance(parent, dict):
+        parent[last] = value
+    elif isinstance(parent, list) and last in ("-", str(len(parent))):
+        parent.append(value)
+    else:
+        index = _index(parent, last)
+        parent.insert(index, value)
+
+
+def _remove(holder: Any, pointer: str) -> Any:
+    value = _found(holder, pointer)
+    parent, last = _parent(holder, pointer)
+    del parent[_index(parent, last)]
+    return value
+
+
+def _canonical(value: object) -> str:
+    """Equal for equal JSON."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _failed() -> Refused:
+    return Refused(400, "Invalid patch")

@@ -1,0 +1,106 @@
+"""Which pages may call what (ruling W5)."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from support.service import Client, Live
+
+PAGE = "https://extension.example"
+OPEN = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-headers": "Authorization, Content-Type",
+    "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+    "access-control-expose-headers": "X-Request-Id, Retry-After",
+}
+
+
+def cors(answer: httpx.Response) -> dict[str, str]:
+    return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
+
+
+@pytest.mark.parametrize(
+    "path", ["vote", "//vote", "authtoken", "config/channel", "no/such/path", "accumulate?id=a&b#c"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.ruling("W5")
+def test_a_preflight_is_answered_for_every_path_and_method(stranger: Client, path: str, method: str):
+    answer = stranger.options(
+        f"/v1/e/{path}",
+        headers={
+            "Origin": PAGE,
+            "Access-Control-Request-Method": method,
+            "Access-Control-Request-Headers": "authorization",
+        },
+    )
+
+    assert (200, b"{}", "application/json") == (answer.status_code, answer.content, answer.headers["content-type"])
+    assert OPEN | {"access-control-max-age": "7200"} == cors(answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("vote", 200), ("user_info", 200), ("vote_logs", 403), ("rank", 403), ("nothing", 404), ("json_store", 404),
+     ("vote?id=.", 400)],
+)  # fmt: skip
+@pytest.mark.ruling("W5")
+def test_every_answer_of_the_service_may_be_read_by_every_page(viewer, path: str, status: int):
+    answer = viewer().get(path, headers={"Origin": PAGE})
+
+    assert status == answer.status_code
+    assert OPEN == cors(answer)
+
+
+@pytest.mark.ruling("W5")
+def test_errors_before_and_beside_the_endpoints_may_be_read_too(live: Live, stranger: Client, viewer):
+    answers = [
+        stranger.get("/v1/e/vote"),
+        stranger.get("/v1/e/user_info"),
+        stranger.get("/v1/nothing"),
+        viewer().put("vote"),
+        viewer().put("user_info"),
+        viewer().post("vote", content=b" " * 70_000),
+        viewer().post("viewer_state", content=b" " * 70_000),
+        stranger.post("/v1/e/authtoken", content=b"{"),
+    ]
+
+    assert [401, 401, 404, 405, 405, 413, 413, 400] == [answer.status_code for answer in answers]
+    assert [OPEN] * len(answers) == [cors(answer) for answer in answers]
+
+
+@pytest.mark.ruling("W5")
+def test_a_streamed_answer_may_be_read_by_every_page(admin: Client):
+    assert [OPEN, OPEN] == [cors(admin.get(path)) for path in ("vote_logs", "accumulate")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/_emulator/clock",
+        "/_emulator/reset",
+        "/_emulator/live",
+        "/_emulator/ready",
+        "/_emulator/metrics",
+        "/_emulator/x",
+        "/schema/openapi.json",
+        "/",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.ruling("W5")
+def test_nothing_outside_the_service_may_be_read_by_a_page(stranger: Client, path: str, method: str):
+    answer = stranger.request(method, path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
+
+    assert {} == cors(answer)
+
+
+@pytest.mark.parametrize(
+    "path", ["/_emulator/clock", "/_emulator/reset", "/_emulator/live", "/schema/openapi.json", "/"]
+)
+@pytest.mark.ruling("W3")
+def test_a_preflight_outside_the_service_is_refused_with_a_body(stranger: Client, path: str):
+    answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
+
+    assert (405, "application/json") == (answer.status_code, answer.headers["content-type"])
+    assert "Method Not Allowed" == answer.json()["reason"]

@@ -1,0 +1,268 @@
+"""The OpenAPI document is valid, complete and true; its viewer needs nothing from elsewhere (operations, Watching)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from support.service import CHANNEL, SECRET, Client, Live
+
+RECEIPT = jwt.encode({"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}}, SECRET)
+
+# A call of each endpoint whose answer says something, after what `fill` wrote.
+CALLS: dict[tuple[str, str], str] = {
+    ("GET", "/v1/e/vote"): "",
+    ("POST", "/v1/e/vote"): '{"value": 3}',
+    ("DELETE", "/v1/e/vote"): "",
+    ("GET", "/v1/e/vote_logs"): "",
+    ("GET", "/v1/e/vote_config"): "",
+    ("POST", "/v1/e/vote_config"): '{"config": {"prompt": "Which boss?", "options": ["Dragon", "Golem"]}}',
+    ("GET", "/v1/e/rank"): "",
+    ("POST", "/v1/e/rank"): '{"key": "green"}',
+    ("DELETE", "/v1/e/rank"): "",
+    ("GET", "/v1/e/accumulate"): "",
+    ("POST", "/v1/e/accumulate"): '{"rating": 5}',
+    ("GET", "/v1/e/all_state"): "",
+    ("GET", "/v1/e/all_config"): "",
+    ("GET", "/v1/e/json_store"): "",
+    ("POST", "/v1/e/json_store"): '{"a": 1}',
+    ("POST", "/v1/e/authtoken"): '{"app_id": "x", "channel_id": 7, "user_ids": ["1", 2], "role": "viewer"}',
+    ("GET", "/v1/e/user_info"): "",
+    ("GET", "/v1/e/user_ids"): "",
+    ("POST", "/v1/e/link/pin"): '{"identifier": "my-extension"}',
+    ("POST", "/v1/e/pin"): '{"identifier": "my-extension"}',
+    ("POST", "/v1/e/validate_pin"): '{"pin": "PIN"}',
+    ("GET", "/v1/e/pin_token_exists"): "",
+    ("DELETE", "/v1/e/pin"): "",
+    **{
+        (method, f"/v1/e/{name}"): '{"event": "e", "data": {"a": 1}, "target": "broadcast"}'
+        for name in ("broadcast", "extension_broadcast", "whisper_self")
+        for method in ("GET", "POST")
+    },
+    ("POST", "/v1/e/pusher_broadcast"): '{"event": "sandbox:my-extension:e", "target": "broadcast"}',
+    ("PUT", "/v1/e/codes"): '{"codes": [["A1"]], "names": ["Hat"]}',
+    ("GET", "/v1/e/codes"): "",
+    ("POST", "/v1/e/codes/mark_from_poll"): (
+        '{"prizes": [0], "prize_limits": [1], "correct": 3, "cutoff_timestamp": 4000000000}'
+    ),
+    ("POST", "/v1/e/codes/mark_from_list"): '{"prizes": [0], "prize_limits": [1], "users": ["9001"]}',
+    ("GET", "/v1/e/codes/eligibility"): "",
+    ("GET", "/v1/e/codes/redeemed"): "",
+    ("POST", "/v1/e/codes/redeem"): '{"prize": 0}',
+    ("DELETE", "/v1/e/codes"): "",
+    ("POST", "/v1/e/bits/transactions"): f'{{"transactionReceipt": "{RECEIPT}", "displayName": "Ann"}}',
+    ("POST", "/v1/e/datastream"): '{"click": 1}',
+    ("POST", "/v1/e/curated_poll_edit"): '{"id": "default", "name": "Which boss?", "order": 1.5}',
+    ("POST", "/v1/e/curated_poll_edit_option"): '{"id": "default", "option": {"id": "o1", "image": "o1.png"}}',
+    ("POST", "/v1/e/curated_poll_state"): '{"transition": "state-unlocked"}',
+    ("POST", "/v1/e/curated_poll"): '{"question_id": "default", "vote": "o1"}',
+    ("GET", "/v1/e/curated_poll"): "",
+    ("GET", "/v1/e/curated_poll_leaderboard"): "",
+    ("POST", "/v1/e/team_membership"): "",
+    ("GET", "/v1/e/team_membership"): "",
+    ("DELETE", "/v1/e/curated_poll_edit_option"): '{"question": "default", "option": "o1"}',
+    ("DELETE", "/v1/e/curated_poll_edit"): '{"id": "default"}',
+    ("GET", "/_emulator/live"): "",
+    ("GET", "/_emulator/ready"): "",
+    ("GET", "/_emulator/metrics"): "",
+    ("GET", "/_emulator/clock"): "",
+    ("POST", "/_emulator/clock"): '{"advance": 90000000}',
+    ("POST", "/_emulator/reset"): "",
+    ("GET", "/_emulator/sdk.js"): "",
+    ("GET", "/_emulator/platform-helper.js"): "",
+    **{
+        (method, f"/v1/e/{store}"): body
+        for store in ("extension_state", "channel_state", "viewer_state", "extension_viewer_state",
+                      "extension_hidden_state", "extension_config", "channel_config")
+        for method, body in (("GET", ""), ("POST", '{"a": {}}'), ("PATCH", '[{"op":"add","path":"/c","value":1}]'))
+    },
+}  # fmt: skip
+NOT_AN_ADMINS = {"/v1/e/authtoken", "/v1/e/validate_pin", "/v1/e/pin_token_exists", "/v1/e/pin"}
+EACH = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
+
+
+@pytest.fixture
+def document(stranger: Client) -> dict[str, Any]:
+    return dict(stranger.get("/schema/openapi.json").raise_for_status().json())
+
+
+@pytest.fixture
+def filled(live: Live) -> Client:
+    """An admin, in a service where everything has been written once."""
+    admin = live.client("admin", user="9001", channel=CHANNEL)
+    for (method, path), body in CALLS.items():
+        if method in ("POST", "PATCH", "PUT") and path.startswith("/v1/e/") and path not in NOT_AN_ADMINS:
+            admin.request(method, f"{live.url}{path}", content=body).raise_for_status()
+    return admin
+
+
+def schema_of(document: dict[str, Any], content: dict[str, Any]) -> Draft202012Validator:
+    (media,) = content.values()
+    return Draft202012Validator({**media["schema"], "components": document["components"]})
+
+
+def errors(validator: Draft202012Validator, instance: object) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(instance)]
+
+
+def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]):
+    assert document["openapi"].startswith("3.1.")
+    assert [] == [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()]
+
+
+def test_every_endpoint_of_the_document_is_called_here(document: dict[str, Any]):
+    declared = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+
+    assert set(CALLS) == declared
+
+
+def test_every_operation_has_an_id_of_its_own_and_words(document: dict[str, Any]):
+    operations = [each for operations in document["paths"].values() for each in operations.values()]
+
+    assert len(operations) == len({each["operationId"] for each in operations})
+    assert all(each["summary"].endswith(".") for each in operations)
+
+
+def test_every_operation_is_under_the_service_or_beside_it(document: dict[str, Any]):
+    assert all(path.startswith(("/v1/e/", "/_emulator/")) for path in document["paths"])
+
+
+def test_the_real_answer_of_every_endpoint_is_what_the_document_says(
+    document: dict[str, Any], filled: Client, broadcaster: Client, live: Live
+):
+    reading_first = sorted(CALLS, key=lambda call: call[0] != "GET")
+
+    wrong = {
+        (method, path): found
+        for method, path in reading_first
+        if (
+            found := deviations(
+                document, broadcaster if path in NOT_AN_ADMINS else filled, f"{live.url}{path}", method, path
+            )
+        )
+    }
+
+    assert {} == wrong
+
+
+def deviations(document: dict[str, Any], client: Client, url: str, method: str, path: str) -> list[str]:
+    """In what an answer differs from what the document says of it."""
+    documented = document["paths"][path][method.lower()]["responses"]["200"]["content"]
+    body = CALLS[method, path]
+    if '"PIN"' in body:
+        body = body.replace("PIN", client.post("link/pin").json()["pin"])
+    answer = client.request(method, url, content=body)
+    content_type = answer.headers["content-type"].split(";")[0]
+    if answer.status_code != 200 or content_type not in documented:
+        return [f"{answer.status_code} {content_type}"]
+    return errors(schema_of(document, documented), answer.json()) if content_type == "application/json" else []
+
+
+@EACH
+def test_a_body_that_the_service_takes_is_what_the_document_says(document: dict[str, Any], method: str, path: str):
+    operation = document["paths"][path][method.lower()]
+    body = CALLS[method, path]
+
+    assert bool(body) == ("requestBody" in operation)
+    if body:
+        validator = schema_of(document, operation["requestBody"]["content"])
+        assert [] == errors(validator, httpx.Response(200, content=body).json())
+
+
+def test_the_answer_about_a_poll_has_no_other_fields_than_documented(document: dict[str, Any], filled: Client):
+    described = document["components"]["schemas"]["Poll"]
+
+    poll = filled.get("vote").json()
+
+    assert set(described["properties"]) == set(poll)
+    assert set(described["properties"]) - {"vote"} == set(described["required"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/v1/e/vote", 401), ("GET", "/v1/e/vote_logs", 403), ("POST", "/v1/e/vote", 400),
+     ("POST", "/v1/e/rank", 413), ("GET", "/v1/e/json_store", 404), ("GET", "/v1/e/vote_config", 404),
+     ("POST", "/v1/e/authtoken", 400), ("POST", "/_emulator/clock", 400), ("POST", "/_emulator/reset", 403)],
+)  # fmt: skip
+def test_a_real_refusal_is_what_the_document_says(
+    document: dict[str, Any], live: Live, stranger: Client, viewer, method: str, path: str, status: int
+):
+    client = stranger if status == 401 or path.startswith("/_") else viewer()
+    origin = {"Origin": "https://page.example"} if status == 403 else {}
+    body = b" " * 70_000 if status == 413 else b"{"
+
+    answer = client.request(method, f"{live.url}{path}", content=body, headers=origin)
+
+    responses = document["paths"][path][method.lower()]["responses"]
+    described = responses.get(str(status)) or responses["default"]
+    assert status == answer.status_code
+    assert [] == errors(schema_of(document, described["content"]), answer.json())
+
+
+def test_credentials_are_asked_for_where_the_service_asks_for_them(document: dict[str, Any], stranger: Client):
+    asked = {
+        (method, path)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if operation["security"] and {} not in operation["security"]
+    }
+
+    refused = {
+        (method.lower(), path)
+        for (method, path), body in CALLS.items()
+        if stranger.request(method, path, content=body).status_code == 401
+    }
+
+    assert refused == asked
+
+
+def test_the_aliases_are_named_where_the_endpoint_is_described(document: dict[str, Any]):
+    assert "`/v1/e/config/channel`" in document["paths"]["/v1/e/channel_config"]["get"]["description"]
+
+
+@pytest.mark.parametrize("page", ["/schema", "/schema/docs"])
+def test_the_viewer_refers_to_nothing_but_this_service(stranger: Client, page: str):
+    html = stranger.get(page).raise_for_status().text
+
+    references = re.findall(r"""(?:src|href|url)\s*[=:]\s*["']?([^"'\s>,]+)""", html)
+    own = [each for each in references if each.startswith("/schema/")]
+
+    assert [] == re.findall(r"https?://[^\s\"']+", html)
+    assert [] == [each for each in references if each.startswith("//")]
+    assert [200] * len(own) == [stranger.get(each).status_code for each in own]
+    assert {"/schema/swagger_bundle.js", "/schema/swagger_style.css"} <= set(own)
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type"), [("swagger_bundle.js", "text/javascript"), ("swagger_preset.js", "text/javascript"),
+                               ("swagger_style.css", "text/css")]
+)  # fmt: skip
+def test_the_viewers_files_are_served_from_here(stranger: Client, name: str, content_type: str):
+    answer = stranger.get(f"/schema/{name}")
+
+    assert (200, content_type) == (answer.status_code, answer.headers["content-type"].split(";")[0])
+    assert len(answer.content) > 1_000
+    assert not re.search(rb"""@import\s|url\(["']?https?:""", answer.content)
+
+
+def test_the_document_of_production_leaves_out_what_production_does_not_have(production: Live):
+    paths = httpx.get(f"{production.url}/schema/openapi.json").json()["paths"]
+
+    assert {"/_emulator/live", "/_emulator/ready", "/_emulator/metrics"} == {
+        path for path in paths if not path.startswith("/v1/e/")
+    }
+    assert "/v1/e/authtoken" not in paths
+
+
+@pytest.mark.ruling("W3")
+@pytest.mark.parametrize(("path", "status"), [("/schema/openapi.json", 200), ("/schema/nothing", 404)])
+def test_what_is_json_is_typed_as_json(stranger: Client, path: str, status: int):
+    answer = stranger.get(path)
+
+    assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])

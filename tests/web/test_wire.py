@@ -1,0 +1,297 @@
+"""Paths, bodies and answers on the wire (rulings W1, W2, W3, W7)."""
+
+from __future__ import annotations
+
+import json
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.service import Client, Live
+
+ALIASES = {
+    "config": "all_config",
+    "config/extension": "extension_config",
+    "config/channel": "channel_config",
+    "broadcast_extension": "extension_broadcast",
+    "codes/eligible": "codes/eligibility",
+    "unauthed/pin": "pin",
+    "gamelink/pin": "link/pin",
+    "gamelink/token": "link/pin",
+    "vote/vote_logs": "vote_logs",
+    "user-info": "user_info",
+}
+
+
+def spoken(live: Live, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Send these very bytes on a connection of its own; status, headers and body of the answer."""
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+        connection.sendall(request)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return int(first.split()[1]), headers, body
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/e/user_info", "//v1/e/user_info", "/v1//e///user_info", "////v1/e/user_info", "/v1/e/user_info/",
+     "/v1/e/user_info//", "/v1/e/%75ser_info"],
+)  # fmt: skip
+@pytest.mark.ruling("W1")
+def test_runs_of_slashes_collapse(live: Live, path: str):
+    credential = live.client("viewer").headers["Authorization"]
+
+    status, _, body = spoken(
+        live, f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n\r\n".encode()
+    )
+
+    assert (200, "viewer") == (status, json.loads(body)["role"])
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.ruling("W1")
+def test_an_alias_is_answered_like_the_name_it_stands_for(live: Live, alias: str, method: str):
+    live.freeze()
+    admin = live.client("admin", user="9001", channel="777")
+
+    by_alias, by_name = (admin.request(method, path, json={}) for path in (alias, ALIASES[alias]))
+
+    volatile = {"token", "pin"}
+    assert by_name.status_code == by_alias.status_code
+    assert without(by_name.json(), volatile) == without(by_alias.json(), volatile)
+
+
+@pytest.mark.ruling("W1")
+def test_what_is_written_under_an_alias_is_read_under_the_name(admin: Client):
+    admin.post("config//channel", json={"theme": "dark"})
+
+    assert {"theme": "dark"} == admin.get("channel_config").json()
+    assert {"extension": {}, "channel": {"theme": "dark"}} == admin.get("config").json()
+
+
+@pytest.mark.parametrize("path", ["Vote", "VOTE", "vote.json", "vote/default", "v1/e/vote", "all_configs"])
+def test_another_spelling_of_a_path_is_unknown(viewer, path: str):
+    assert 404 == viewer().get(path).status_code
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/x-www-form-urlencoded; charset=UTF-8", "application/json", "text/plain", "multipart/form-data",
+     "image/png", "nonsense", "", None],
+)  # fmt: skip
+@pytest.mark.ruling("W2")
+def test_a_body_is_json_whatever_its_content_type(viewer, content_type: str | None):
+    headers = {} if content_type is None else {"Content-Type": content_type}
+
+    for path, body in (("vote", '{"value":3}'), ("viewer_state", '{"a":1}')):
+        assert 200 == viewer().post(path, content=body, headers=headers).status_code
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("vote", {"value": 3}), ("rank", {"key": "blue"}), ("viewer_state", {"a": {"b": 1}}), ("accumulate", [1, {}])],
+)
+@pytest.mark.ruling("W2")
+def test_a_body_that_is_a_json_string_is_parsed_once_more(viewer, path: str, body: object):
+    answer = viewer().post(path, json=json.dumps(body))
+
+    assert 200 == answer.status_code
+
+
+@pytest.mark.ruling("W2")
+def test_what_a_double_encoded_body_says_is_what_is_stored(viewer, admin: Client):
+    viewer().post("viewer_state", json='{"team":"red"}')
+    viewer().patch("viewer_state", json='[{"op":"add","path":"/xp","value":"{}"}]')
+    viewer().post("accumulate", json='{"rating":5}')
+    viewer().post("accumulate", json="just text")
+
+    assert {"team": "red", "xp": "{}"} == viewer().get("viewer_state").json()
+    assert ["just text", {"rating": 5}] == [each["data"] for each in admin.get("accumulate").json()["data"]]
+
+
+@pytest.mark.parametrize("body", ['"{"', '"\\"{}\\""', '"{\\"value\\":NaN}"', '"value"', '""', '"[]"'])
+@pytest.mark.ruling("W2")
+def test_a_json_string_that_holds_no_readable_body_is_refused(viewer, body: str):
+    assert 400 == viewer().post("vote", content=body).status_code
+
+
+@pytest.mark.ruling("W2")
+def test_a_chunked_body_is_read_to_its_end(live: Live, viewer):
+    credential = viewer("5551").headers["Authorization"]
+    head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n"
+
+    status, headers, body = spoken(
+        live, f'{head}Transfer-Encoding: chunked\r\n\r\n3\r\n{{"v\r\n8;a=b\r\nalue": 7\r\n1\r\n}}\r\n0\r\n\r\n'.encode()
+    )
+
+    assert (200, 7) == (status, json.loads(body)["vote"])
+    assert "application/json" == headers["content-type"]
+
+
+@pytest.mark.ruling("W2")
+def test_of_duplicate_keys_the_last_wins(viewer):
+    client = viewer("5551")
+
+    poll = client.post("vote", content='{"value":1,"value":2}').json()
+    client.post("viewer_state", content='{"a":1,"a":{"b":1,"b":2}}')
+
+    assert 2 == poll["vote"]
+    assert {"a": {"b": 2}} == client.get("viewer_state").json()
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", '"\\ud800"', '"\\udc00\\ud800"', '{"\\ud800":1}', "01", "'a'",
+     "True", "1.", "[1,]", '{"a":1,}', '"\x01"', "undefined", "//"],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["viewer_state", "accumulate", "json_store"])
+@pytest.mark.ruling("W2")
+def test_what_is_not_strict_json_is_refused(admin: Client, path: str, value: str):
+    answer = admin.post(path, content=f'{{"a":{value}}}')
+
+    assert 400 == answer.status_code
+    assert 400 == admin.post(path, content=json.dumps(f'{{"a":{value}}}')[:-1]).status_code
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b" ", b"{", b"\xff", b"\xef\xbb\xbf{}", b'{"value":1,"key":"x"} {}', b"\x00", b"value=1", b"// {}"]
+)
+@pytest.mark.parametrize("path", ["vote", "viewer_state", "accumulate", "rank"])
+def test_an_unreadable_body_is_refused(viewer, path: str, body: bytes):
+    answer = viewer().post(path, content=body)
+
+    assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
+@pytest.mark.parametrize("path", ["viewer_state", "accumulate", "rank"])
+@pytest.mark.ruling("W2")
+def test_text_that_is_no_utf_8_is_refused(viewer, path: str, text: bytes):
+    for body in (b'{"key":"%s"}', b'"{\\"key\\":\\"%s\\"}"'):
+        assert 400 == viewer().post(path, content=body % text).status_code
+
+
+@pytest.mark.parametrize("body", [b"[" * 60_000, b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b'"' + b"[" * 60_000 + b'"'])
+@pytest.mark.parametrize("path", ["vote", "viewer_state", "accumulate", "json_store", "authtoken"])
+def test_a_body_nested_without_end_is_refused(admin: Client, path: str, body: bytes):
+    assert 400 == admin.post(path, content=body).status_code
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("1.0", "1.0"), ("-0.0", "-0.0"), ("1e22", "1e22"), ("18446744073709551616", "18446744073709551616"),
+     ("-170141183460469231731687303715884105729", "-170141183460469231731687303715884105729"),
+     ('"\\u00e9\\ud83c\\udfb2"', '"é🎲"'), ('"\\/"', '"/"'), ("[ 1 , 2 ]", "[1,2]")],
+)  # fmt: skip
+def test_json_values_are_kept_as_they_are(viewer, text: str, kept: str):
+    client = viewer("5551")
+
+    client.post("viewer_state", content=f'{{"a": {text}}}').raise_for_status()
+    client.patch("viewer_state", json=[{"op": "add", "path": "/b", "value": 1}]).raise_for_status()
+
+    assert f'{{"a":{kept},"b":1}}' == client.get("viewer_state").text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "answered"),
+    [
+        ("GET", "vote_logs", b"", b'{"result":[]}'),
+        ("GET", "rank", b"", b'{"data":[]}'),
+        ("GET", "accumulate", b"", b'{"data":[],"latest":0}'),
+        ("GET", "user_ids?cursor=7a", b"", b'{"next":"0","results":[]}'),
+        ("GET", "viewer_state?user_ids=1,2", b"", b"{}"),
+        ("DELETE", "vote", b"", b"{}"),
+        ("DELETE", "rank", b"", b"{}"),
+        ("POST", "accumulate", b"[]", b"{}"),
+        ("POST", "channel_state", b"{}", b"{}"),
+        ("PATCH", "channel_state", b"[]", b"{}"),
+        ("POST", "json_store", b"{}", b"{}"),
+        ("POST", "vote_config", b'{"config":{}}', b"{}"),
+    ],
+)
+@pytest.mark.ruling("W3")
+def test_when_there_is_nothing_to_say_the_answer_is_json_all_the_same(
+    admin: Client, method: str, path: str, body: bytes, answered: bytes
+):
+    answer = admin.request(method, path, content=body)
+
+    assert (200, "application/json", answered) == (answer.status_code, answer.headers["content-type"], answer.content)
+
+
+@pytest.mark.ruling("W7")
+def test_unknown_parameters_headers_and_fields_are_ignored(viewer):
+    client = viewer("5551")
+
+    poll = client.post(
+        "vote?undefined=undefined&x[]=1&&=&%&id=a&color",
+        content='{"value":3,"color":"red","stats":null}',
+        headers={"X-Unknown": "1", "Cookie": "broken=;;", "Accept": "text/html", "Range": "bytes=0-1"},
+    )
+
+    assert (200, 3) == (poll.status_code, poll.json()["vote"])
+    assert 1 == client.get("vote", params={"id": "a"}).json()["count"]
+
+
+@pytest.mark.ruling("W8")
+def test_an_absent_or_empty_id_is_default(viewer):
+    client = viewer("5551")
+
+    client.post("vote?id=", json={"value": 3})
+
+    assert [1, 1, 0] == [client.get(path).json()["count"] for path in ("vote", "vote?id=default", "vote?id=other")]
+
+
+def test_an_id_reaches_the_service_percent_encoded_or_not(live: Live, viewer):
+    client = viewer("5551")
+
+    client.post("vote?id=Poll$1", json={"value": 3})
+    client.post("rank?id=a%20b%2Bc", json={"key": "x"})
+
+    assert 1 == client.get("vote?id=Poll%241").json()["count"]
+    assert "x" == client.post("rank?id=a+b%2bc", json={"key": "y"}).json()["original"]
+
+
+def test_an_old_client_that_speaks_http_1_0_is_answered(live: Live):
+    status, headers, body = spoken(live, b"GET /v1/e/user_info HTTP/1.0\r\n\r\n")
+
+    assert (401, "application/json") == (status, headers["content-type"])
+    assert str(len(body)) == headers["content-length"]
+
+
+def test_several_requests_on_one_connection_are_answered_in_order(live: Live, viewer):
+    credential = viewer("5551").headers["Authorization"]
+    votes = b"".join(
+        b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Length: %d\r\n%s\r\n%s"
+        % (credential.encode(), len(body), b"Connection: close\r\n" if last else b"", body)
+        for body, last in ((b'{"value":1}', False), (b'{"value":"?"}', False), (b'{"value":2}', True))
+    )
+
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+        connection.sendall(votes)
+        answers = b"".join(iter(lambda: connection.recv(65_536), b""))
+
+    assert [b"200", b"400", b"200"] == [part[:3] for part in answers.split(b"HTTP/1.1 ")[1:]]
+    assert answers.index(b'"vote":1') < answers.index(b'"vote":2')
+
+
+def without(answer: object, names: set[str]) -> object:
+    return {name: value for name, value in answer.items() if name not in names} if isinstance(answer, dict) else answer
+
+
+@pytest.mark.ruling("W2")
+def test_text_that_is_not_utf_8_is_refused_even_in_a_field_that_nobody_reads(viewer):
+    answer = viewer().post("vote", content=b'{"value":1,"remark":"\xff"}')
+
+    assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.mark.ruling("W4")
+def test_what_is_no_http_is_answered_like_any_other_refusal(live: Live):
+    status, headers, body = spoken(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert (400, "application/json", str(len(body))) == (status, headers["content-type"], headers["content-length"])
+    assert "Bad Request" == json.loads(body)["reason"]
