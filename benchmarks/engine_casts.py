@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Engine, Key, Mark
+from emulator.engines.base import NEVER, Key, Mark
+from emulator.engines.engine import Engine
 
 POLL = Key("poll", "client", "default", "777")
 CHOICES = [str(value) for value in range(-99, 100)]

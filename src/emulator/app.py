@@ -24,7 +24,7 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.engines.base import Engine
+from emulator.engines.engine import Engine
 from emulator.errors import EngineError
 from emulator.features.accumulation.http import endpoints as accumulation_endpoints
 from emulator.features.accumulation.service import Buffers

@@ -111,5 +111,9 @@ class Unavailable(ServiceError):
         super().__init__("Service Unavailable", "storage cannot do this for now; try again")
 
 
+class ConfigurationError(Exception):
+    """The service cannot start as it was told to. The message is one line: the file, the key and what is wrong."""
+
+
 class EngineError(Exception):
     """Storage failed or cannot be reached. Engines wrap their driver's failures in it; clients see `Unavailable`."""

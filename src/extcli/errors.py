@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 LOG = "the service's own log says more"
 
@@ -79,6 +79,32 @@ class Failed(Declined):
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         log = f"{LOG}, under {shortened(request_id)}" if request_id else LOG
         super().__init__(request, status, body, fix=fix or f"{log}; nothing is wrong on your side")
+
+
+class Unexpected(Failed):
+    """Success, with a body that no extension service sends."""
+
+    def __init__(self, answer: Answered) -> None:
+        request = f"{answer.request.method} {answer.request.url.path}"
+        CliError.__init__(
+            self,
+            f"{request} was answered with something else than expected",
+            why=f"status {answer.status_code}, {answer.headers.get('content-type', 'no content type')}",
+            fix="is --url (EXTCLI_URL) an extension service? `extcli api` prints any answer as it is",
+        )
+        self.status = answer.status_code
+        self.body = b""
+
+
+class Answered(Protocol):
+    """What `Unexpected` reads of an answer."""
+
+    @property
+    def request(self) -> Any: ...
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
 
 
 def status_line(status: int) -> str:

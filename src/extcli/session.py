@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from extcli.config import settings
 from extcli.config.resolver import Found, Sources
-from extcli.config.settings import DEFAULT_USER, Flags, Format
+from extcli.config.settings import DEFAULT_USER, Flags
 from extcli.errors import CliError, Declined, Failed, Refused, reason_of
+from extcli.output.format import Format
 from extcli.output.printer import Output
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Session:
         from extcli.api.http import Http
 
         self._remark_if_elsewhere(self.sources.url(), self.sources.find(settings.URL))
-        return Http(self.sources.url(), timeout=self.sources.timeout(), output=self.output)
+        return Http(self.sources.url(), timeout=self.sources.timeout(), trace=self.output.trace)
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """The service, called as the identity the user chose, else as this one, which suits the command."""
@@ -101,7 +102,7 @@ class Session:
         from extcli.api.websocket import Live
 
         self._remark_if_elsewhere(self.sources.ws_url(), self.sources.told_socket())
-        return Live(self.sources.ws_url(), timeout=self.sources.timeout(), output=self.output)
+        return Live(self.sources.ws_url(), timeout=self.sources.timeout(), trace=self.output.trace)
 
     def reconnect(self, seconds: float) -> None:
         """Connect the socket anew. From now on nothing waits longer than so many seconds."""
@@ -111,7 +112,7 @@ class Session:
         self.http.allow(seconds)
         if "live" in self.__dict__:
             self.live.close()
-        self.live = Live(self.sources.ws_url(), timeout=seconds, output=self.output)
+        self.live = Live(self.sources.ws_url(), timeout=seconds, trace=self.output.trace)
 
     @cached_property
     def links(self) -> Links:

@@ -13,8 +13,8 @@ from extcli.codes.duplicates import Repeats, confirmed
 from extcli.codes.entries import Entries
 from extcli.codes.formats import Batch
 from extcli.codes.streamed_body import StreamedBody, joined
-from extcli.config.settings import Format
 from extcli.errors import CliError, Misused
+from extcli.output.format import Format
 from extcli.output.printer import Output
 
 

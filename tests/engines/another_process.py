@@ -12,7 +12,8 @@ import sys
 from collections.abc import Mapping
 
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Engine, Key, Mark
+from emulator.engines.base import NEVER, Key, Mark
+from emulator.engines.engine import Engine
 
 POLL, COUNTER = Key("shelf", "client", "poll"), Key("shelf", "client", "counter")
 AT_ONCE = 20

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from emulator.engines.base import Engine
+from emulator.engines.engine import Engine
 from engines.contract_ballots import BallotsContract
 from engines.contract_documents import DocumentsContract
 from engines.contract_engine import NamespacesContract

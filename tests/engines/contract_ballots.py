@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import EMPTY_TALLY, NEVER, Engine, Entry, Mark, Tally, Terms
+from emulator.engines.base import EMPTY_TALLY, NEVER, Entry, Mark, Tally, Terms
+from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts, entries, key
 
 

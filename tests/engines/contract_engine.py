@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import NEVER, Cast, Engine, Terms
+from emulator.engines.base import NEVER, Cast, Terms
+from emulator.engines.engine import Engine
 from emulator.errors import EngineError
 from engines.shorthand import (
     END,

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import cast as typed
 
-from emulator.engines.base import Engine, Entry, Key, Mark
+from emulator.engines.base import Entry, Key, Mark
+from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
 
 VOTERS = [f"U{number}" for number in range(2300)]

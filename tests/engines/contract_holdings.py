@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import NEVER, Engine, Expired
+from emulator.engines.base import NEVER, Expired
+from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding
 from engines.pool_shorthand import draw, draws, drop, fill, held, source, stocked, supply
 from engines.shorthand import END, NOW, Open, key

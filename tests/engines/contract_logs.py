@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import NEVER, Engine, Item
+from emulator.engines.base import NEVER, Item
+from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, all_of, append, items, key, latest
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.engines.base import NEVER, Engine, Key
+from emulator.engines.base import NEVER, Key
+from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
 from engines.pool_shorthand import draw, draws, drop, fill, held, source, stocked, supply
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, key

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import Engine, Expired, Key
+from emulator.engines.base import Expired, Key
+from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
 from engines.contract_property import SHARED
 from engines.pool_shorthand import draw, fill, source, supply

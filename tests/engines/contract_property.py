@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, Engine, Mark, Tally, Terms
+from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, Mark, Tally, Terms
+from emulator.engines.engine import Engine
 from engines.shorthand import NOW, choice_of, counts, entries, key
 
 VOTERS, CHOICES = ("A", "B", "C", "D"), ("x", "y", "z", "")

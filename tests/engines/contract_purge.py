@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.engines.base import NEVER, Engine, Expired, Terms
+from emulator.engines.base import NEVER, Expired, Terms
+from emulator.engines.engine import Engine
 from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, entries, items, key, latest, read, write
 
 NAMES = ("early", "late", "never")

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import Engine, Key
+from emulator.engines.base import Key
+from emulator.engines.engine import Engine
 from emulator.errors import EngineError
 from engines.shorthand import ODD, Listener, Open, key
 

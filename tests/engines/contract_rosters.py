@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import NEVER, Engine
+from emulator.engines.base import NEVER
+from emulator.engines.engine import Engine
 from engines.pool_shorthand import enlist, listing
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, Open, key
 

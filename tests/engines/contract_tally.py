@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.engines.base import Engine, Tally
+from emulator.engines.base import Tally
+from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, cast, choice_of, counts, key
 
 

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, Engine, Mark, Tally, Terms
+from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, Mark, Tally, Terms
+from emulator.engines.engine import Engine
 from engines.shorthand import END, MANY, NOW, cast, choice_of, counts, entries, key
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from emulator.engines import open_engine
-from emulator.engines.base import Engine
+from emulator.engines.engine import Engine
 from engines import another_process
 
 BROUGHT = {

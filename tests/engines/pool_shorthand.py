@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from emulator.engines.base import Engine, Key
+from emulator.engines.base import Key
+from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
 from engines.shorthand import END, NOW, key
 

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
-from emulator.engines.base import Cast, Engine, Entry, Item, Key, Mark, Terms
+from emulator.engines.base import Cast, Entry, Item, Key, Mark, Terms
+from emulator.engines.engine import Engine
 
 NOW = 1_700_000_000_000
 END = NOW + 60_000

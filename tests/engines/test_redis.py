@@ -12,7 +12,8 @@ import redis
 
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Engine, Key, Mark
+from emulator.engines.base import NEVER, Key, Mark
+from emulator.engines.engine import Engine
 from engines.contract import EngineContract
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many

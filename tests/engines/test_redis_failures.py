@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from emulator.engines import open_engine
-from emulator.engines.base import Engine
+from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
 from emulator.engines.redis.connection import PATIENCE
 from emulator.errors import EngineError

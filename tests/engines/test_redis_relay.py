@@ -13,7 +13,7 @@ import redis
 import uvloop
 
 from emulator.engines import open_engine
-from emulator.engines.base import Engine
+from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
 from emulator.errors import EngineError
 from engines.contract_relay import LAST, RelayContract

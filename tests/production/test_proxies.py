@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from emulator.config.extensions import ConfigurationError
 from emulator.config.settings import Limits, Settings, read_settings
+from emulator.errors import ConfigurationError
 from support.service import CLIENT_ID, Client, run_live
 
 FORWARDED = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
-class ConfigurationError(Exception):
-    """The service cannot start as it was told to. The message is one line: the file, the key and what is wrong."""
+from emulator.errors import ConfigurationError
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.config.environment import PRODUCTION, SANDBOX, Environment
-from emulator.config.extensions import ConfigurationError, Extension, read_extensions
+from emulator.config.extensions import Extension, read_extensions
 from emulator.engines import open_engine
+from emulator.errors import ConfigurationError
 from emulator.observability.logs import Logs
 from emulator.observability.redaction import discreet
 

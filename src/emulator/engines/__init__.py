@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.engines.base import Engine
+from emulator.engines.engine import Engine
 
 ACCEPTED = (
     "sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db "

@@ -5,7 +5,7 @@ Documents, ballots and logs are here; pools and rosters, which go together, in `
 An engine knows no feature, no HTTP and no time. Every operation is one atomic step, also when another process works
 on the same data, and a write returns only when it would survive the death of this process (as far as the engine's
 medium allows). Time is an argument: `now` and all `…_at` are integer Unix milliseconds, and a thing is alive while
-`now < expires_at`. Housekeeping (`Engine.purge`) never decides an answer.
+`now < expires_at`. Housekeeping (`Engine.purge`, `engines/engine.py`) never decides an answer.
 
 Whatever the medium does wrong reaches the caller as `EngineError`.
 """
@@ -13,10 +13,7 @@ Whatever the medium does wrong reaches the caller as `EngineError`.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
-
-if TYPE_CHECKING:
-    from emulator.engines.pools import Pools, Rosters
+from typing import NamedTuple, Protocol
 
 NEVER = 1 << 62
 """An `expires_at` that does not come."""
@@ -240,45 +237,4 @@ class Relay(Protocol):
 
         A message is not kept: whoever listens later does not get it.
         """
-        ...
-
-
-class Engine(Protocol):
-    """A place to keep data, divided into namespaces that never see each other.
-
-    Constructed closed; `async with` opens it.
-    """
-
-    name: str
-    """What `ready` says of it: `sqlite`, …"""
-    doubts: Sequence[str]
-    """Once it is open: what makes its medium less safe than it could be, a line each."""
-    documents: Documents
-    ballots: Ballots
-    logs: Logs
-    pools: Pools
-    rosters: Rosters
-    relay: Relay
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *exc_info: object) -> None: ...
-
-    async def check(self) -> None:
-        """Return if a request sent now could be served; raise `EngineError` if not."""
-        ...
-
-    async def purge(self, *, now: int) -> list[Expired]:
-        """Take away what is past its end at `now` and say what it was, in the order it fell due.
-
-        Housekeeping: no answer depends on whether or when this ran.
-        """
-        ...
-
-    async def tidy(self) -> None:
-        """Give back the room of what was purged, dropped or reset, in short steps; as long as that takes."""
-        ...
-
-    async def reset(self) -> None:
-        """Forget everything in this namespace, in a time that does not grow with how much there was."""
         ...

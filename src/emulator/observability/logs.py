@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from emulator.config.extensions import ConfigurationError
+from emulator.errors import ConfigurationError
 from emulator.observability.access_log import REQUESTS
 from emulator.observability.dedup import OncePerSecond
 from emulator.observability.redaction import discreet, kind_of, way_of

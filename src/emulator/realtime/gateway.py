@@ -34,7 +34,7 @@ from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.hub import Hub
 from emulator.realtime.pusher import Page
 from emulator.realtime.session import Outlet, Session
-from emulator.web.call import query_of
+from emulator.wire.query import query_of
 
 AUTHENTICATE: Final = "authenticate"
 SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"

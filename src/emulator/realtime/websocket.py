@@ -25,8 +25,8 @@ from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests
 from emulator.observability.access_log import log_request
 from emulator.observability.request_context import Errand, about, current, request_id
 from emulator.realtime.frames import PING, text_frame
-from emulator.web.response import error_body
 from emulator.wire.coalescing_transport import Gathering
+from emulator.wire.errors import error_body
 
 CLOSE_WITHIN = 2.0
 """Seconds in which the other side is to answer a close; then the connection is cut."""

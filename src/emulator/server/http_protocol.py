@@ -12,8 +12,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
 from emulator.observability.access_log import LONGEST_PATH, log_request
 from emulator.observability.request_context import REQUEST_ID, Errand, about, entrust, errand_of, request_id
-from emulator.web.response import error_body
 from emulator.wire.coalescing_transport import Gathering, turn_of
+from emulator.wire.errors import error_body
 
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request line with its headers. uvicorn sets no limit, and copies a header anew with every piece of it."""

@@ -7,7 +7,8 @@ import logging
 import os
 from pathlib import Path
 
-from emulator.config.extensions import ConfigurationError, Extensions, read_extensions
+from emulator.config.extensions import Extensions, read_extensions
+from emulator.errors import ConfigurationError
 from emulator.server.signals import Signals
 
 _log = logging.getLogger("emulator")

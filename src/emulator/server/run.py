@@ -21,10 +21,10 @@ import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
 
 from emulator.app import open_app
-from emulator.config.extensions import ConfigurationError, Extensions
+from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.errors import EngineError
+from emulator.errors import ConfigurationError, EngineError
 from emulator.realtime.websocket import WebSocket
 from emulator.server.http_protocol import Protocol, cut_overdue
 from emulator.server.middleware import Application, RequestLog

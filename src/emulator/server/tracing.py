@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from emulator.config.extensions import ConfigurationError
+from emulator.errors import ConfigurationError
 from emulator.observability.redaction import discreet
 from emulator.observability.request_context import take_up
 from emulator.server.middleware import Application, Around

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
-from urllib.parse import unquote_plus
 
 from emulator.callers import Caller
 from emulator.errors import BadRequest
@@ -92,18 +91,6 @@ class Call:
     def any_body(self) -> Any:
         """The body, any JSON."""
         return json_codec.decode_any(self.raw)
-
-
-def query_of(raw: bytes) -> dict[str, str]:
-    """The query string as a mapping; of a repeated name the first wins, and what is not UTF-8 is replaced."""
-    query: dict[str, str] = {}
-    if raw:
-        for part in raw.decode("latin-1").split("&"):
-            name, _, value = part.partition("=")
-            if "%" in part or "+" in part:
-                name, value = unquote_plus(name), unquote_plus(value)
-            query.setdefault(name, value)
-    return query
 
 
 def checked_id(text: str, what: str) -> str:

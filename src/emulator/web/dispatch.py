@@ -16,10 +16,11 @@ from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, To
 from emulator.limits.rate_limit import Rates
 from emulator.observability.recorder import Watcher
 from emulator.observability.request_context import Errand, current
-from emulator.web.call import Call, query_of
+from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
 from emulator.web.response import Reply, error_reply
 from emulator.wire import json_codec
+from emulator.wire.query import query_of
 
 _log = logging.getLogger("emulator")
 

@@ -9,7 +9,7 @@ from typing import Any
 from litestar.types import Send
 
 from emulator.errors import ServiceError
-from emulator.wire import json_codec
+from emulator.wire.errors import error_body
 
 JSON = b"application/json"
 CORS = (
@@ -57,17 +57,6 @@ class Reply:
 
 def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
     return {"type": "http.response.start", "status": status, "headers": headers}
-
-
-def error_body(error: ServiceError) -> bytes:
-    """Ruling W4: the socket's error shape and the `reason` and `info` that REST clients read, with the same facts."""
-    return json_codec.encode(
-        {
-            "errors": [{"status": error.status, "title": error.title, "detail": detail} for detail in error.details],
-            "reason": error.reason,
-            "info": "; ".join(error.details),
-        }
-    )
 
 
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:

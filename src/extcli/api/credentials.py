@@ -18,8 +18,7 @@ from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
 from extcli.config.resolver import Place, Sources
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
-from extcli.errors import Declined, Failed, Misused, Refused, is_from_service
-from extcli.output.printer import Unexpected
+from extcli.errors import Declined, Failed, Misused, Refused, Unexpected, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"

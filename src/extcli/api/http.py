@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ssl
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from extcli import __version__, clock
@@ -23,9 +23,6 @@ import httpx  # noqa: E402
 
 if _absent:
     del sys.modules["httpx._main"]
-
-if TYPE_CHECKING:
-    from extcli.output.printer import Output
 
 CONNECT_SECONDS = 5.0
 ANSWERED_IN_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
@@ -50,9 +47,9 @@ __all__ = ["Answer", "Body", "Http", "httpx"]
 class Http:
     """A connection to one service."""
 
-    def __init__(self, url: str, *, timeout: float, output: Output) -> None:
+    def __init__(self, url: str, *, timeout: float, trace: Callable[[str], None]) -> None:
         self.url = url
-        self._output = output
+        self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
 
     def send(
@@ -84,17 +81,15 @@ class Http:
             request = self._client.build_request(
                 method, self.url + path, params=query or None, content=body, headers=headers(body, authorization)
             )
-            self._output.trace(f"> {method} {request.url}")
+            self._trace(f"> {method} {request.url}")
             if authorization:
                 client_id, _, token = authorization.partition(" ")
-                self._output.trace(f"> authorization: {client_id}{' ***' if token else ''}")
+                self._trace(f"> authorization: {client_id}{' ***' if token else ''}")
             if body is not None:
-                self._output.trace(f"> {len(body) if isinstance(body, bytes) else body.length} bytes")
+                self._trace(f"> {len(body) if isinstance(body, bytes) else body.length} bytes")
             started = clock.elapsed()
             answer = self._client.send(request, stream=True)
-            self._output.trace(
-                f"< {answer.status_code} {answer.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms"
-            )
+            self._trace(f"< {answer.status_code} {answer.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms")
             try:
                 yield answer
             finally:

@@ -78,14 +78,14 @@ def _segment(segment: str, name: str) -> Mapping[str, Any]:
 
 def _traps(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
     traps = []
-    exp = instant_of(claims.get("exp"))
+    exp = times.instant_of(claims.get("exp"))
     if exp is None:
         traps.append("it has no exp: production refuses it")
     elif exp <= now:
         traps.append(f"it expired {times.span(now - exp)} ago")
     elif exp > now + 366 * 86_400_000:
         traps.append("exp is more than a year away: is it in milliseconds? It must be in seconds")
-    not_before = instant_of(claims.get("nbf"))
+    not_before = times.instant_of(claims.get("nbf"))
     if not_before is not None and not_before > now:
         traps.append(f"it is not valid for another {times.span(not_before - now)} (nbf)")
     if header.get("alg") != "HS256":
@@ -101,10 +101,3 @@ def _traps(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, n
     if "-" in payload or "_" in payload:
         traps.append("its payload has - or _: the published JavaScript SDK cannot read it and calls it expired")
     return traps
-
-
-def instant_of(claim: object) -> int | None:
-    """A claim in Unix seconds, as milliseconds."""
-    if isinstance(claim, bool) or not isinstance(claim, int | float) or not abs(claim) < 1e15:
-        return None
-    return int(claim * 1000)

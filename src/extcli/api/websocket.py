@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from websockets.exceptions import (
@@ -27,9 +26,6 @@ from extcli.api.envelope import Message
 from extcli.api.http import ANSWERED_IN_PLAIN, CONNECT_SECONDS, certificates, is_loopback, too_slow
 from extcli.errors import LOG, CliError, Failed, Misused, Refused, Unreachable, shortened
 
-if TYPE_CHECKING:
-    from extcli.output.printer import Output
-
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
 _LARGE_FRAME = 128 * 1024
@@ -40,14 +36,14 @@ _LAST_ID = envelope.NO_REQUEST - 1
 class Live:
     """A connection to the socket of one service, with no rights until something authenticates it."""
 
-    def __init__(self, url: str, *, timeout: float, output: Output) -> None:
+    def __init__(self, url: str, *, timeout: float, trace: Callable[[str], None]) -> None:
         self.url = url
         self.timeout = timeout
-        self._output = output
+        self._trace = trace
         self._updates: deque[Message] = deque()
         self._last_id = 0
         self._sent = 0
-        output.trace(f"> CONNECT {url}")
+        trace(f"> CONNECT {url}")
         started = clock.elapsed()
         with explained(url):
             self._socket = connect(
@@ -62,7 +58,7 @@ class Live:
                 user_agent_header=f"extcli/{__version__}",
             ).__enter__()
             self._refuse_to_be_led_elsewhere()
-        output.trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
+        trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
 
     def ask(self, action: str, target: str = "", data: object = None) -> Message:
         """Send a request and return its reply. Raises `Refused`, `Failed` or `Unreachable`."""
@@ -91,7 +87,7 @@ class Live:
 
     def send(self, text: str) -> None:
         """Send a frame as it is."""
-        self._output.trace(f"> {envelope.shown(text)}")
+        self._trace(f"> {envelope.shown(text)}")
         self._sent = len(text)
         with explained(self.url, sent=self._sent):
             self._socket.send(text)
@@ -103,7 +99,7 @@ class Live:
                 text = self._socket.recv(None if seconds is None else max(seconds, 0))
             except TimeoutError:
                 return None
-        self._output.trace(f"< {envelope.shown(text)}")
+        self._trace(f"< {envelope.shown(text)}")
         message = envelope.read_message(text.encode() if isinstance(text, str) else text)
         if message is None:
             raise _strange(self.url)

@@ -6,22 +6,19 @@ connections at each step, which costs more than the request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from extcli import clock
 from extcli.api.client import Call
 from extcli.api.http import Answer, client_options, explained, headers, httpx
 
-if TYPE_CHECKING:
-    from extcli.output.printer import Output
-
 
 class Lane:
     """Sends one request at a time; it connects when it is first used, and again when the service hung up."""
 
-    def __init__(self, url: str, timeout: float, *, traced_by: Output | None = None) -> None:
+    def __init__(self, url: str, timeout: float, *, trace: Callable[[str], None] | None = None) -> None:
         self._url = url
-        self._traced_by = traced_by
+        self._trace = trace
         self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
 
     async def send(self, call: Call, authorization: str, *, line: int) -> Answer:
@@ -34,19 +31,21 @@ class Lane:
                 content=call.body,
                 headers=headers(call.body, authorization),
             )
-            if self._traced_by is None:
+            if self._trace is None:
                 return await self._client.send(request)
-            return await self._send_traced(request, authorization, line, self._traced_by)
+            return await self._send_traced(request, authorization, line, self._trace)
 
-    async def _send_traced(self, request: httpx.Request, authorization: str, line: int, output: Output) -> Answer:
+    async def _send_traced(
+        self, request: httpx.Request, authorization: str, line: int, trace: Callable[[str], None]
+    ) -> Answer:
         """Lanes write in between each other, so each trace names its line of the input."""
-        output.trace(f"> line {line}: {request.method} {request.url}")
-        output.trace(f"> line {line}: authorization: {authorization.split(' ')[0]} ***")
-        output.trace(f"> line {line}: {len(request.content)} bytes")
+        trace(f"> line {line}: {request.method} {request.url}")
+        trace(f"> line {line}: authorization: {authorization.split(' ')[0]} ***")
+        trace(f"> line {line}: {len(request.content)} bytes")
         started = clock.elapsed()
         answer = await self._client.send(request)
         milliseconds = (clock.elapsed() - started) * 1000
-        output.trace(f"< line {line}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
+        trace(f"< line {line}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
         return answer
 
     async def close(self) -> None:

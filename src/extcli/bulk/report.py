@@ -11,8 +11,8 @@ from typing import Any
 from extcli import clock
 from extcli.bulk.input_lines import Input
 from extcli.bulk.resume import Reached
-from extcli.config.settings import Format
 from extcli.errors import CliError, status_line
+from extcli.output.format import Format
 from extcli.output.printer import Output, complain, flush
 from extcli.output.sanitize import compact
 

@@ -13,7 +13,7 @@ from extcli.bulk.report import Tally
 if TYPE_CHECKING:
     from extcli.api.http import Answer
     from extcli.bulk.connection import Lane
-    from extcli.bulk.sender import Job
+    from extcli.bulk.job import Job
 
 _LONGEST_PAUSE = 60
 """Seconds; who is told to wait longer is told so, as for any refusal."""

@@ -12,13 +12,13 @@ from extcli.api.client import Call
 from extcli.api.http import NobodyThere
 from extcli.bulk.connection import Lane
 from extcli.bulk.input_lines import Batches, Line
+from extcli.bulk.job import Job
 from extcli.bulk.operations import Writes
 from extcli.bulk.reader_thread import Pump
 from extcli.bulk.report import Tally
 from extcli.bulk.retry import Patience
 from extcli.config import settings
-from extcli.errors import CliError, Declined, Misused, reason_of
-from extcli.output.printer import Unexpected
+from extcli.errors import CliError, Declined, Misused, Unexpected, reason_of
 from extcli.session import declined
 
 if TYPE_CHECKING:
@@ -72,15 +72,6 @@ def _check_that_lines_may_name_users(session: Session) -> None:
 
 
 @dataclass(slots=True)
-class Job:
-    """A line ready to be sent."""
-
-    line: Line
-    call: Call
-    authorization: str
-
-
-@dataclass(slots=True)
 class Prepared:
     """A batch of the input: what can be sent, and which lines cannot, and why."""
 
@@ -109,11 +100,11 @@ class Delivery:
         self._url = session.sources.url()
         self._timeout = session.sources.timeout()
         # Lanes without anybody to tell do not even put the words together.
-        self._traced_by = session.output if session.sources.flags.verbose else None
+        self._trace = session.output.trace if session.sources.flags.verbose else None
 
     async def run(self, concurrency: int) -> None:
         """Everything, until the input ends. Raises the first error that is not about one line alone."""
-        lanes = [Lane(self._url, self._timeout, traced_by=self._traced_by) for _ in range(concurrency)]
+        lanes = [Lane(self._url, self._timeout, trace=self._trace) for _ in range(concurrency)]
         queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_WAITING) for _ in lanes]
         try:
             async with self._tally.shown(), asyncio.TaskGroup() as tasks:

@@ -14,8 +14,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from extcli.cli.confirm import guarded
 from extcli.cli.fast_parser import read_quickly
-from extcli.config.settings import Flags, Format
+from extcli.config.settings import Flags
 from extcli.errors import CliError
+from extcli.output.format import Format
 from extcli.output.printer import explain, silence
 from extcli.session import Session
 

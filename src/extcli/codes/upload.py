@@ -12,9 +12,9 @@ from extcli.codes.sets import CodeSet, examine
 from extcli.codes.streamed_body import StreamedBody
 from extcli.codes.validation import Faults
 from extcli.codes.views import named_sets
-from extcli.errors import Misused
+from extcli.errors import Misused, Unexpected
 from extcli.output import progress
-from extcli.output.printer import SHAPE_ERRORS, Unexpected
+from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:

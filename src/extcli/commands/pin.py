@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.config.settings import Format
 from extcli.errors import Misused
 from extcli.output import times, views
+from extcli.output.format import Format
 from extcli.output.sanitize import visible
 from extcli.realtime import pin_views, pins
 from extcli.session import BROADCASTER, Session

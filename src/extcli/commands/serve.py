@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from emulator.config.extensions import ConfigurationError
 from emulator.config.settings import KIB, MIB, Limits, read_settings
-from emulator.errors import EngineError
+from emulator.errors import ConfigurationError, EngineError
 from emulator.observability.logs import Logs
 from emulator.server import run as server
 from extcli.cli.shared_options import Command

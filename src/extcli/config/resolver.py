@@ -15,8 +15,9 @@ from typing import Generic, TypeVar
 
 from extcli.config import settings
 from extcli.config.profiles import Profile, Profiles, file_of_profiles, read_profiles
-from extcli.config.settings import Flags, Format, Identity, Setting
+from extcli.config.settings import Flags, Identity, Setting
 from extcli.config.urls import socket_of
+from extcli.output.format import Format
 
 T = TypeVar("T")
 

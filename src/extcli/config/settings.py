@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
 from extcli.errors import Misused
 from extcli.output import times
+from extcli.output.format import Format
 
 DEFAULT_URL = "http://127.0.0.1:8282"
 DEFAULT_CLIENT_ID = "my-extension"
@@ -22,15 +22,6 @@ DEFAULT_TIMEOUT = 30.0
 DEFAULT_BROADCAST_METHOD = "GET"
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-class Format(StrEnum):
-    """How a result is printed."""
-
-    TABLE = "table"
-    PLAIN = "plain"
-    JSON = "json"
-    JSONL = "jsonl"
 
 
 @dataclass(frozen=True, slots=True)

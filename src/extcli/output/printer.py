@@ -8,16 +8,23 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from extcli.config.settings import Format
-from extcli.errors import CliError, Failed
+from extcli.errors import Answered, CliError, Unexpected
+from extcli.output.format import Format
 from extcli.output.sanitize import compact
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from extcli.api.http import Answer
+
+class Answer(Answered, Protocol):
+    """An answer of the service, as printing reads it."""
+
+    @property
+    def content(self) -> bytes: ...
+    def iter_bytes(self) -> Iterator[bytes]: ...
+
 
 SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
@@ -143,21 +150,6 @@ def _begun_as_json(answer: Answer) -> Iterator[bytes]:
             yield from chunks
             return
     raise Unexpected(answer)
-
-
-class Unexpected(Failed):
-    """Success, with a body that no extension service sends."""
-
-    def __init__(self, answer: Answer) -> None:
-        request = f"{answer.request.method} {answer.request.url.path}"
-        CliError.__init__(
-            self,
-            f"{request} was answered with something else than expected",
-            why=f"status {answer.status_code}, {answer.headers.get('content-type', 'no content type')}",
-            fix="is --url (EXTCLI_URL) an extension service? `extcli api` prints any answer as it is",
-        )
-        self.status = answer.status_code
-        self.body = b""
 
 
 def complain(lines: Iterable[str]) -> None:

@@ -58,3 +58,10 @@ def span(milliseconds: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts[:2]) or "0s"
+
+
+def instant_of(claim: object) -> int | None:
+    """A claim in Unix seconds, as milliseconds."""
+    if isinstance(claim, bool) or not isinstance(claim, int | float) or not abs(claim) < 1e15:
+        return None
+    return int(claim * 1000)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from extcli.api.tokens import instant_of
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, pretty_json, visible
+from extcli.output.times import instant_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,6 +14,7 @@ from extcli.config import secret_lookup, settings
 from extcli.config.link_store import Link
 from extcli.config.settings import DEFAULT_CHANNEL
 from extcli.errors import CliError, Failed, Misused, Refused
+from extcli.output.times import instant_of
 from extcli.session import BROADCASTER, Session
 
 
@@ -188,7 +189,7 @@ def _claims_of(token: str) -> Mapping[str, Any]:
 
 
 def _end_of(token: str) -> int | None:
-    return tokens.instant_of(_claims_of(token).get("exp"))
+    return instant_of(_claims_of(token).get("exp"))
 
 
 def _channel_of(token: str) -> str:

@@ -10,7 +10,8 @@ from msgspec import Struct
 from emulator.auth.signing_key import ServiceKey
 from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.config.settings import Settings
-from emulator.engines.base import Engine, Expired
+from emulator.engines.base import Expired
+from emulator.engines.engine import Engine
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.limits.id_quota import SHELF
 from emulator.observability.recorder import Watcher

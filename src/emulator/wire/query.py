@@ -1,0 +1,17 @@
+"""Query strings."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote_plus
+
+
+def query_of(raw: bytes) -> dict[str, str]:
+    """The query string as a mapping; of a repeated name the first wins, and what is not UTF-8 is replaced."""
+    query: dict[str, str] = {}
+    if raw:
+        for part in raw.decode("latin-1").split("&"):
+            name, _, value = part.partition("=")
+            if "%" in part or "+" in part:
+                name, value = unquote_plus(name), unquote_plus(value)
+            query.setdefault(name, value)
+    return query

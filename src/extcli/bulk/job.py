@@ -1,0 +1,17 @@
+"""One line of the input, ready to be sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from extcli.api.client import Call
+from extcli.bulk.input_lines import Line
+
+
+@dataclass(slots=True)
+class Job:
+    """A line ready to be sent."""
+
+    line: Line
+    call: Call
+    authorization: str
