@@ -1,27 +1,82 @@
-.PHONY: help dev check fix test serve bench
+# `make serve` and `make test` work in a fresh clone: they make a virtual environment and install what they need, once.
+# They use the active virtual environment, or else `.venv` in this folder.
 
-help:   ## Show this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+ENV := $(or $(VIRTUAL_ENV),.venv)
+BIN := $(ENV)/bin
+PYTHON := $(BIN)/python
+# The tests that `make quick` runs.
+QUICK := tests/rules tests/engines/test_sqlite.py tests/test_architecture.py
 
-dev:    ## Install the project, its tools, and what tests drive: the published SDK and a browser's remote control
-	pip install -e '.[dev]'
-	npm install --silent --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
+# Stamps: files that say when packages were installed, kept beside the packages so that both go together.
+SERVE_STAMP := $(ENV)/.extcli-serve
+DEV_STAMP := $(ENV)/.extcli-dev
+# Without npm, the tests that need Node.js skip.
+NODE_STAMP := $(if $(shell command -v npm 2>/dev/null),tests/sdk/node_modules/.extcli-node)
 
-check:  ## The whole truth: format, lint, types, tests
-	ruff format --check .
-	ruff check .
-	mypy
-	pytest -n auto
+# The active environment may hold another checkout. Then its stamps do not count.
+ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
+.PHONY: $(SERVE_STAMP) $(DEV_STAMP)
+endif
 
-fix:    ## Format, and mend what the linter can
-	ruff format .
-	ruff check --fix .
+.DEFAULT_GOAL := help
+.PHONY: help serve test quick lint fix bench clean system
+# Remove pyvenv.cfg if venv fails, so that the next run starts again.
+.DELETE_ON_ERROR:
+# The steps share one environment, and pytest uses all cores by itself.
+.NOTPARALLEL:
 
-test:   ## The tests alone
-	pytest -n auto
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-serve:  ## A sandbox service on port 8282
-	extcli serve
+serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
+	@$(BIN)/extcli serve $(ARGS)
 
-bench:  ## The benchmarks; they print ratios
-	python benchmarks/votes.py
+test: system $(DEV_STAMP) $(NODE_STAMP) lint  ## Check format, lint and types, and run all tests; ARGS go to pytest
+	$(BIN)/pytest -n auto $(ARGS)
+
+quick: $(DEV_STAMP)  ## Run the fast tests
+	$(BIN)/pytest -n auto $(QUICK) $(ARGS)
+
+lint: $(DEV_STAMP)  ## Check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+fix: $(DEV_STAMP)  ## Format, and fix what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(DEV_STAMP)  ## Run the benchmark of votes; it prints ratios
+	$(PYTHON) benchmarks/votes.py
+
+clean:  ## Remove .venv, the Node packages and the stamps
+	rm -rf .venv tests/sdk/node_modules
+	rm -f $(SERVE_STAMP) $(DEV_STAMP)
+
+# First in `make test`, so that a missing package is known before anything slow starts.
+system:
+	@.ci/missing-packages test
+
+$(ENV)/pyvenv.cfg:
+	@.ci/missing-packages serve
+	@echo "making a virtual environment in $(ENV)" >&2
+	@python3 -m venv $(ENV)
+
+# An environment made by `uv venv` has no pip.
+PIP_INSTALL = $(PYTHON) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m ensurepip; \
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check
+
+$(SERVE_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
+	@echo "installing extcli in $(ENV) (about half a minute)" >&2
+	@$(PIP_INSTALL) -e .
+	@echo "$(CURDIR)" > $@
+
+$(DEV_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
+	@echo "installing extcli and its development tools in $(ENV) (about a minute)" >&2
+	@$(PIP_INSTALL) -e '.[dev]'
+	@echo "$(CURDIR)" | tee $(SERVE_STAMP) > $@
+
+$(NODE_STAMP): tests/sdk/package.json
+	@echo "installing Node packages for the SDK tests (about a minute)" >&2
+	@npm install --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
+	@touch $@

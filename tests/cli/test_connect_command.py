@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -54,6 +55,7 @@ def test_another_client_is_wrong_usage(extcli):
     assert 2 == extcli("connect", "fortran").exit_code
 
 
+@pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
 def test_the_line_for_curl_runs(extcli):
     extcli("vote", "cast", "--value", "3")
 

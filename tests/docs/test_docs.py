@@ -51,7 +51,7 @@ def test_every_command_is_in_the_readme():
 
 
 def test_no_document_names_a_file_that_is_not_there():
-    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     links = {
         (document.name, link)
         for document in documents

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import Self
 
-MISSING = "these tests need a redis-server or valkey-server: install Debian's package redis-server"
+import pytest
+
 SECONDS = 10.0
 
 
@@ -20,7 +21,8 @@ class RedisServer:
 
     def __init__(self, folder: Path, *options: str) -> None:
         program = shutil.which("redis-server") or shutil.which("valkey-server")
-        assert program, MISSING
+        if not program:
+            pytest.skip("needs redis-server or valkey-server")
         self._program = program
         self._folder = folder
         self._options = options

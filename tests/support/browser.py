@@ -1,6 +1,6 @@
 """Runs the scripts of `tests/sdk` in Node: the published SDK, unmodified, in bare Node or in Chromium.
 
-`make dev` fetches what they need from npm.
+`make test` installs the packages that they need from npm.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Said = dict[str, Any]
 def run_script(name: str, *args: str) -> Said:
     """Run a script to its end and read what it said."""
     if not shutil.which("node") or not BUNDLE.is_file():
-        pytest.skip("needs Node.js and `make dev`")
+        pytest.skip("needs Node.js and the packages that `make test` installs")
     result = subprocess.run(["node", str(SDK / name), *args], capture_output=True, text=True, timeout=90, check=False)
     assert 0 == result.returncode, result.stderr
     return dict(json.loads(result.stdout.splitlines()[-1]))  # the SDK itself prints what it likes before
