@@ -19,7 +19,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix bench clean system
+.PHONY: help serve test quick lint fix bench clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -31,7 +31,7 @@ help:  ## Show this list
 serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
 	@$(BIN)/extcli serve $(ARGS)
 
-test: system $(DEV_STAMP) $(NODE_STAMP) lint  ## Check format, lint and types, and run all tests; ARGS go to pytest
+test: check-system $(DEV_STAMP) $(NODE_STAMP) lint  ## Check format, lint and types, and run all tests; ARGS go to pytest
 	$(BIN)/pytest -n auto $(ARGS)
 
 quick: $(DEV_STAMP)  ## Run the fast tests
@@ -54,7 +54,7 @@ clean:  ## Remove .venv, the Node packages and the stamps
 	rm -f $(SERVE_STAMP) $(DEV_STAMP)
 
 # First in `make test`, so that a missing package is known before anything slow starts.
-system:
+check-system:
 	@.ci/missing-packages test
 
 $(ENV)/pyvenv.cfg:

@@ -1,0 +1,147 @@
+"""`make` installs once, and names missing packages first."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+STAMPS = (".extcli-serve", ".extcli-dev")
+INSTALL = "pip install"
+
+Make = Callable[..., str]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A virtual environment as `make` leaves it: only what `make` looks at."""
+    (tmp_path / "pyvenv.cfg").touch()
+    for stamp in STAMPS:
+        (tmp_path / stamp).write_text(f"{ROOT}\n")
+    return tmp_path
+
+
+@pytest.fixture
+def make(environment: Path) -> Make:
+    """`make("-n", "serve")` returns what make prints; the virtual environment is `environment`."""
+    if not shutil.which("make"):
+        pytest.skip("needs make")
+    inherited = (
+        "MAKEFLAGS",
+        "MFLAGS",
+        "MAKELEVEL",
+        "MAKEOVERRIDES",
+        "ARGS",
+    )  # of the `make test` that runs these tests
+    variables = {name: value for name, value in os.environ.items() if name not in inherited}
+
+    def run(*args: str) -> str:
+        return subprocess.run(
+            ["make", *args],
+            cwd=ROOT,
+            env={**variables, "VIRTUAL_ENV": str(environment)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=20,
+        ).stdout
+
+    return run
+
+
+@pytest.mark.parametrize("target", ["serve", "quick"])
+def test_an_installed_environment_is_used_as_it_is(make: Make, environment: Path, target: str):
+    steps = make("-n", target).splitlines()
+
+    assert [str(environment / "bin")] == [step.split()[0].rpartition("/")[0] for step in steps]
+
+
+def test_a_first_run_makes_the_environment_and_installs(make: Make, environment: Path):
+    for name in ("pyvenv.cfg", *STAMPS):
+        (environment / name).unlink()
+
+    steps = make("-n", "serve")
+
+    assert steps.index("-m venv") < steps.index(INSTALL) < steps.index("extcli serve")
+
+
+@pytest.mark.parametrize("target", ["serve", "quick"])
+def test_a_change_of_pyproject_installs_again(make: Make, environment: Path, target: str):
+    for stamp in STAMPS:
+        os.utime(environment / stamp, (0, 0))
+
+    assert 1 == make("-n", target).count(INSTALL)
+
+
+def test_an_environment_that_holds_another_checkout_installs_again(make: Make, environment: Path):
+    (environment / STAMPS[0]).write_text("/another/checkout\n")
+
+    assert INSTALL in make("-n", "serve")
+
+
+def test_arguments_reach_the_service(make: Make):
+    assert make("-n", "serve", "ARGS=--port 0").endswith("extcli serve --port 0\n")
+
+
+def test_help_is_the_default_and_lists_every_target(make: Make):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    assert make() == make("help")
+    assert sorted(targets) == sorted(re.findall(r"^make (\w+) +\w", make("help"), re.MULTILINE))
+
+
+def missing(target: str, place: Path, *programs: str, ci: str = "") -> tuple[int, str]:
+    """The exit code and the line of `missing-packages` where only these programs exist."""
+    for program in programs:
+        (place / program).symlink_to(shutil.which("true") or "")
+    result = subprocess.run(
+        ["/bin/sh", ROOT / ".ci" / "missing-packages", target],
+        cwd=place,
+        env={"PATH": str(place), "CI": ci},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+FOR_TESTS = ("node", "npm", "google-chrome", "valkey-server", "curl")
+
+
+@pytest.mark.parametrize("target", ["serve", "test", "list"])
+def test_a_complete_system_misses_nothing(tmp_path: Path, target: str):
+    code, line = missing(target, tmp_path, "make", "python3", *FOR_TESTS)
+
+    assert (0, "") == (code, line.strip())
+
+
+def test_packages_for_some_tests_are_optional(tmp_path: Path):
+    line = "missing Debian packages: npm redis-server (tests that need them are skipped)\n"
+
+    assert (0, line) == missing("test", tmp_path, "make", "python3", "node", "chromium", "curl")
+
+
+def test_packages_for_some_tests_are_required_in_ci(tmp_path: Path):
+    line = "missing Debian packages: npm (required)\n"
+
+    assert (1, line) == missing(
+        "test", tmp_path, "make", "python3", "node", "chromium", "curl", "redis-server", ci="true"
+    )
+
+
+def test_a_system_without_python_cannot_serve(tmp_path: Path):
+    assert (1, "missing Debian packages: python3 python3-venv (required)\n") == missing("serve", tmp_path, "make")
+
+
+def test_an_old_python_is_named(tmp_path: Path):
+    (tmp_path / "python3").write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\n')
+    (tmp_path / "python3").chmod(0o755)
+
+    assert (1, "extcli needs Python 3.11 or later; python3 is Python 3.9.2\n") == missing("serve", tmp_path, "make")
