@@ -19,7 +19,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix bench clean check-system
+.PHONY: help serve test quick lint fix docs bench clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -45,6 +45,9 @@ lint: $(DEV_STAMP)  ## Check format, lint and types
 fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(DEV_STAMP)  ## Write docs/cli.md from the commands
+	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 
 bench: $(DEV_STAMP)  ## Run the benchmark of votes; it prints ratios
 	$(PYTHON) benchmarks/votes.py

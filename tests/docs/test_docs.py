@@ -1,4 +1,4 @@
-"""What the documents say of the code is so."""
+"""The documents agree with the code and the tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
+from blocks import ROOT, documents, name_of
+
 TESTS = ROOT / "tests"
 
 
@@ -43,23 +44,41 @@ def test_the_files_that_a_row_names_hold_tests_of_that_ruling():
     assert {ruling: set() for ruling in rows()} == {ruling: files - marked[ruling] for ruling, files in rows().items()}
 
 
-def test_every_command_is_in_the_readme():
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_readme_links_to_every_document():
     readme = (ROOT / "README.md").read_text()
-    commands = {path.stem.replace("_", "-") for path in (ROOT / "src" / "extcli" / "commands").glob("[a-z]*.py")}
+    written = {name_of(each) for each in (ROOT / "docs").rglob("*.md")}
 
-    assert set() == {command for command in commands if f"extcli {command}" not in readme}
+    assert set() == {each for each in written if not re.search(rf"\]\(({each}|docs/decisions)\)", readme)}
 
 
-def test_no_document_names_a_file_that_is_not_there():
-    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    links = {
-        (document.name, link)
-        for document in documents
-        for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text())
-        if not (document.parent / link).exists()
-    }
+def anchors(document: Path) -> set[str]:
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
-    assert set() == links
+
+def test_every_link_leads_to_a_file_and_a_heading_that_exist():
+    broken = []
+    for document in documents():
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", document.read_text()):
+            file = document.parent / target if target else document
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                broken.append((name_of(document), f"{target}#{anchor}"))
+
+    assert [] == broken
+
+
+def test_the_documents_speak_of_the_product_only():
+    # Paths of a developer's machine and addresses of package mirrors do not belong here.
+    private = re.compile(r"(?<![\w.])/(work|tmp|home|root|Users)/|\bindex-url\b|\bpypi\b", re.IGNORECASE)
+    found = {(name_of(each), match[0]) for each in documents() for match in private.finditer(each.read_text())}
+
+    assert set() == found
 
 
 def faults() -> list[tuple[Path, str]]:

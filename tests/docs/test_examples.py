@@ -1,4 +1,4 @@
-"""The examples run."""
+"""The example script runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
-def test_a_poll_night_ends_with_everything_read_back_after_a_kill(tmp_path: Path):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def test_a_poll_night_reads_back_everything_after_a_kill(tmp_path: Path, programs: Path):
+    path = f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     result = subprocess.run(
         [EXAMPLES / "poll_night.sh"],

@@ -1,0 +1,264 @@
+"""Every command that a document shows works, and prints what the document shows.
+
+The `sh` blocks of a document run in one shell, from top to bottom, as a reader would type them. The commands of a
+`console` block run in the same shell on a terminal of 80 columns, and their output is compared. `$ extcli serve …` is
+started and stopped. What else a document shows is in `NOT_RUN` or `FORMATS`, with the reason.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from blocks import ROOT, Block, blocks, documents, name_of
+
+from support.service import Live
+
+FORMATS = {
+    "": "a tree of files",
+    "sh": "run here",
+    "console": "run here, unless in NOT_RUN",
+    "toml": "parsed here; the services below read the extensions' file",
+    "yaml": "its `run` steps are run here",
+    "ini": "a systemd unit, which needs root",
+    "nginx": "a proxy's configuration, which needs nginx and certificates",
+    "shell": "examples of the help, which test_cli_reference.py parses",
+    "html": "part of a page; tests/browser opens the example's pages",
+}
+NOT_RUN = {
+    "make ": "sets up a checkout; CI runs the same targets",
+    "pip ": "installs",
+    "pipx ": "installs",
+    "uvx ": "installs",
+    "npm ": "installs",
+    "tar ": "unpacks what npm fetched",
+    "python3 -m http.server": "serves pages until it is stopped; tests/browser opens them",
+    "python benchmarks/": "takes minutes; CI does not measure",
+    "sqlite3 ": "tests/faults/test_backup.py makes a backup",
+    "mkdir damaged": "tests/faults/test_damaged_file.py restores a backup",
+    "cp ": "tests/faults/test_damaged_file.py restores a backup",
+}
+SERVE = re.compile(r"(\w+=\S+ )*extcli serve\b")
+DEFAULT_PLACE = "127.0.0.1:8282"
+
+
+def environment(programs: Path | None = None, **more: str) -> dict[str, str]:
+    # The programs of the environment that runs the tests come first, as after `activate`.
+    folders = [*([programs] if programs else []), Path(sys.executable).parent, os.environ["PATH"]]
+    path = os.pathsep.join(str(each) for each in folders)
+    return {"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **more}
+
+
+def reason_not_to_run(command: str) -> str:
+    return next((reason for prefix, reason in NOT_RUN.items() if command.startswith(prefix)), "")
+
+
+def transcripts(block: Block) -> list[tuple[str, str]]:
+    """The commands of a `console` block that are run and compared."""
+    if block.info != "console":
+        return []
+    return [each for each in block.commands if not SERVE.match(each[0]) and not reason_not_to_run(each[0])]
+
+
+def all_transcripts(document: Path) -> list[tuple[str, str]]:
+    return [each for block in blocks(document) for each in transcripts(block)]
+
+
+RUNNABLE = [each for each in documents() if any(b.info == "sh" or transcripts(b) for b in blocks(each))]
+SERVES = [
+    pytest.param(block, command, output, id=f"{name_of(block.document)}: {command[:50]}")
+    for document in documents()
+    for block in blocks(document)
+    if block.info == "console"
+    for command, output in block.commands
+    if SERVE.match(command)
+]
+JOBS = [
+    pytest.param(block, id=name_of(block.document))
+    for document in documents()
+    for block in blocks(document)
+    if block.info == "yaml"
+]
+
+
+class Terminal:
+    """A terminal of 80 columns; `screens` has what was written to it, split where a command began."""
+
+    def __init__(self) -> None:
+        self._master, self._slave = pty.openpty()
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.path = os.ttyname(self._slave)
+        self._written = b""
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with suppress(OSError):  # Linux ends the reading of a closed terminal with an error
+            while text := os.read(self._master, 1 << 16):
+                self._written += text
+
+    def close(self) -> list[str]:
+        """Return what each command wrote."""
+        os.close(self._slave)
+        self._reader.join(10)
+        os.close(self._master)
+        plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\r", b"", self._written)
+        return plain.decode().split("\x1e\n")[1:]
+
+
+def script_of(document: Path, terminal: str) -> str:
+    """One shell script of all commands in a document. Standard error tells which block runs."""
+    parts = ["set -euo pipefail"]
+    for block in blocks(document):
+        if block.info == "sh":
+            parts.append(f"echo '@@ {name_of(document)}:{block.line}' >&2\n{block.text}")
+        for command, _ in transcripts(block):
+            parts.append(f"printf '\\036\\n' >{terminal}\n{{ {command}\n}} >{terminal} 2>&1 </dev/null || true")
+    return "\n".join(parts)
+
+
+def settled(text: str) -> str:
+    """Output without what differs from run to run: PINs, days, times."""
+    text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "2026-11-22", text)
+    text = re.sub(r"\b\d\d:\d\d:\d\d(\.\d+)?Z", "00:00:00Z", text)
+    text = re.sub(r"(│ +)[2-9A-Z]{6}( +│)", r"\1PIN\2", text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.mark.parametrize("document", RUNNABLE, ids=name_of)
+def test_the_commands_of_a_document_work_from_top_to_bottom(
+    live: Live, tmp_path: Path, programs: Path, document: Path
+) -> None:
+    place = live.url.removeprefix("http://")
+    terminal = Terminal()
+    kept = {"EXTCLI_STATE_DIR": str(tmp_path / "state"), "EXTCLI_CONFIG": str(tmp_path / "config.toml")}
+    (tmp_path / "work").mkdir()
+    try:
+        result = subprocess.run(
+            ["bash", "-c", script_of(document, terminal.path).replace(DEFAULT_PLACE, place)],
+            cwd=tmp_path / "work",
+            env=environment(programs, EXTCLI_URL=live.url, **kept),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+    finally:
+        screens = terminal.close()
+
+    assert (0, "") == (result.returncode, "\n".join(re.findall("^extcli: .*", result.stderr, re.M))), result.stderr
+    shown = "".join(f"$ {command}\n{settled(output)}\n" for command, output in all_transcripts(document))
+    commands = [command for command, _ in all_transcripts(document)]
+    seen = "".join(
+        f"$ {command}\n{settled(screen.replace(place, DEFAULT_PLACE))}\n"
+        for command, screen in zip(commands, screens, strict=True)
+    )
+    if shown != seen:
+        difference = difflib.unified_diff(shown.splitlines(), seen.splitlines(), "document", "terminal", lineterm="")
+        pytest.fail("\n".join(difference), pytrace=False)
+
+
+@pytest.mark.parametrize(("block", "command", "output"), SERVES)
+def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, command: str, output: str) -> None:
+    registered = [each.text for each in blocks(block.document) if each.info == "toml" and "[extensions." in each.text]
+    (tmp_path / "extensions.toml").write_text("".join(registered))
+    (tmp_path / "my-extension.secret").write_text(base64.b64encode(os.urandom(32)).decode())
+
+    service = subprocess.Popen(
+        ["bash", "-c", re.sub(r"(?=extcli serve)", "exec ", command, count=1).replace("/srv/", f"{tmp_path}/")],
+        cwd=tmp_path,
+        env=environment(EXTCLI_SERVE_PORT="0"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with service:
+        assert service.stdout is not None
+        first_line = service.stdout.readline()
+        service.send_signal(signal.SIGTERM)
+
+    assert re.fullmatch(r"listening on http://127\.0\.0\.1:\d+\n", first_line)
+    assert output.startswith(("listening on http://127.0.0.1:", "2026-")) or not output.strip()
+    assert 0 == service.returncode
+
+
+@pytest.mark.parametrize("block", JOBS)
+def test_the_steps_of_a_ci_job_run(tmp_path: Path, block: Block) -> None:
+    [job] = yaml.safe_load(block.text)["jobs"].values()
+    port = free_port()
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    script = "\n".join(step for step in steps if not reason_not_to_run(step))
+    (tmp_path / "package.json").write_text("{}")
+
+    result = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail\ntrap 'kill $(jobs -p)' EXIT\n{script}".replace("8282", str(port))],
+        cwd=tmp_path,
+        env=environment(EXTCLI_URL=f"http://127.0.0.1:{port}", EXTCLI_SERVE_PORT=str(port)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert 0 == result.returncode, result.stderr
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as wire:
+        wire.bind(("127.0.0.1", 0))
+        return int(wire.getsockname()[1])
+
+
+def test_toml_blocks_are_toml() -> None:
+    texts = [block.text for document in documents() for block in blocks(document) if block.info == "toml"]
+
+    assert texts
+    assert all(tomllib.loads(text) for text in texts)
+
+
+def test_every_block_has_a_known_format() -> None:
+    unknown = [
+        f"{name_of(document)}:{block.line}"
+        for document in documents()
+        for block in blocks(document)
+        if block.info not in FORMATS
+    ]
+
+    assert [] == unknown
+
+
+def test_no_reason_for_not_running_is_left_over() -> None:
+    shown = [
+        command
+        for document in documents()
+        for block in blocks(document)
+        if block.info == "console"
+        for command, _ in block.commands
+    ]
+
+    assert set() == {prefix for prefix in NOT_RUN if not any(each.startswith(prefix) for each in shown)}
+
+
+def test_the_example_job_is_the_one_in_the_documents() -> None:
+    example = yaml.safe_load((ROOT / "examples" / "github-actions.yml").read_text())
+    shown = [yaml.safe_load(block.text) for block in blocks(ROOT / "README.md") if block.info == "yaml"]
+
+    assert [example] == shown

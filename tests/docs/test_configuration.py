@@ -1,0 +1,81 @@
+"""The tables of docs/configuration.md equal the settings and the options of `serve`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blocks import ROOT
+
+from emulator.config.environment import PRODUCTION, SANDBOX
+from extcli.app import _imported
+from extcli.config import settings
+
+TEXT = (ROOT / "docs" / "configuration.md").read_text()
+DEFAULTS = {
+    "url": settings.DEFAULT_URL,
+    "client_id": settings.DEFAULT_CLIENT_ID,
+    "channel": settings.DEFAULT_CHANNEL,
+    "pin_path": settings.DEFAULT_PIN_PATH,
+    "broadcast_method": settings.DEFAULT_BROADCAST_METHOD,
+    "timeout": f"{settings.DEFAULT_TIMEOUT:.0f}s",
+}
+"""Those that are one value; the others are words."""
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The rows of the table whose heading begins like this, with their cells."""
+    found = []
+    for table in re.findall(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", TEXT, re.MULTILINE):
+        found += [[cell.strip() for cell in line.strip("|").split(" |")] for line in table.splitlines()]
+    return [[cell.strip("` ") if cell.count("`") == 2 else cell for cell in row] for row in found]
+
+
+def test_the_settings_are_those_of_the_code() -> None:
+    coded = {key: (setting.option, setting.variable) for key, setting in settings.SETTINGS.items()}
+
+    assert {**coded, settings.PRODUCTION: ("", "")} == {row[0]: (row[1], row[2]) for row in rows("Profile key")}
+
+
+def test_the_defaults_of_settings_are_those_of_the_code() -> None:
+    written = {row[0]: row[3] for row in rows("Profile key")}
+
+    assert DEFAULTS == {key: written[key] for key in DEFAULTS}
+
+
+def test_every_variable_is_in_the_tables() -> None:
+    sources = [path.read_text() for path in Path(settings.__file__).parent.parent.rglob("*.py")]
+    used = {name for source in sources for name in re.findall(r"\bEXTCLI_(?!SERVE_)[A-Z_]+[A-Z]\b", source)}
+    written = {row[2] for row in rows("Profile key")} | {row[0] for row in rows("Variable")}
+
+    assert used == written - {""}
+
+
+def _range(parameter: Any) -> str:
+    info = parameter.type_descriptor.parameter_info
+    if info.max is not None:
+        return f"{info.min} to {info.max}"
+    return "" if info.min is None else f"at least {info.min}"
+
+
+def _default(parameter: Any) -> str:
+    rates = {"caller_rate", "client_rate"}
+    if parameter.name in rates:
+        assert not getattr(SANDBOX, parameter.name)
+        return f"production: {getattr(PRODUCTION, parameter.name)}; sandbox: none"
+    if parameter.is_flag:
+        return "off"
+    return "" if parameter.default is None else str(parameter.default)
+
+
+@pytest.mark.parametrize("parameter", _imported("serve").params, ids=lambda each: each.opts[0])
+def test_an_option_of_serve_is_described_as_it_is(parameter: Any) -> None:
+    expected = [parameter.opts[0], parameter.envvar, _default(parameter), _range(parameter)]
+
+    assert [expected] == [row[:4] for row in rows("Option") if row[0] == parameter.opts[0]]
+
+
+def test_no_option_of_serve_is_made_up() -> None:
+    assert {each.opts[0] for each in _imported("serve").params} == {row[0] for row in rows("Option")}

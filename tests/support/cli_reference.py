@@ -1,0 +1,168 @@
+"""Writes docs/cli.md from the commands: `PYTHONPATH=tests python -m support.cli_reference`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from extcli.app import NOUNS, _imported
+from extcli.app import app as root
+
+FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
+SERVE = "serve"
+_SHARED_PANEL = "shared"
+
+HEAD = """\
+# Command reference
+
+`make docs` generates this page from the commands; `extcli COMMAND --help` prints the same.
+
+## Exit codes
+
+| Exit code | Meaning |
+|---|---|
+| 0 | Success |
+| 1 | A bug in `extcli`; please report it |
+| 2 | Wrong usage or configuration, or a declined confirmation |
+| 3 | The service is unreachable, or does not answer before `--timeout` |
+| 4 | The service refuses the request (4xx), or some lines of a file |
+| 5 | The service fails (5xx) |
+| 7 | An expectation is not met: no code to redeem, too few events, an unset key |
+| 130 | Interrupted |
+
+## Output
+
+Data goes to standard output, everything else to standard error.
+
+| Format | Content |
+|---|---|
+| `table` | For people; the default on a terminal |
+| `plain` | Tab-separated fields in a fixed order; the default in a pipe |
+| `json` | The service's answer, byte for byte; errors are JSON too |
+| `jsonl` | One JSON document per line |
+"""
+SHARED = """\
+## Shared options
+
+Every command but `serve` takes these, before or after its name. [configuration.md](configuration.md) lists their
+variables.
+"""
+SERVE_OPTIONS = "Options: [configuration.md](configuration.md#options-of-serve).\n"
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Each group and command with its full name, in the order of `extcli --help`."""
+    for noun in NOUNS:
+        found = _imported(noun)
+        yield noun, found
+        for verb, command in getattr(found, "commands", {}).items():
+            yield f"{noun} {verb}", command
+
+
+def examples(command: Any) -> list[str]:
+    """The examples in a command's help, one command line each."""
+    _, _, below = (command.help or "").partition("Example")
+    return [line.strip() for line in re.sub(r"^s?:", "", below).splitlines() if line.strip()]
+
+
+def page() -> str:
+    """Return docs/cli.md."""
+    own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
+    shared = [each for each in _imported("reset").params if _is_shared(each)]
+    parts = [HEAD, SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
+    for name, command in commands():
+        parts += _section(name, command)
+    return "\n".join(parts)
+
+
+def _section(name: str, command: Any) -> list[str]:
+    is_group = hasattr(command, "commands")
+    parts = [f"{'##' if ' ' not in name else '###'} extcli {name}\n", _text(command)]
+    if is_group:
+        return parts
+    visible = [each for each in command.params if not getattr(each, "hidden", False) and not _is_shared(each)]
+    arguments = [each for each in visible if each.param_type_name == "argument"]
+    options = [each for each in visible if each.param_type_name == "option"]
+    parts.append(f"Usage: `{_usage(name, arguments, options)}`\n")
+    if arguments:
+        parts.append(_table("Argument", arguments))
+    if name == SERVE:
+        parts.append(SERVE_OPTIONS)
+    elif options:
+        parts.append(_table("Option", options))
+    if shown := examples(command):
+        parts.append("```shell\n" + "\n".join(shown) + "\n```\n")
+    return parts
+
+
+def _text(command: Any) -> str:
+    """The help without its examples, each paragraph on one line."""
+    above = inspect.cleandoc(command.help or "").partition("Example")[0].replace("\b", "")
+    paragraphs = [" ".join(each.split()) for each in above.split("\n\n")]
+    return "\n\n".join(each for each in paragraphs if each) + "\n"
+
+
+def _usage(name: str, arguments: list[Any], options: list[Any]) -> str:
+    words = [f"extcli {name}", *(["[OPTIONS]"] if options else [])]
+    for each in arguments:
+        word = each.metavar + ("..." if each.nargs == -1 else "")
+        words.append(word if each.required else f"[{word}]")
+    return " ".join(words)
+
+
+def _table(kind: str, parameters: list[Any]) -> str:
+    rows = [(kind, "Meaning", "Default"), ("---", "---", "---")]
+    for each in parameters:
+        if each.param_type_name == "argument":
+            name = f"`{each.metavar}`"
+        else:
+            name = ", ".join(f"`{option}`" for option in each.opts)
+            if not each.is_flag:
+                name = f"{name[:-1]} {each.metavar or _choices(each) or each.name.upper()}`"
+        rows.append((_cell(name), _cell(_meaning(each)), _default(each)))
+    shown = 3 if any(row[2] for row in rows[2:]) else 2
+    return "\n".join("| " + " | ".join(row[:shown]) + " |" for row in rows) + "\n"
+
+
+def _choices(parameter: Any) -> str:
+    kind = parameter.type_descriptor.annotation
+    return "|".join(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ""
+
+
+def _meaning(parameter: Any) -> str:
+    limits = _limits(parameter)
+    return f"{parameter.help or ''}{f' {limits}.' if limits else ''}"
+
+
+def _limits(parameter: Any) -> str:
+    descriptor = getattr(parameter, "type_descriptor", None)
+    info = getattr(descriptor, "parameter_info", None)
+    least, most = getattr(info, "min", None), getattr(info, "max", None)
+    if least is not None and most is not None:
+        return f"{least} to {most}"
+    return f"At least {least}" if least is not None else f"At most {most}" if most is not None else ""
+
+
+def _default(parameter: Any) -> str:
+    default = parameter.default
+    if default in (None, False, "", ()) or callable(default) or not parameter.show_default:
+        return ""
+    return f"`{default}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _is_shared(parameter: Any) -> bool:
+    return getattr(parameter, "rich_help_panel", None) == _SHARED_PANEL
+
+
+if __name__ == "__main__":
+    FILE.write_text(page(), encoding="utf-8")
