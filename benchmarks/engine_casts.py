@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Key, Mark
+from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 
 POLL = Key("poll", "client", "default", "777")
@@ -36,7 +36,7 @@ class Subject:
     """ms, one for each turn."""
 
 
-async def cast_at_once(engine: Engine, marks: list[Mark], now: int, *, tally: bool) -> None:
+async def cast_at_once(engine: Engine, marks: list[CastRequest], now: int, *, tally: bool) -> None:
     async with asyncio.TaskGroup() as group:
         for mark in marks:
             group.create_task(engine.ballots.cast(POLL, mark, now=now, expires_at=now + NEVER // 2, tally=tally))
@@ -44,14 +44,14 @@ async def cast_at_once(engine: Engine, marks: list[Mark], now: int, *, tally: bo
 
 async def fill(subject: Subject) -> None:
     for first in range(0, subject.voters, 1000):
-        marks = [Mark(f"U{number}", random.choice(CHOICES)) for number in range(first, first + 1000)]
+        marks = [CastRequest(f"U{number}", random.choice(CHOICES)) for number in range(first, first + 1000)]
         await cast_at_once(subject.engine, marks, first, tally=False)
 
 
 async def measure(subject: Subject, now: int) -> None:
     turns = []
     for turn in range(TURNS):
-        marks = [Mark(f"U{random.randrange(subject.voters)}", random.choice(CHOICES)) for _ in range(AT_ONCE)]
+        marks = [CastRequest(f"U{random.randrange(subject.voters)}", random.choice(CHOICES)) for _ in range(AT_ONCE)]
         start = perf_counter()
         await cast_at_once(subject.engine, marks, now + turn, tally=True)
         turns.append(perf_counter() - start)

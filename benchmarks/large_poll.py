@@ -21,14 +21,14 @@ from load import load, request
 from votes import CONNECTIONS, ballots, headers, start
 
 from emulator.engines import open_engine
-from emulator.engines.base import Key, Mark
+from emulator.engines.base import CastRequest, Key
 
 ROUNDS = 5
 
 
-def _mark(number: int) -> Mark:
+def _mark(number: int) -> CastRequest:
     note = b'{"identifier":"voter-%d","opaque":"Uvoter-%d"' % (number, number)
-    return Mark(f"voter-{number}", str(number % 10), note)
+    return CastRequest(f"voter-{number}", str(number % 10), note)
 
 
 async def fill(file: Path, voters: int) -> None:
@@ -38,7 +38,7 @@ async def fill(file: Path, voters: int) -> None:
         key = Key("poll", "bench", "large", "1")
         for begin in range(0, voters, 1_000):
             marks = [
-                Mark(
+                CastRequest(
                     f"voter-{number}",
                     str(number % 10),
                     b'{"identifier":"voter-%d","opaque":"Uvoter-%d"' % (number, number),

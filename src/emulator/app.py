@@ -9,174 +9,147 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
-from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from litestar import Litestar
 
-from emulator.auth.signing_key import ServiceKey
+from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
+from emulator.config.environment import Environment
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.errors import EngineError
-from emulator.features.accumulation.http import endpoints as accumulation_endpoints
+from emulator.features.accumulation import http as accumulation_http
 from emulator.features.accumulation.service import Buffers
-from emulator.features.broadcast.actions import actions as broadcast_actions
-from emulator.features.broadcast.actions import event_topics
-from emulator.features.broadcast.actions import feeds as broadcast_feeds
-from emulator.features.broadcast.http import endpoints as broadcast_endpoints
+from emulator.features.broadcast import actions as broadcast_actions
+from emulator.features.broadcast import http as broadcast_http
 from emulator.features.broadcast.service import Broadcasts
-from emulator.features.codes.http import endpoints as code_endpoints
+from emulator.features.codes import http as codes_http
 from emulator.features.codes.service import CodeSets
+from emulator.features.control import http as control_http
 from emulator.features.control.gate import ControlGate
-from emulator.features.control.http import controlling, metrics, watching
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import Control
-from emulator.features.datastream.actions import feeds as datastream_feeds
-from emulator.features.datastream.http import endpoints as datastream_endpoints
+from emulator.features.datastream import actions as datastream_actions
+from emulator.features.datastream import http as datastream_http
 from emulator.features.datastream.service import Datastream
-from emulator.features.identity.http import authtoken
-from emulator.features.identity.http import endpoints as identity_endpoints
+from emulator.features.identity import http as identity_http
 from emulator.features.identity.service import Identities
-from emulator.features.pins.actions import actions as pin_actions
-from emulator.features.pins.actions import feeds as pin_feeds
-from emulator.features.pins.http import endpoints as pin_endpoints
+from emulator.features.pins import actions as pins_actions
+from emulator.features.pins import http as pins_http
 from emulator.features.pins.service import Pins
-from emulator.features.ranking.http import endpoints as ranking_endpoints
+from emulator.features.ranking import http as ranking_http
 from emulator.features.ranking.service import Rankings
-from emulator.features.sdk_scripts.http import endpoints as page_endpoints
+from emulator.features.sdk_scripts import http as sdk_scripts_http
 from emulator.features.sdk_scripts.service import Scripts
-from emulator.features.stores.actions import actions as store_actions
-from emulator.features.stores.actions import feeds as store_feeds
-from emulator.features.stores.http import endpoints as store_endpoints
-from emulator.features.stores.http import json_store_endpoints
+from emulator.features.stores import actions as stores_actions
+from emulator.features.stores import http as stores_http
 from emulator.features.stores.service import JsonStores, Stores
-from emulator.features.transactions.actions import actions as transaction_actions
-from emulator.features.transactions.actions import feeds as transaction_feeds
-from emulator.features.transactions.http import endpoints as transaction_endpoints
+from emulator.features.transactions import actions as transactions_actions
+from emulator.features.transactions import http as transactions_http
 from emulator.features.transactions.service import Transactions
-from emulator.features.trivia.http import endpoints as trivia_endpoints
+from emulator.features.trivia import http as trivia_http
 from emulator.features.trivia.service import Trivia
-from emulator.features.votes.actions import actions as poll_actions
-from emulator.features.votes.actions import feeds as poll_feeds
-from emulator.features.votes.http import endpoints as poll_endpoints
+from emulator.features.votes import actions as votes_actions
+from emulator.features.votes import http as votes_http
 from emulator.features.votes.service import Polls
-from emulator.limits.id_quota import Room
-from emulator.limits.rate_limit import Rates
+from emulator.limits.id_quota import IdQuota
+from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import Namespaces
-from emulator.realtime.gateway import Sockets
+from emulator.realtime.action import Action, Feed
+from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
-from emulator.realtime.publisher import Updates
-from emulator.scheduling.scheduler import Alarms
+from emulator.realtime.publisher import Publisher
+from emulator.scheduling.scheduler import Scheduler
 from emulator.web.dispatch import Dispatcher
-from emulator.web.endpoint import Bound, Endpoint
+from emulator.web.endpoint import Endpoint
 from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
 
-ENDPOINTS: Final[tuple[Endpoint[Any], ...]] = (
-    *poll_endpoints,
-    *ranking_endpoints,
-    *accumulation_endpoints,
-    *store_endpoints,
-    *json_store_endpoints,
-    *pin_endpoints,
-    *broadcast_endpoints,
-    *code_endpoints,
-    *transaction_endpoints,
-    *datastream_endpoints,
-    *trivia_endpoints,
-    authtoken,
-    *identity_endpoints,
-    *watching,
-    metrics,
-    *controlling,
-    *page_endpoints,
-)
-"""Every endpoint there is; an environment may leave some out."""
+
+class Feature(NamedTuple):
+    """How clients reach one feature."""
+
+    service: Callable[[Service], Any]
+    """What answers, of a running service."""
+    endpoints: tuple[Endpoint[Any], ...] = ()
+    actions: tuple[Action[Any], ...] = ()
+    feeds: tuple[Feed[Any], ...] = ()
+    is_offered: Callable[[Environment], bool] = lambda environment: True
+
 
 _SWEEP_EVERY = 60.0
 _log = logging.getLogger("emulator")
-
-
-def create_routes() -> Litestar:
-    """The routes, shared by all services of a process."""
-    return build_routes(ENDPOINTS)
 
 
 class Service:
     """One running service."""
 
     def __init__(
-        self, settings: Settings, extensions: Extensions, engine: Engine, clock: Clock, key: ServiceKey
+        self, settings: Settings, extensions: Extensions, engine: Engine, clock: Clock, key: SigningKey
     ) -> None:
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
         self.clock = clock
-        self.alarms = Alarms(clock)
+        self.scheduler = Scheduler(clock)
         self.hub = Hub()
-        self.updates = Updates(engine.relay, self.hub, clock)
+        self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
-        self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.updates, key, self._caller)
+        self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller)
         self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked)
-        self.stores = Stores(engine.documents, clock, settings, self.updates)
-        room = Room(engine.documents, clock, settings.limits.ids)
-        self.polls = Polls(engine.ballots, clock, room, self.updates, self.alarms, self.stores)
-        self.rankings = Rankings(engine.ballots, clock, room)
-        self.buffers = Buffers(engine.logs, clock, room)
-        self.broadcasts = Broadcasts(self.updates, settings.environment)
+        self.stores = Stores(engine.documents, clock, settings, self.publisher)
+        id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
+        self.polls = Polls(engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores)
+        self.rankings = Rankings(engine.ballots, clock, id_quota)
+        self.buffers = Buffers(engine.logs, clock, id_quota)
+        self.broadcasts = Broadcasts(self.publisher, settings.environment)
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls)
-        self.transactions = Transactions(engine.documents, clock, self.tokens, self.updates)
-        self.datastream = Datastream(clock, self.updates)
+        self.transactions = Transactions(engine.documents, clock, self.tokens, self.publisher)
+        self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
-        self.json_stores = JsonStores(engine.documents, clock, room)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota)
         self.scripts = Scripts()
-        self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.sockets.size)
+        self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.gateway.size)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
-        rates = Rates(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
-        for forget in (rates.forget, room.forget, self.tokens.forget, self.alarms.forget, self.polls.updates.forget):
+        rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
+        for forget in (
+            rate_limits.forget,
+            id_quota.forget,
+            self.tokens.forget,
+            self.scheduler.forget,
+            self.polls.updates.forget,
+        ):
             self.control.on_reset(forget)
-        for moved in (self.alarms.clock_moved, self.polls.updates.clock_moved):
+        for moved in (self.scheduler.clock_moved, self.polls.updates.clock_moved):
             self.control.on_move(moved)
+        offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher = Dispatcher(
-            self._bound(),
+            [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
             known_caller=self.tokens.known_caller,
             caller=self.identities.caller,
             check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,
-            rates=rates,
-            watcher=self.metrics,
+            rate_limits=rate_limits,
+            recorder=self.metrics,
         )
-        self.sockets = Sockets(
-            chain(
-                (each.bind(self.pins) for each in pin_actions),
-                (each.bind(self.stores) for each in store_actions),
-                (each.bind(self.polls) for each in poll_actions),
-                (each.bind(self.broadcasts) for each in broadcast_actions),
-                (each.bind(self.transactions) for each in transaction_actions),
-            ),
-            chain(
-                (each.bind(self.pins) for each in pin_feeds),
-                (each.bind(self.stores) for each in store_feeds),
-                (each.bind(self.polls) for each in poll_feeds),
-                (each.bind(self.broadcasts) for each in broadcast_feeds),
-                (each.bind(self.transactions) for each in transaction_feeds),
-                (each.bind(self.datastream) for each in datastream_feeds),
-            ),
-            event_topics.bind(self.broadcasts),
+        self.gateway = Gateway(
+            (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
+            (feed.bind(feature.service(self)) for feature in offered for feed in feature.feeds),
+            broadcast_actions.event_topics.bind(self.broadcasts),
             hub=self.hub,
             clock=clock,
             limits=settings.limits,
-            rates=rates,
-            watcher=self.metrics,
+            rate_limits=rate_limits,
+            recorder=self.metrics,
             logs_requests=settings.logs.requests,
         )
 
@@ -187,34 +160,56 @@ class Service:
     async def close(self) -> None:
         """Let nothing more happen by itself, and what is happening come to its end."""
         await self.polls.updates.close()
-        await self.alarms.close()
+        await self.scheduler.close()
 
     async def _caller(self, header: str) -> Caller:
         return self.tokens.known_caller(header) or await self.identities.caller(header)
 
-    def _bound(self) -> list[Bound]:
-        environment = self.settings.environment
-        return list(
-            chain(
-                (each.bind(self.polls) for each in poll_endpoints),
-                (each.bind(self.rankings) for each in ranking_endpoints),
-                (each.bind(self.buffers) for each in accumulation_endpoints),
-                (each.bind(self.stores) for each in store_endpoints),
-                (each.bind(self.json_stores) for each in json_store_endpoints),
-                (each.bind(self.pins) for each in pin_endpoints),
-                (each.bind(self.broadcasts) for each in broadcast_endpoints),
-                (each.bind(self.code_sets) for each in code_endpoints),
-                (each.bind(self.transactions) for each in transaction_endpoints),
-                (each.bind(self.datastream) for each in datastream_endpoints),
-                (each.bind(self.trivia) for each in trivia_endpoints),
-                [authtoken.bind(self.identities)] if environment.issues_sandbox_tokens else [],
-                (each.bind(self.identities) for each in identity_endpoints),
-                (each.bind(self.control) for each in watching),
-                [metrics.bind(self.metrics)],
-                (each.bind(self.control) for each in controlling) if environment.has_control else [],
-                (each.bind(self.scripts) for each in page_endpoints) if environment.issues_sandbox_tokens else [],
-            )
-        )
+
+FEATURES: Final = (
+    Feature(lambda service: service.polls, votes_http.endpoints, votes_actions.actions, votes_actions.feeds),
+    Feature(lambda service: service.rankings, ranking_http.endpoints),
+    Feature(lambda service: service.buffers, accumulation_http.endpoints),
+    Feature(lambda service: service.stores, stores_http.endpoints, stores_actions.actions, stores_actions.feeds),
+    Feature(lambda service: service.json_stores, stores_http.json_store_endpoints),
+    Feature(lambda service: service.pins, pins_http.endpoints, pins_actions.actions, pins_actions.feeds),
+    Feature(
+        lambda service: service.broadcasts, broadcast_http.endpoints, broadcast_actions.actions, broadcast_actions.feeds
+    ),
+    Feature(lambda service: service.code_sets, codes_http.endpoints),
+    Feature(
+        lambda service: service.transactions,
+        transactions_http.endpoints,
+        transactions_actions.actions,
+        transactions_actions.feeds,
+    ),
+    Feature(lambda service: service.datastream, datastream_http.endpoints, feeds=datastream_actions.feeds),
+    Feature(lambda service: service.trivia, trivia_http.endpoints),
+    Feature(
+        lambda service: service.identities,
+        (identity_http.authtoken,),
+        is_offered=lambda environment: environment.issues_sandbox_tokens,
+    ),
+    Feature(lambda service: service.identities, identity_http.endpoints),
+    Feature(lambda service: service.control, control_http.watching),
+    Feature(lambda service: service.metrics, (control_http.metrics,)),
+    Feature(
+        lambda service: service.control,
+        control_http.controlling,
+        is_offered=lambda environment: environment.has_control,
+    ),
+    Feature(
+        lambda service: service.scripts,
+        sdk_scripts_http.endpoints,
+        is_offered=lambda environment: environment.issues_sandbox_tokens,
+    ),
+)
+"""Every feature; the routes, the OpenAPI document, the dispatcher and the socket are made from this list."""
+
+
+def create_routes() -> Litestar:
+    """The routes, shared by all services of a process."""
+    return build_routes([endpoint for feature in FEATURES for endpoint in feature.endpoints])
 
 
 @asynccontextmanager
@@ -254,12 +249,12 @@ async def open_service(
     clock = clock or Clock()
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
     async with open_engine(settings.data, namespace=name) as engine:
-        key = ServiceKey(engine.documents, clock)
+        key = SigningKey(engine.documents, clock)
         await key.agree()
         service = Service(settings, extensions, engine, clock, key)
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics)),
-            asyncio.create_task(service.sockets.keep_alive()),
+            asyncio.create_task(service.gateway.keep_alive()),
             asyncio.create_task(service.metrics.outages.watch(service.control.check)),
         ]
         try:

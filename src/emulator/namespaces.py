@@ -15,7 +15,7 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
-from emulator.observability.request_context import set_aside, take_up
+from emulator.observability.request_context import bind_context, detached
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
 from emulator.web.front import Front
@@ -65,7 +65,7 @@ class Namespaces:
         if found is None:
             await self._default(scope, receive, send)
             return
-        take_up(scope)
+        bind_context(scope)
         name, path = found["name"], found["path"]
         try:
             if path in ("", "/") and scope["method"] == "DELETE":
@@ -109,7 +109,7 @@ class Namespaces:
         async with tenant.opening:
             if tenant.front is None:
                 try:
-                    with set_aside():  # its housekeeping is no part of the request that came first
+                    with detached():  # its housekeeping is no part of the request that came first
                         tenant.front = await tenant.stack.enter_async_context(self._open(name))
                 except BaseException:
                     self._tenants.pop(name, None)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkstemp
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _OWNER_ONLY = 0o600
 
@@ -38,9 +38,9 @@ def replace(path: Path, text: str) -> None:
         raise
 
 
-def cannot_be_written(path: Path, error: OSError) -> Misused:
+def cannot_be_written(path: Path, error: OSError) -> UsageError:
     """The complaint about it."""
-    return Misused(f"{path}: cannot be written: {error.strerror}")
+    return UsageError(f"{path}: cannot be written: {error.strerror}")
 
 
 def _fill(descriptor: int, text: str, owned_like: Path) -> None:

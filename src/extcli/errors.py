@@ -30,7 +30,7 @@ class CliError(Exception):
         return {"error": {name: value for name, value in facts.items() if value}}
 
 
-class Misused(CliError):
+class UsageError(CliError):
     """Wrong usage or configuration, found before anything was sent."""
 
     exit_code = 2
@@ -42,14 +42,14 @@ class Unreachable(CliError):
     exit_code = 3
 
 
-class Unmet(CliError):
+class ExpectationFailed(CliError):
     """What was waited for did not come about."""
 
     exit_code = 7
 
 
-class Declined(CliError):
-    """The service answered, with an error; raised as `Refused` or `Failed`."""
+class ErrorAnswer(CliError):
+    """The service answered, with an error; raised as `Refused` or `ServerError`."""
 
     def __init__(self, request: str, status: int, body: bytes, *, fix: str = "") -> None:
         self.status = status
@@ -65,13 +65,13 @@ class Declined(CliError):
         return document
 
 
-class Refused(Declined):
+class Refused(ErrorAnswer):
     """4xx, and the 3xx that would lead elsewhere."""
 
     exit_code = 4
 
 
-class Failed(Declined):
+class ServerError(ErrorAnswer):
     """5xx. `request_id` is what the answer calls the request, as the service's log does."""
 
     exit_code = 5
@@ -81,7 +81,7 @@ class Failed(Declined):
         super().__init__(request, status, body, fix=fix or f"{log}; nothing is wrong on your side")
 
 
-class Unexpected(Failed):
+class UnexpectedAnswer(ServerError):
     """Success, with a body that no extension service sends."""
 
     def __init__(self, answer: Answered) -> None:
@@ -97,7 +97,7 @@ class Unexpected(Failed):
 
 
 class Answered(Protocol):
-    """What `Unexpected` reads of an answer."""
+    """What `UnexpectedAnswer` reads of an answer."""
 
     @property
     def request(self) -> Any: ...

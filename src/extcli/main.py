@@ -35,11 +35,11 @@ def _run(args: list[str]) -> int:
 
     from extcli.app import run
     from extcli.errors import CliError
-    from extcli.output.printer import complain, flush, silence
+    from extcli.output.printer import flush, silence, write_stderr
 
     try:
         if not _is_text(args):
-            complain(["extcli: an argument is not UTF-8 text"])
+            write_stderr(["extcli: an argument is not UTF-8 text"])
             return USAGE
         code = run(args) or 0
         flush()
@@ -48,7 +48,7 @@ def _run(args: list[str]) -> int:
         error.show()  # type: ignore[attr-defined]
         return error.exit_code
     except CliError as error:
-        complain(error.lines())
+        write_stderr(error.lines())
         return error.exit_code
     except Abort:
         return INTERRUPTED
@@ -59,7 +59,7 @@ def _run(args: list[str]) -> int:
     except Exception:
         import traceback
 
-        complain(["extcli: this is a bug in extcli; please report it with the lines below", traceback.format_exc()])
+        write_stderr(["extcli: this is a bug in extcli; please report it with the lines below", traceback.format_exc()])
         return BUG
 
 

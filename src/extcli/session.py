@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from extcli.config import settings
-from extcli.config.resolver import Found, Sources
+from extcli.config.resolver import Found, Resolver
 from extcli.config.settings import DEFAULT_USER, Flags
-from extcli.errors import CliError, Declined, Failed, Refused, reason_of
+from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, reason_of
 from extcli.output.format import Format
 from extcli.output.printer import Output
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from extcli.api.client import Call, Service
     from extcli.api.credentials import Credentials
     from extcli.api.http import Answer, Http
-    from extcli.api.websocket import Live
-    from extcli.config.link_store import Links
+    from extcli.api.websocket import WebSocketClient
+    from extcli.config.link_store import LinkStore
 
 VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"
@@ -34,13 +34,13 @@ class Session:
     """One run of one command. Nothing is opened before it is asked for."""
 
     def __init__(self, flags: Flags) -> None:
-        self.sources = Sources(flags, os.environ)
+        self.resolver = Resolver(flags, os.environ)
 
     @cached_property
     def output(self) -> Output:
         """Where results and remarks go."""
-        flags = self.sources.flags
-        chosen = self.sources.format(terminal=sys.stdout.isatty())
+        flags = self.resolver.flags
+        chosen = self.resolver.format(terminal=sys.stdout.isatty())
         return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
 
     @property
@@ -49,7 +49,7 @@ class Session:
         with suppress(CliError):
             return self.output.format is Format.JSON
         with suppress(CliError):
-            self.sources.pass_over_profiles()  # it may be what is wrong
+            self.resolver.pass_over_profiles()  # it may be what is wrong
             return self.output.format is Format.JSON
         return False
 
@@ -58,8 +58,8 @@ class Session:
         """The connection to the service."""
         from extcli.api.http import Http
 
-        self._remark_if_elsewhere(self.sources.url(), self.sources.find(settings.URL))
-        return Http(self.sources.url(), timeout=self.sources.timeout(), trace=self.output.trace)
+        self._remark_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
+        return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """The service, called as the identity the user chose, else as this one, which suits the command."""
@@ -71,10 +71,10 @@ class Session:
         """Where the tokens of that identity come from, which are to be sent to the service, or to another address."""
         from extcli.api.credentials import credentials
 
-        identity = self.sources.identity(acts_as)
+        identity = self.resolver.identity(acts_as)
         if identity.role not in ROLES:
             self.output.report(f"the service takes the unknown role {identity.role} as viewer")
-        return credentials(self.sources, identity, self.http, to=to or self.sources.url())
+        return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
     def open_service(self) -> Service:
         """The service, for calls that need no credentials."""
@@ -97,29 +97,29 @@ class Session:
         return Service(SignedCalls(self, GivenToken(token)))
 
     @cached_property
-    def live(self) -> Live:
+    def websocket(self) -> WebSocketClient:
         """The socket of the service, connected."""
-        from extcli.api.websocket import Live
+        from extcli.api.websocket import WebSocketClient
 
-        self._remark_if_elsewhere(self.sources.ws_url(), self.sources.told_socket())
-        return Live(self.sources.ws_url(), timeout=self.sources.timeout(), trace=self.output.trace)
+        self._remark_if_elsewhere(self.resolver.ws_url(), self.resolver.told_socket())
+        return WebSocketClient(self.resolver.ws_url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
     def reconnect(self, seconds: float) -> None:
         """Connect the socket anew. From now on nothing waits longer than so many seconds."""
-        from extcli.api.websocket import Live
+        from extcli.api.websocket import WebSocketClient
 
-        seconds = min(seconds, self.sources.timeout())
+        seconds = min(seconds, self.resolver.timeout())
         self.http.allow(seconds)
-        if "live" in self.__dict__:
-            self.live.close()
-        self.live = Live(self.sources.ws_url(), timeout=seconds, trace=self.output.trace)
+        if "websocket" in self.__dict__:
+            self.websocket.close()
+        self.websocket = WebSocketClient(self.resolver.ws_url(), timeout=seconds, trace=self.output.trace)
 
     @cached_property
-    def links(self) -> Links:
+    def link_store(self) -> LinkStore:
         """The links that are kept on this machine."""
-        from extcli.config.link_store import Links
+        from extcli.config.link_store import LinkStore
 
-        return Links(self.sources.state_dir())
+        return LinkStore(self.resolver.state_dir())
 
     def service_now(self) -> int | None:
         """The service's time where it tells it: an emulator's may have been moved."""
@@ -129,8 +129,8 @@ class Session:
 
     def _remark_if_elsewhere(self, address: str, told: Found[str] | None) -> None:
         """A profile that was asked for by name, and is not where the command goes, may be a mistake."""
-        profile = self.sources.profile
-        if profile and told and self.sources.asked_profile and not profile.is_of(address):
+        profile = self.resolver.profile
+        if profile and told and self.resolver.asked_profile and not profile.is_of(address):
             what = f"{told.origin} leads to {address}, which is not of profile {profile.name}"
             self.output.report(f"{what}: its secret and token are not used there")
 
@@ -147,7 +147,7 @@ class SignedCalls:
     def __init__(self, session: Session, credentials: Credentials | None) -> None:
         self._http = session.http
         self._credentials = credentials
-        self._sources = session.sources
+        self._sources = session.resolver
 
     def perform(self, call: Call) -> Answer:
         """The whole answer of a call that succeeded."""
@@ -187,11 +187,11 @@ class SignedCalls:
             yield answer
 
 
-def declined(call: Call, answer: Answer, credentials: Credentials | None) -> Declined:
+def declined(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
     """The error that an answer of 300 or more is."""
     status = answer.status_code
     if status >= 500:
-        return Failed(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
+        return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
     return Refused(str(call), status, answer.content, fix=_advice(call, answer, credentials))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import os
@@ -21,10 +20,8 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from extcli.main import main
+from support.program import PROGRAM
 from support.service import CLIENT_ID, SECRET, Live, run_live
-
-PROGRAM = Path(sys.executable).with_name("extcli")
-SECRET_TEXT = base64.b64encode(SECRET).decode()
 
 
 @dataclass
@@ -168,11 +165,3 @@ def _read_request(connection: socket.socket) -> bool:
     while missing > 0:
         missing -= len(connection.recv(65536))
     return True
-
-
-def answer(status: str, body: bytes | str = b"{}", content_type: str = "application/json", **fields: str) -> bytes:
-    """An HTTP answer."""
-    content = body.encode() if isinstance(body, str) else body
-    head = {"content-type": content_type, "content-length": str(len(content)), **fields}
-    lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in head.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import answer
+from support.program import answer
 
 
 def test_a_path_is_under_the_service_unless_it_begins_with_a_slash(extcli):

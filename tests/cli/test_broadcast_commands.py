@@ -8,8 +8,8 @@ import string
 
 import pytest
 
-from conftest import answer
 from extcli.commands.broadcasts import LARGEST, size_of
+from support.program import answer
 from support.service import CHANNEL, CLIENT_ID
 from support.socket_client import Game
 

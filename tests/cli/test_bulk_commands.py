@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SECRET_TEXT, answer
 from extcli.bulk.input_lines import records
+from support.program import SECRET_TEXT, answer
 
 
 @pytest.fixture

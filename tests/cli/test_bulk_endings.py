@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import SECRET_TEXT, answer
+from support.program import SECRET_TEXT, answer
 
 SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import SECRET_TEXT, answer
+from support.program import SECRET_TEXT, answer
 
 CREDENTIALS = pytest.mark.parametrize("credentials", [{}, {"EXTCLI_SECRET": SECRET_TEXT}], ids=["sandbox", "secret"])
 COMMANDS = pytest.mark.parametrize(

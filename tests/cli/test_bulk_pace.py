@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SECRET_TEXT, answer
 from emulator.config.settings import Limits, Settings
 from engines.redis_server import RedisServer
 from support.process import serving
+from support.program import SECRET_TEXT, answer
 from support.service import CHANNEL, Live, run_live
 
 SLOW = "the service limits how much may be sent at once; going on at its pace"

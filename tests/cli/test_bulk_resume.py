@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import SECRET_TEXT, answer
-from extcli.bulk.resume import Reached
+from extcli.bulk.resume import ResumePoint
+from support.program import SECRET_TEXT, answer
 
 SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
 
@@ -50,8 +50,8 @@ def test_a_first_line_that_may_have_been_done_is_told_and_one_that_found_nobody_
     assert (3, "extcli: nobody answers at http://127.0.0.1:1") == (nobody.exit_code, nobody.stderr.splitlines()[0])
 
 
-def reached(begun: int, *, acknowledged: list[int], sent: list[int]) -> Reached:
-    lines = Reached()
+def reached(begun: int, *, acknowledged: list[int], sent: list[int]) -> ResumePoint:
+    lines = ResumePoint()
     lines.begin(range(1, begun + 1))
     for number in acknowledged + sent:
         lines.send(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conftest import SECRET_TEXT
+from support.program import SECRET_TEXT
 
 
 def test_verbose_shows_each_request_of_each_line(extcli):

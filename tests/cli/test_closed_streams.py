@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM
+from support.program import PROGRAM
 
 
 def closing(redirections: str, *args: str) -> subprocess.CompletedProcess[str]:

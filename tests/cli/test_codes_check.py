@@ -9,13 +9,11 @@ from itertools import chain
 import pytest
 
 from extcli.api.http import Http
-from extcli.codes.duplicates import Repeats, confirmed
+from extcli.codes.duplicates import Duplicates, confirmed
 from extcli.codes.entries import Entries
 from extcli.codes.formats import Batch
 from extcli.codes.streamed_body import StreamedBody, joined
-from extcli.errors import CliError, Misused
-from extcli.output.format import Format
-from extcli.output.printer import Output
+from extcli.errors import CliError, UsageError
 
 
 @pytest.fixture
@@ -178,7 +176,7 @@ def test_entries_that_only_look_alike_by_their_hash_are_no_duplicates():
             return 7
 
     source = [Batch(range(1, 5), [Alike("a"), Alike("b"), "c", Alike("b")])]
-    repeats = Repeats()
+    repeats = Duplicates()
     repeats.add(source[0].items)
     repeats.end_source()
 
@@ -194,7 +192,7 @@ def test_every_duplicate_among_many_is_found():
     codes = [f"{number * 7919:09d}" for number in range(100_000)]
     again = codes[::1000]
     sources = [[Batch(range(len(codes)), codes)], [Batch(range(len(again)), again)]]
-    repeats = Repeats()
+    repeats = Duplicates()
     for source in sources:
         repeats.add(chain.from_iterable(batch.items for batch in source))
         repeats.end_source()
@@ -259,7 +257,7 @@ def test_a_file_that_changes_while_it_is_sent_defines_nothing(lines, live, backe
     entries = Entries(path)
     size = sum(len(joined(batch.items)) for batch in entries)
     body = StreamedBody("codes", [entries], [size], levels=2, others={"names": ["A"]})
-    http = Http(live.url, timeout=10, output=Output(Format.PLAIN))
+    http = Http(live.url, timeout=10, trace=lambda _: None)
     with open(path, "a") as codes:
         codes.write("LATER\n")
 
@@ -277,6 +275,6 @@ def test_a_file_that_becomes_unreadable_is_wrong_usage(file):
     with open(path, "r+b") as codes:
         codes.truncate(15)
 
-    with pytest.raises(Misused, match="is damaged"):
+    with pytest.raises(UsageError, match="is damaged"):
         list(entries)
     entries.close()

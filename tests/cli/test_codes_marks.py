@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from cli.terminal import Terminal
-from conftest import SECRET_TEXT, answer
+from support.program import SECRET_TEXT, answer
+from support.terminal import Terminal
 
 SECOND = 1_000
 

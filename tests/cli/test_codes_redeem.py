@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cli.terminal import Terminal
-from conftest import answer
 from extcli.codes.views import masked
+from support.program import answer
+from support.terminal import Terminal
 
 CODE = "SECRET-0001-OF-HAT"
 

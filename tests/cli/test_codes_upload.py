@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from cli.terminal import Terminal
-from conftest import answer
+from support.program import answer
+from support.terminal import Terminal
 
 
 @pytest.fixture

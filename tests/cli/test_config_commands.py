@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from profile_files import config_file, profiles
 
-from conftest import SECRET_TEXT
+from support.profile_files import config_file, profiles
+from support.program import SECRET_TEXT
 
 
 @pytest.fixture

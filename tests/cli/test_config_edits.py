@@ -5,9 +5,9 @@ from __future__ import annotations
 import stat
 
 import pytest
-from profile_files import config_file, profiles
 
-from conftest import SECRET_TEXT
+from support.profile_files import config_file, profiles
+from support.program import SECRET_TEXT
 
 TEXT = """\
 # my deployments

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM
+from support.program import PROGRAM
 from support.socket_client import Game
 
 NOBODY = "http://127.0.0.1:1"

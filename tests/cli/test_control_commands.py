@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import answer
+from support.program import answer
 
 WEEK = 7 * 86_400_000
 

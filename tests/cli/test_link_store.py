@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from extcli.config.link_store import Link, Links
+from extcli.config.link_store import Link, LinkStore
 from support.socket_client import pin_of
 
 WRITER = """
 import sys
 from pathlib import Path
-from extcli.links import Link, Links
+from extcli.config.link_store import Link, LinkStore
 directory, name, count = sys.argv[1:]
 sys.stdin.readline()
 for number in range(int(count)):
-    Links(Path(directory)).keep(Link("http://h", "ws://h", "app", f"{name}{number}", "r" * 500, since=1))
+    LinkStore(Path(directory)).keep(Link("http://h", "ws://h", "app", f"{name}{number}", "r" * 500, since=1))
 """
 
 
@@ -125,7 +125,7 @@ def test_two_processes_that_write_all_the_time_lose_nothing_to_each_other(tmp_pa
 
     assert {0} == {process.wait(timeout=60) for process in writers}
     assert {f"{name}{number}" for name in "ab" for number in range(40)} == {
-        link.channel_id for link in Links(tmp_path).all()
+        link.channel_id for link in LinkStore(tmp_path).all()
     }
 
 
@@ -135,11 +135,11 @@ def test_who_reads_while_another_writes_finds_a_whole_file(tmp_path):
     seen = [0]
 
     while process.poll() is None:
-        seen.append(len(Links(tmp_path).all()))
+        seen.append(len(LinkStore(tmp_path).all()))
 
     assert 0 == process.returncode
     assert seen == sorted(seen)
-    assert 60 == len(Links(tmp_path).all())
+    assert 60 == len(LinkStore(tmp_path).all())
     assert {"links.json", "links.lock"} >= {path.name for path in tmp_path.iterdir()}
 
 
@@ -198,7 +198,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(extcli, shell, 
 
 def test_a_new_token_takes_the_place_of_its_own_and_of_no_other(tmp_path):
     """Between the two another shell may have linked anew, or forgotten the link."""
-    links = Links(tmp_path)
+    links = LinkStore(tmp_path)
     old, anew = (Link("http://h", "ws://h", "app", "1", refresh, since=1) for refresh in ("old", "anew"))
 
     links.keep(old)

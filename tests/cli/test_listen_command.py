@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conftest import SECRET_TEXT
 from emulator.config.settings import Limits, Settings
 from emulator.engines.base import Key
 from extcli.config.settings import Flags
 from extcli.errors import CliError, Unreachable
-from extcli.realtime.listener import Listening
+from extcli.realtime.listener import Listener
 from extcli.session import Session
 from support.process import Served, serving
+from support.program import SECRET_TEXT
 from support.service import CLIENT_ID, run_live
 from support.socket_client import Game, pin_of
 
@@ -99,7 +99,7 @@ def test_each_format_has_one_line_for_an_event(extcli, live, listening, form, li
     """A deployment may send what our service would refuse: nothing of it reaches the terminal as a command."""
     process = listening("-o", form)
     told = {"event": "a\x1bb", "data": {"n": [1]}, "channel_id": CHANNEL, "scope": "channel"}
-    live.run(live.service.updates.publish(ROUND, "round", told))
+    live.run(live.service.publisher.publish(ROUND, "round", told))
 
     assert re.fullmatch(line, heard(process))
 
@@ -322,7 +322,7 @@ def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
         process = listening(EXTCLI_URL=live.url, stdout=subprocess.DEVNULL)
         process.send_signal(signal.SIGSTOP)
         for _ in takewhile(lambda _: live.service.hub.is_followed(ROUND), count()):
-            live.run(live.service.updates.publish(ROUND, "round", {"event": "round", "data": "x" * 200_000}))
+            live.run(live.service.publisher.publish(ROUND, "round", {"event": "round", "data": "x" * 200_000}))
         process.send_signal(signal.SIGCONT)
 
         assert GAP.fullmatch(until(process, "gap"))
@@ -330,13 +330,13 @@ def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
 
 def test_patience_ends_where_each_connection_breaks_off_again():
     with run_live() as live:
-        listener = Listening(Session(Flags(url=live.url)), [], patience=0.5)
+        listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.5)
         listener.begin()
         ended = threading.Event()
 
         async def dismiss() -> None:
             if live.service.hub.is_followed(ROUND):
-                live.service.sockets.dismiss()
+                live.service.gateway.dismiss()
 
         def keep_dismissing() -> None:
             while not ended.is_set():
@@ -356,7 +356,7 @@ def test_patience_ends_where_each_connection_breaks_off_again():
 
 def test_patience_ends_where_nobody_is_any_more():
     with run_live() as live:
-        listener = Listening(Session(Flags(url=live.url)), [], patience=0.3)
+        listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.3)
         listener.begin()
 
     with pytest.raises(Unreachable, match="nobody answers"):

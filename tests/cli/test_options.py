@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from typer.main import get_command
 
-from conftest import PROGRAM
 from extcli.app import NOUNS, app
+from support.program import PROGRAM
 
 INFO = ("user", "info", "-o", "json")
 

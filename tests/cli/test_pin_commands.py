@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import SECRET_TEXT
+from support.program import SECRET_TEXT
 from support.socket_client import Game
 
 PIN = re.compile(r"[A-HJ-KMNP-Z2-46-9]{6}")

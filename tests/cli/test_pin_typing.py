@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cli.terminal import END, Terminal
+from support.terminal import END, Terminal
 
 
 def requested(extcli) -> str:

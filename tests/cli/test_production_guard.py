@@ -7,10 +7,10 @@ import re
 import signal
 
 import pytest
-from profile_files import profiles
 
-from cli.terminal import END, Terminal
-from conftest import SECRET_TEXT, answer
+from support.profile_files import profiles
+from support.program import SECRET_TEXT, answer
+from support.terminal import END, Terminal
 
 DESTRUCTIVE = {
     "vote rm": ("vote", "rm", "lunch"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from profile_files import profiles
 
-from conftest import SECRET_TEXT
+from support.profile_files import profiles
+from support.program import SECRET_TEXT
 from support.service import CLIENT_ID, run_live
 
 INFO = ("user", "info", "-o", "json")

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from profile_files import config_file, profiles
 
-from conftest import PROGRAM, SECRET_TEXT
+from support.profile_files import config_file, profiles
+from support.program import PROGRAM, SECRET_TEXT
 from support.service import CLIENT_ID
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from profile_files import config_file, profiles
+
+from support.profile_files import config_file, profiles
 
 INFO = ("user", "info", "-o", "json")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conftest import answer
+from support.program import answer
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import os
 import subprocess
 
 import pytest
-from profile_files import profiles
 
-from conftest import PROGRAM, SECRET_TEXT
+from support.profile_files import profiles
+from support.program import PROGRAM, SECRET_TEXT
 
 GET = ("vote", "get", "-o", "plain")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conftest import answer
+from support.program import answer
 from support.service import run_live
 
 CHANNEL_STATE = '{"state_id": "channel"}'

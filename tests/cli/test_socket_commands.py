@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conftest import SECRET_TEXT
+from support.program import SECRET_TEXT
 from support.socket_client import pin_of
 
 CHANNEL_STATE = '{"state_id": "channel"}'

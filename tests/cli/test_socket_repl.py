@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from cli.terminal import END, Terminal
 from support.socket_client import pin_of
+from support.terminal import END, Terminal
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from profile_files import profiles
 
-from conftest import PROGRAM
+from support.profile_files import profiles
+from support.program import PROGRAM
 
 LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit", "tomllib"}
 

@@ -8,7 +8,7 @@ import json
 import jwt
 import pytest
 
-from conftest import SECRET_TEXT, answer
+from support.program import SECRET_TEXT, answer
 from support.service import SECRET, real_seconds
 
 INFO = ("user", "info", "-o", "json")

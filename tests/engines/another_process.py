@@ -12,15 +12,15 @@ import sys
 from collections.abc import Mapping
 
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Key, Mark
+from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 
-POLL, COUNTER = Key("shelf", "client", "poll"), Key("shelf", "client", "counter")
+POLL, COUNTER = Key("kind", "client", "poll"), Key("kind", "client", "counter")
 AT_ONCE = 20
 
 
 async def cast(engine: Engine, voter: str, choice: str) -> None:
-    await engine.ballots.cast(POLL, Mark(voter, choice), now=0, expires_at=NEVER, tally=True)
+    await engine.ballots.cast(POLL, CastRequest(voter, choice), now=0, expires_at=NEVER, tally=True)
 
 
 async def count(engine: Engine) -> None:
@@ -47,7 +47,7 @@ async def acknowledge(engine: Engine, name: str, times: int) -> None:
 
 
 async def _acknowledge(engine: Engine, name: str, number: int) -> None:
-    document = COUNTER._replace(holder=str(number))
+    document = COUNTER._replace(user=str(number))
     await cast(engine, f"{name}{number}", str(number % 5))
     await engine.documents.update([document], lambda _: {document: b"1"}, now=0, expires_at=NEVER)
     await engine.logs.append(POLL, b"%d" % number, now=0, expires_at=NEVER)
@@ -70,15 +70,15 @@ async def hear(engine: Engine, name: str, times: int) -> None:
 
 
 async def draw(engine: Engine, name: str, times: int) -> None:
-    """Draw by holders of our own, and print who was handed what as soon as it is acknowledged."""
+    """Draw by users of our own, and print who was handed what as soon as it is acknowledged."""
     for first in range(0, times, AT_ONCE):
-        holders = [f"{name}{number}" for number in range(first, first + AT_ONCE)]
-        await asyncio.gather(*(_draw(engine, holder) for holder in holders))
+        users = [f"{name}{number}" for number in range(first, first + AT_ONCE)]
+        await asyncio.gather(*(_draw(engine, user) for user in users))
 
 
-async def _draw(engine: Engine, holder: str) -> None:
-    item = await engine.pools.draw(POLL, holder, most=1, now=0)
-    print(holder, item, flush=True)
+async def _draw(engine: Engine, user: str) -> None:
+    item = await engine.pools.draw(POLL, user, most=1, now=0)
+    print(user, item, flush=True)
 
 
 TASKS = {"share": share, "acknowledge": acknowledge, "tell": tell, "hear": hear, "draw": draw}

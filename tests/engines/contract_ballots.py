@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import EMPTY_TALLY, NEVER, Entry, Mark, Tally, Terms
+from emulator.engines.base import EMPTY_TALLY, NEVER, CastRequest, Entry, Tally, Terms
 from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts, entries, key
 
@@ -18,7 +18,7 @@ class BallotsContract:
         assert (None, None, Tally((("3", 1), ("5", 1)), "5")) == done
 
     async def test_a_cast_carries_no_tally_unless_asked_for(self, engine: Engine) -> None:
-        done = await engine.ballots.cast(key(), Mark("U1", "3"), now=NOW, expires_at=END)
+        done = await engine.ballots.cast(key(), CastRequest("U1", "3"), now=NOW, expires_at=END)
 
         assert done == (None, None, EMPTY_TALLY)
         assert await counts(engine) == [("3", 1)]
@@ -86,8 +86,8 @@ class BallotsContract:
         assert await engine.ballots.definition(key(), now=END) is None
 
     async def test_an_entry_is_the_latest_cast_with_its_note(self, engine: Engine) -> None:
-        await engine.ballots.cast(key(), Mark("U1", "3", b"first"), now=NOW, expires_at=END)
-        await engine.ballots.cast(key(), Mark("U1", "4", b"\x00second"), now=NOW + 1, expires_at=END)
+        await engine.ballots.cast(key(), CastRequest("U1", "3", b"first"), now=NOW, expires_at=END)
+        await engine.ballots.cast(key(), CastRequest("U1", "4", b"\x00second"), now=NOW + 1, expires_at=END)
 
         assert [Entry("U1", "4", 1, NOW + 1, b"\x00second")] == await entries(engine)
 
@@ -133,14 +133,14 @@ class BallotsContract:
         assert await counts(engine) == []
 
     async def test_dropping_all_places_leaves_other_ballots(self, engine: Engine) -> None:
-        others = [key("two"), key(owner="else"), key()._replace(shelf="else")]
-        for each in (*others, key(), key(place=""), key(place="b")):
+        others = [key("two"), key(owner="else"), key()._replace(kind="else")]
+        for each in (*others, key(), key(channel=""), key(channel="b")):
             await cast(engine, "U1", "3", each)
 
         await engine.ballots.drop(EVERYWHERE, now=NOW)
 
         assert await counts(engine, EVERYWHERE) == []
-        assert [await counts(engine, each) for each in (key(), key(place="b"))] == [[], []]
+        assert [await counts(engine, each) for each in (key(), key(channel="b"))] == [[], []]
         assert [await counts(engine, each) for each in others] == [[("3", 1)]] * 3
 
     async def test_a_definition_is_kept_with_the_ballot_until_its_end(self, engine: Engine) -> None:

@@ -159,20 +159,20 @@ class DocumentsContract:
     async def test_holders_come_in_code_point_order_after_the_one_given(self, engine: Engine) -> None:
         names = ["a", "b", "B", "ä", "\uffee", "🎲"]
         for name in names:
-            await write(engine, b"1", key(holder=name))
+            await write(engine, b"1", key(user=name))
 
-        assert sorted(names) == await engine.documents.holders(key(), after="", limit=10, now=NOW)
-        assert await engine.documents.holders(key(), after="B", limit=2, now=NOW) == ["a", "b"]
-        assert await engine.documents.holders(key(), after="🎲", limit=2, now=NOW) == []
+        assert sorted(names) == await engine.documents.users(key(), after="", limit=10, now=NOW)
+        assert await engine.documents.users(key(), after="B", limit=2, now=NOW) == ["a", "b"]
+        assert await engine.documents.users(key(), after="🎲", limit=2, now=NOW) == []
 
     async def test_holders_are_those_of_live_documents_that_share_the_other_parts(self, engine: Engine) -> None:
-        await write(engine, b"1", key(holder="here"))
-        await write(engine, b"1", key(holder="ending"), expires_at=NOW + 1)
-        for other in (key("two", holder="x"), key(place="else", holder="x"), key(owner="else", holder="x")):
+        await write(engine, b"1", key(user="here"))
+        await write(engine, b"1", key(user="ending"), expires_at=NOW + 1)
+        for other in (key("two", user="x"), key(channel="else", user="x"), key(owner="else", user="x")):
             await write(engine, b"1", other)
 
-        assert await engine.documents.holders(key(), after="", limit=10, now=NOW) == ["ending", "here"]
-        assert await engine.documents.holders(key(), after="", limit=10, now=NOW + 1) == ["here"]
+        assert await engine.documents.users(key(), after="", limit=10, now=NOW) == ["ending", "here"]
+        assert await engine.documents.users(key(), after="", limit=10, now=NOW + 1) == ["here"]
 
 
 def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:

@@ -30,7 +30,7 @@ from engines.shorthand import (
 
 async def fill(engine: Engine, value: str) -> None:
     await write(engine, value.encode())
-    await write(engine, value.encode(), key(holder=value))
+    await write(engine, value.encode(), key(user=value))
     await engine.ballots.define(key(), value.encode(), Terms(), now=NOW, expires_at=END)
     await cast(engine, "U1", value)
     await append(engine, value.encode())
@@ -39,7 +39,7 @@ async def fill(engine: Engine, value: str) -> None:
 async def everything(engine: Engine) -> list[object]:
     return [
         await read(engine),
-        await engine.documents.holders(key(), after="", limit=9, now=NOW),
+        await engine.documents.users(key(), after="", limit=9, now=NOW),
         await engine.ballots.definition(key(), now=NOW),
         await counts(engine),
         await choice_of(engine, "U1"),
@@ -66,7 +66,7 @@ class NamespacesContract:
             await fill(other, "b")
 
             assert mine == await everything(engine)
-            assert await other.documents.drop([key(holder="a")], now=NOW) == 0
+            assert await other.documents.drop([key(user="a")], now=NOW) == 0
             await other.ballots.drop(EVERYWHERE, now=NOW)
             assert mine == await everything(engine)
 
@@ -161,7 +161,7 @@ class NamespacesContract:
             engine.ballots.define(EVERYWHERE, b"", Terms(), now=NOW, expires_at=NEVER),
             engine.ballots.definition(EVERYWHERE, now=NOW),
         ):
-            with pytest.raises(ValueError, match="place"):
+            with pytest.raises(ValueError, match="channel"):
                 await operation
 
     async def test_an_open_engine_says_it_could_serve_and_what_it_is(self, engine: Engine) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import cast as typed
 
-from emulator.engines.base import Entry, Key, Mark
+from emulator.engines.base import CastRequest, Entry, Key
 from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
 
@@ -19,7 +19,7 @@ async def fill(engine: Engine, at: Key | None = None, voters: Sequence[str] = VO
     """Each voter casts for `a`, one every millisecond."""
     await asyncio.gather(
         *(
-            engine.ballots.cast(at or key(), Mark(voter, "a"), now=NOW + later + number, expires_at=END)
+            engine.ballots.cast(at or key(), CastRequest(voter, "a"), now=NOW + later + number, expires_at=END)
             for number, voter in enumerate(voters)
         )
     )
@@ -88,7 +88,7 @@ class EntriesContract:
         async for page in engine.ballots.entries(key(), now=NOW):
             seen += page
             for voter in sorted(moved):
-                await engine.ballots.cast(key(), Mark(voter, "a"), now=NOW + 5000 + len(seen), expires_at=END)
+                await engine.ballots.cast(key(), CastRequest(voter, "a"), now=NOW + 5000 + len(seen), expires_at=END)
             await cast(engine, f"N{len(seen)}", "a", now=NOW + 5000)
 
         assert {1} == set(Counter(names(seen)).values())
@@ -156,7 +156,7 @@ class EntriesContract:
         assert [len(VOTERS)] * 4 == [len(some) for some in readings]
 
     async def test_all_places_are_read_as_one_in_the_same_order(self, engine: Engine) -> None:
-        places = [key(place=f"p{number}") for number in range(3)]
+        places = [key(channel=f"p{number}") for number in range(3)]
         for number in range(30):
             await cast(engine, f"U{number}", "a", places[number % 3], now=NOW + number // 4)
         await cast(engine, "else", "a", key("two"))
@@ -165,14 +165,14 @@ class EntriesContract:
         assert [f"U{number}" for number in range(8, 30)] == names(await entries(engine, EVERYWHERE, since=NOW + 2))
 
     async def test_very_many_places_are_read_as_one(self, engine: Engine) -> None:
-        await asyncio.gather(*(cast(engine, f"U{n}", "a", key(place=str(n)), now=NOW + n) for n in range(400)))
+        await asyncio.gather(*(cast(engine, f"U{n}", "a", key(channel=str(n)), now=NOW + n) for n in range(400)))
 
         some = await all_of(engine.ballots.entries(EVERYWHERE, now=NOW, limit=350))
 
         assert VOTERS[:350] == names(some)
 
     async def test_voters_of_all_places_who_vote_again_during_the_reading_appear_once(self, engine: Engine) -> None:
-        here, there = key(place="x"), key(place="y")
+        here, there = key(channel="x"), key(channel="y")
         await fill(engine, here)
         await fill(engine, there, [f"T{number}" for number in range(1000)], later=700)
         seen: list[Entry] = []

@@ -7,7 +7,7 @@ import asyncio
 from emulator.engines.base import NEVER, Expired
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding
-from engines.pool_shorthand import draw, draws, drop, fill, held, source, stocked, supply
+from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
 from engines.shorthand import END, NOW, Open, key
 
 P, Q, R = key("p"), key("q"), key("r")
@@ -19,8 +19,8 @@ class HoldingsContract:
         await stocked(engine, "dacb", P)
         await stocked(engine, "x", Q)
         await stocked(engine, "y", R)
-        for holder in ("U1", "U2", "U1"):
-            await draw(engine, holder, P, most=2)
+        for user in ("U1", "U2", "U1"):
+            await draw(engine, user, P, most=2)
         await draw(engine, "U1", Q)
 
         assert await engine.pools.held([R, Q, P], "U1", now=NOW) == {P: Holding(("d", "c"), 2), Q: Holding(("x",), 1)}
@@ -58,23 +58,23 @@ class HoldingsContract:
     async def test_a_pool_that_follows_passes_over_what_the_earlier_ones_handed_out(self, engine: Engine) -> None:
         for items, of in (("abcd", X), ("bxacdy", Y), ("yxzb", Z)):
             await fill(engine, items, of)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
         assert await draws(engine, 3, P) == ["a", "b", "c"]
         await drop(engine, P)
-        await supply(engine, {P: Y}, note=b"again")
+        await assign(engine, {P: Y}, note=b"again")
         assert [await draw(engine, "0", P), await draw(engine, "1", P)] == ["x", "d"]
 
         assert await held(engine, "0", P) == Holding(("a", "x"), 1)
         assert await held(engine, "2", P) == Holding(("c",), 0)
         assert await drop(engine, P) == 2
-        await supply(engine, {P: Z})
+        await assign(engine, {P: Z})
         assert [await draw(engine, "0", P, most=2) for _ in range(3)] == ["y", "z", None]
         assert await held(engine, "0", P) == Holding(("a", "x", "y", "z"), 2)
 
     async def test_each_pool_of_a_key_is_remembered_until_its_own_end(self, engine: Engine) -> None:
         for life, items, of in ((20, "a", X), (10, "b", Y), (30, "c", Z)):
             await fill(engine, items, of)
-            await supply(engine, {P: of}, expires_at=NOW + life)
+            await assign(engine, {P: of}, expires_at=NOW + life)
             await draw(engine, "U1", P)
             await drop(engine, P)
 
@@ -85,10 +85,10 @@ class HoldingsContract:
     async def test_what_is_no_longer_remembered_can_be_handed_out_again(self, engine: Engine) -> None:
         await fill(engine, "ab", X)
         await fill(engine, "ab", Y)
-        await supply(engine, {P: X}, expires_at=NOW + 10)
+        await assign(engine, {P: X}, expires_at=NOW + 10)
         assert await draws(engine, 2, P) == ["a", "b"]
         await drop(engine, P)
-        await supply(engine, {P: Y}, expires_at=END)
+        await assign(engine, {P: Y}, expires_at=END)
 
         assert await draw(engine, "U1", P, now=NOW + 10) == "a"
         assert await held(engine, "0", P, now=NOW + 10) is None
@@ -107,7 +107,7 @@ class HoldingsContract:
         await stocked(engine, "ab", P, expires_at=NOW + 10)
         await draw(engine, "U1", P)
         await fill(engine, "abc", X)
-        await supply(engine, {P: X}, now=NOW + 9, expires_at=END)
+        await assign(engine, {P: X}, now=NOW + 9, expires_at=END)
 
         assert await held(engine, "U1", P, now=END - 1) == Holding(("a",), 1)
         assert await draws(engine, 9, P, now=END - 1) == ["b", "c"]
@@ -115,9 +115,9 @@ class HoldingsContract:
     async def test_a_pool_after_one_that_ended_knows_nothing_of_it(self, engine: Engine) -> None:
         await fill(engine, "ab", X)
         await fill(engine, "ab", Y)
-        await supply(engine, {P: X}, expires_at=NOW + 10)
+        await assign(engine, {P: X}, expires_at=NOW + 10)
         await draw(engine, "U1", P)
-        await supply(engine, {P: Y}, now=NOW + 10)
+        await assign(engine, {P: Y}, now=NOW + 10)
 
         assert await held(engine, "U1", P, now=NOW + 10) is None
         assert await draws(engine, 9, P, now=NOW + 10) == ["a", "b"]
@@ -129,10 +129,10 @@ class HoldingsContract:
         items = [str(number) for number in range(6000)]
         await fill(engine, items[:5000], X)
         await fill(engine, items, Y)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
         for _ in range(5):
             await asyncio.gather(*(draw(engine, P.name, P, most=5000) for _ in range(1000)))
-        await supply(engine, {P: Y})
+        await assign(engine, {P: Y})
         turns = 0
 
         async def count_turns() -> None:
@@ -153,9 +153,9 @@ class HoldingsContract:
         items = [str(number) for number in range(3000)]
         await fill(engine, items, X)
         await fill(engine, [*items, "new", "newer"], Y)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
         await asyncio.gather(*(draw(engine, P.name, P, most=3000) for _ in items))
-        await supply(engine, {P: Y})
+        await assign(engine, {P: Y})
         tasks = [asyncio.create_task(draw(engine, f"U{number}", P)) for number in range(3)]
         for _ in range(5):
             await asyncio.sleep(0)
@@ -183,9 +183,9 @@ class HoldingsContract:
     ) -> None:
         for pool, of, end in ((P, X, 1), (Q, Y, 2), (R, Z, 3)):
             await fill(engine, "ab", of)
-            await supply(engine, {pool: of}, expires_at=NOW + end)
+            await assign(engine, {pool: of}, expires_at=NOW + end)
         await drop(engine, P, now=NOW + 3)
-        await supply(engine, {Q: source("other")}, now=NOW + 3)
+        await assign(engine, {Q: source("other")}, now=NOW + 3)
         await fill(engine, "ab", Z, now=NOW + 3)
 
         assert [Expired(P, NOW + 1), Expired(Q, NOW + 2), Expired(R, NOW + 3)] == await engine.purge(now=NOW + 3)
@@ -197,11 +197,11 @@ class HoldingsContract:
                 await engine.reset()
                 for pool, of, end in ((P, X, 10), (Q, Y, 20), (R, Z, 30)):
                     await fill(engine, [str(number) for number in range(700)], of)
-                    await supply(engine, {pool: of}, expires_at=NOW + end)
+                    await assign(engine, {pool: of}, expires_at=NOW + end)
                     await draws(engine, 300, pool)
                 await drop(engine, Q)
                 await fill(engine, [str(number) for number in range(700)], Y, expires_at=NOW + 20)
-                await supply(engine, {P: Y}, expires_at=NOW + 10)
+                await assign(engine, {P: Y}, expires_at=NOW + 10)
                 if is_purged:
                     await engine.purge(now=purged)
                     await engine.tidy()
@@ -230,7 +230,7 @@ class HoldingsContract:
             assert await draw(engine, "U2", P) is None
             assert await held(engine, "U1", P) is None
             assert await held(other, "U1", P) == Holding(("a",), 1)
-            await supply(engine, {P: X})
+            await assign(engine, {P: X})
             assert await draw(engine, "U1", P) is None
             await engine.tidy()
             await drop(engine, P)

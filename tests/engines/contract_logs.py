@@ -72,7 +72,7 @@ class LogsContract:
 
     async def test_what_arrives_after_the_reading_began_is_not_in_it(self, engine: Engine) -> None:
         await asyncio.gather(*(append(engine, b"old") for _ in range(2300)))
-        await append(engine, b"old", key(place="y"))
+        await append(engine, b"old", key(channel="y"))
         span, everywhere = [await engine.logs.read(where, now=NOW) for where in (key(), EVERYWHERE)]
         await append(engine, b"new", now=NOW + 1)
         seen, seen_everywhere = [], []
@@ -82,7 +82,7 @@ class LogsContract:
             await append(engine, b"new", now=NOW - 1)
         async for page in everywhere.pages:
             seen_everywhere += page
-            await append(engine, b"new", key(place="y"), now=NOW - 1)
+            await append(engine, b"new", key(channel="y"), now=NOW - 1)
 
         assert [item.value for item in seen] == [b"old"] * 2300
         assert [item.value for item in seen_everywhere] == [b"old"] * 2301
@@ -106,7 +106,7 @@ class LogsContract:
 
     async def test_all_places_are_read_as_one_in_the_same_order(self, engine: Engine) -> None:
         for number in range(30):
-            await append(engine, b"%d" % number, key(place=f"p{number % 3}"), now=NOW + number // 4)
+            await append(engine, b"%d" % number, key(channel=f"p{number % 3}"), now=NOW + number // 4)
         await append(engine, b"else", key("two"), now=NOW + 99)
 
         assert [b"%d" % n for n in reversed(range(30))] == [item.value for item in await items(engine, EVERYWHERE)]
@@ -116,10 +116,10 @@ class LogsContract:
 
     async def test_odd_keys_are_kept_apart(self, engine: Engine) -> None:
         for odd in ODD:
-            await append(engine, odd.encode(), key(odd, place=odd))
+            await append(engine, odd.encode(), key(odd, channel=odd))
 
         assert [[odd.encode()] for odd in ODD] == [
-            [item.value for item in await items(engine, key(odd, place=odd))] for odd in ODD
+            [item.value for item in await items(engine, key(odd, channel=odd))] for odd in ODD
         ]
 
     async def test_a_log_goes_on_after_all_its_entries_have_ended(self, engine: Engine) -> None:

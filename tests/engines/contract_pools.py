@@ -10,7 +10,7 @@ import pytest
 from emulator.engines.base import NEVER, Key
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
-from engines.pool_shorthand import draw, draws, drop, fill, held, source, stocked, supply
+from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, key
 
 P, Q, R = key("p"), key("q"), key("r")
@@ -21,7 +21,7 @@ class PoolsContract:
     async def test_items_are_handed_out_in_the_order_of_the_list(self, engine: Engine) -> None:
         await fill(engine, ["b", "a"])
         await fill(engine, ["d", "c"])
-        await supply(engine)
+        await assign(engine)
 
         assert [await draw(engine, str(n)) for n in range(6)] == ["b", "a", "d", "c", None, None]
 
@@ -29,7 +29,7 @@ class PoolsContract:
         items = [f"code {number}" for number in range(1500)]
         for start, end in ((0, 1), (1, 128), (128, 257), (257, 257), (257, 1257), (1257, 1500)):
             await fill(engine, items[start:end])
-        await supply(engine)
+        await assign(engine)
 
         assert items == [await draw(engine, most=9999) for _ in items]
         assert await draw(engine, most=9999) is None
@@ -37,7 +37,7 @@ class PoolsContract:
     async def test_items_are_any_text_without_nul(self, engine: Engine) -> None:
         items = [odd for odd in ODD if "\0" not in odd]
         await fill(engine, items)
-        await supply(engine)
+        await assign(engine)
 
         assert items == [await draw(engine, odd, most=9) for odd in ODD[: len(items)]]
         assert await draw(engine, "one more") is None
@@ -49,20 +49,20 @@ class PoolsContract:
                 await fill(engine, refused)
         with pytest.raises(UnicodeEncodeError):
             await fill(engine, ["b"] * 500 + ["\ud800"])
-        await supply(engine)
+        await assign(engine)
 
         assert await draws(engine, 5) == ["a"]
 
     async def test_an_item_that_stands_twice_is_handed_out_once(self, engine: Engine) -> None:
         await fill(engine, ["a", "a", "b", "a", "c", "b"])
-        await supply(engine)
+        await assign(engine)
 
         assert await draws(engine, 9) == ["a", "b", "c"]
 
     async def test_there_is_nothing_in_a_pool_that_is_absent_or_was_never_filled(self, engine: Engine) -> None:
         assert await draw(engine) is None
 
-        await supply(engine)
+        await assign(engine)
 
         assert await draw(engine) is None
         assert await held(engine) is None
@@ -87,10 +87,10 @@ class PoolsContract:
     async def test_a_draw_from_a_certain_list_finds_nothing_once_there_is_another(self, engine: Engine) -> None:
         await fill(engine, ["a", "b"], X)
         await fill(engine, ["c"], Y)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
 
         drawn = [await engine.pools.draw(P, "U", most=9, now=NOW, source=each) for each in (X, Y, Z)]
-        await supply(engine, {P: Y})
+        await assign(engine, {P: Y})
         drawn += [await engine.pools.draw(P, "U", most=9, now=NOW, source=each) for each in (X, Y)]
 
         assert drawn == ["a", None, None, None, "c"]
@@ -98,10 +98,10 @@ class PoolsContract:
     async def test_a_discarded_list_is_empty_and_one_in_use_stays(self, engine: Engine) -> None:
         await fill(engine, ["a"], X)
         await fill(engine, ["b"], Y)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
 
         await engine.pools.discard([X, Y, Z, Y], now=NOW)
-        await supply(engine, {Q: Y})
+        await assign(engine, {Q: Y})
 
         assert await engine.pools.draw(P, "U", most=9, now=NOW) == "a"
         assert await engine.pools.draw(Q, "U", most=9, now=NOW) is None
@@ -123,7 +123,7 @@ class PoolsContract:
         assert await held(engine) == Holding(("a", "b", "c"), 3)
 
     async def test_odd_keys_and_holders_are_kept_apart(self, engine: Engine) -> None:
-        pools = [key(odd, place=odd) for odd in ODD] + [key(owner="x"), key(holder="x"), P._replace(shelf="x")]
+        pools = [key(odd, channel=odd) for odd in ODD] + [key(owner="x"), key(user="x"), P._replace(kind="x")]
         for number, pool in enumerate(pools):
             await stocked(engine, [f"{number}"], pool)
         for number, pool in enumerate(pools):
@@ -147,7 +147,7 @@ class PoolsContract:
             draw(engine, "\ud800"),
             draw(engine, "U1", key("\ud800")),
             fill(engine, ["a"], source("\ud800")),
-            supply(engine, {Q: source("\ud800")}),
+            assign(engine, {Q: source("\ud800")}),
             draw(engine, "U2"),
             return_exceptions=True,
         )
@@ -171,28 +171,28 @@ class PoolsContract:
     async def test_pools_need_one_place(self, engine: Engine) -> None:
         for operation in (
             fill(engine, ["a"], EVERYWHERE),
-            supply(engine, {EVERYWHERE: X}),
-            supply(engine, {P: EVERYWHERE}),
+            assign(engine, {EVERYWHERE: X}),
+            assign(engine, {P: EVERYWHERE}),
             draw(engine, "U1", EVERYWHERE),
             held(engine, "U1", EVERYWHERE),
             drop(engine, EVERYWHERE),
             engine.pools.stocks([EVERYWHERE], now=NOW),
         ):
-            with pytest.raises(ValueError, match="place"):
+            with pytest.raises(ValueError, match="channel"):
                 await operation
 
 
 class SuppliesContract:
     async def test_stocks_are_what_live_pools_hand_out_from(self, engine: Engine) -> None:
-        await supply(engine, {P: X}, note=b"\x00one")
-        await supply(engine, {Q: Y}, note=b"", expires_at=END + 1)
+        await assign(engine, {P: X}, note=b"\x00one")
+        await assign(engine, {Q: Y}, note=b"", expires_at=END + 1)
 
         assert {P: Stock(X, b"\x00one"), Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END - 1)
         assert {Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END)
         assert {} == await engine.pools.stocks([], now=NOW)
 
     async def test_a_change_sees_the_live_pools_and_writes_any_of_them(self, engine: Engine) -> None:
-        await supply(engine, {P: X, Q: Y}, note=b"old")
+        await assign(engine, {P: X, Q: Y}, note=b"old")
         await fill(engine, ["z"], Z)
         seen: list[Mapping[Key, Stock]] = []
 
@@ -200,7 +200,7 @@ class SuppliesContract:
             seen.append(dict(live))
             return {Q: Stock(Z, b"new")}
 
-        await engine.pools.supply([P, Q, R], change, now=NOW, expires_at=END + 9)
+        await engine.pools.assign([P, Q, R], change, now=NOW, expires_at=END + 9)
 
         assert {P: Stock(X, b"old"), Q: Stock(Y, b"old")} == seen[-1]
         assert {P: Stock(X, b"old"), Q: Stock(Z, b"new")} == await engine.pools.stocks([P, Q, R], now=NOW)
@@ -210,20 +210,20 @@ class SuppliesContract:
     async def test_nothing_is_written_when_a_change_raises(self, engine: Engine) -> None:
         await fill(engine, "ab", X)
         await fill(engine, "cd", Y)
-        await supply(engine, {P: X}, note=b"old")
+        await assign(engine, {P: X}, note=b"old")
 
         def refuse(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
             raise LookupError(str(len(live)))
 
         with pytest.raises(LookupError, match="1"):
-            await engine.pools.supply([P, Q], refuse, now=NOW, expires_at=NEVER)
+            await engine.pools.assign([P, Q], refuse, now=NOW, expires_at=NEVER)
 
         assert {P: Stock(X, b"old")} == await engine.pools.stocks([P, Q], now=NOW)
         assert await engine.pools.stocks([P], now=END) == {}
 
     async def test_a_change_may_write_no_other_keys(self, engine: Engine) -> None:
         with pytest.raises(ValueError, match="keys"):
-            await engine.pools.supply([P], lambda _: {P: Stock(X, b""), Q: Stock(Y, b"")}, now=NOW, expires_at=END)
+            await engine.pools.assign([P], lambda _: {P: Stock(X, b""), Q: Stock(Y, b"")}, now=NOW, expires_at=END)
 
         assert await engine.pools.stocks([P, Q], now=NOW) == {}
 
@@ -232,17 +232,17 @@ class SuppliesContract:
             number = int(live[P].note) + 1 if live else 1
             return {P: Stock(source(str(number)), b"%d" % number)}
 
-        await asyncio.gather(*(engine.pools.supply([P], next_one, now=NOW, expires_at=END) for _ in range(30)))
+        await asyncio.gather(*(engine.pools.assign([P], next_one, now=NOW, expires_at=END) for _ in range(30)))
 
         assert {P: Stock(source("30"), b"30")} == await engine.pools.stocks([P], now=NOW)
 
     async def test_what_was_handed_out_stays_so_when_the_list_is_replaced(self, engine: Engine) -> None:
         await fill(engine, "abcd", X)
         await fill(engine, "xbaydcz", Y)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
         assert await draws(engine, 3, P) == ["a", "b", "c"]
 
-        await supply(engine, {P: Y})
+        await assign(engine, {P: Y})
 
         assert await held(engine, "0", P) == Holding(("a",), 1)
         assert [await draw(engine, "0", P, most=most) for most in (1, 2)] == [None, "x"]
@@ -252,42 +252,42 @@ class SuppliesContract:
 
     async def test_a_list_that_was_replaced_is_gone(self, engine: Engine) -> None:
         await fill(engine, "abc", X)
-        await supply(engine, {P: X})
-        await supply(engine, {P: Y})
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
+        await assign(engine, {P: Y})
+        await assign(engine, {P: X})
 
         assert await draw(engine, "U1", P) is None
 
-        await supply(engine, {P: Y})
+        await assign(engine, {P: Y})
         await fill(engine, "d", X)
-        await supply(engine, {P: X})
+        await assign(engine, {P: X})
 
         assert await draws(engine, 3, P) == ["d"]
 
     async def test_a_pool_goes_on_in_the_list_that_it_has(self, engine: Engine) -> None:
         await fill(engine, "abc", X)
-        await supply(engine, {P: X}, note=b"1")
+        await assign(engine, {P: X}, note=b"1")
         assert await draws(engine, 1, P) == ["a"]
 
-        await supply(engine, {P: X}, note=b"2", expires_at=END + 1)
+        await assign(engine, {P: X}, note=b"2", expires_at=END + 1)
 
         assert {P: Stock(X, b"2")} == await engine.pools.stocks([P], now=END)
         assert await draws(engine, 9, P, now=END, name="V") == ["b", "c"]
 
     async def test_a_list_in_use_cannot_be_filled_nor_given_to_another_pool(self, engine: Engine) -> None:
         await fill(engine, "ab", X)
-        await supply(engine, {P: X})
-        await supply(engine, {R: Z})
+        await assign(engine, {P: X})
+        await assign(engine, {R: Z})
         for refused in (
             fill(engine, "c", X),
             fill(engine, "c", Z),
-            supply(engine, {Q: X}),
-            supply(engine, {R: Y, Q: X}),
+            assign(engine, {Q: X}),
+            assign(engine, {R: Y, Q: X}),
         ):
             with pytest.raises(ValueError, match="list"):
                 await refused
         with pytest.raises(ValueError, match="list"):
-            await supply(engine, {Q: Y, key("s"): Y})
+            await assign(engine, {Q: Y, key("s"): Y})
 
         assert {P: Stock(X, b""), R: Stock(Z, b"")} == await engine.pools.stocks([P, Q, R, key("s")], now=NOW)
         assert await draws(engine, 5, P) == ["a", "b"]
@@ -295,12 +295,12 @@ class SuppliesContract:
     async def test_the_list_of_a_dropped_or_ended_pool_is_gone_and_can_be_filled_anew(self, engine: Engine) -> None:
         for pool, of, now in ((P, X, NOW), (Q, Y, END)):
             await fill(engine, "abc", of)
-            await supply(engine, {pool: of})
+            await assign(engine, {pool: of})
             if pool == P:
                 await drop(engine, pool)
             await fill(engine, "d", of, now=now, expires_at=NEVER)
-            other = pool._replace(holder="other")
-            await supply(engine, {other: of}, now=now, expires_at=NEVER)
+            other = pool._replace(user="other")
+            await assign(engine, {other: of}, now=now, expires_at=NEVER)
 
             assert await draws(engine, 3, other, now=now) == ["d"]
 
@@ -308,14 +308,14 @@ class SuppliesContract:
         for of, now in ((X, END - 1), (Y, END)):
             await fill(engine, "a", of, expires_at=NOW + 1)
             await fill(engine, "b", of, expires_at=END)
-            await supply(engine, {P._replace(holder=of.name): of}, now=now, expires_at=END + 9)
+            await assign(engine, {P._replace(user=of.name): of}, now=now, expires_at=END + 9)
 
-        assert await draws(engine, 3, P._replace(holder="x"), now=END + 8) == ["a", "b"]
-        assert await draws(engine, 3, P._replace(holder="y"), now=END + 8) == []
+        assert await draws(engine, 3, P._replace(user="x"), now=END + 8) == ["a", "b"]
+        assert await draws(engine, 3, P._replace(user="y"), now=END + 8) == []
 
     async def test_a_list_past_its_end_begins_anew(self, engine: Engine) -> None:
         await fill(engine, "abc", X, expires_at=END)
         await fill(engine, "d", X, now=END, expires_at=END + 9)
-        await supply(engine, {P: X}, now=END, expires_at=END + 9)
+        await assign(engine, {P: X}, now=END, expires_at=END + 9)
 
         assert await draws(engine, 3, P, now=END) == ["d"]

@@ -11,7 +11,7 @@ from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
 from engines.contract_property import SHARED
-from engines.pool_shorthand import draw, fill, source, supply
+from engines.pool_shorthand import assign, draw, fill, source
 from engines.shorthand import NOW, key
 
 POOLS, LISTS, HOLDERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
@@ -57,7 +57,7 @@ class Model:
         filled.end = end
         return True
 
-    def supply(self, wanted: dict[Key, Key], end: int) -> bool:
+    def assign(self, wanted: dict[Key, Key], end: int) -> bool:
         taken = [self.lists[of].pool not in (None, self.live(pool)) for pool, of in wanted.items() if of in self.lists]
         if any(taken) or len(set(wanted.values())) < len(wanted):
             return False
@@ -73,15 +73,15 @@ class Model:
             given.pool, given.end, pool.end = pool, end, end
         return True
 
-    def draw(self, where: Key, holder: str, most: int) -> str | None:
+    def draw(self, where: Key, user: str, most: int) -> str | None:
         pool = self.live(where)
-        if pool is None or sum(each == holder for each, _ in pool.handed) >= most:
+        if pool is None or sum(each == user for each, _ in pool.handed) >= most:
             return None
         known = {item for each in self.pools if each.key == where for _, item in each.handed}
         for item in self.lists[pool.source].items[pool.position :]:
             pool.position += 1
             if item not in known:
-                pool.handed.append((holder, item))
+                pool.handed.append((user, item))
                 return item
         return None
 
@@ -94,15 +94,11 @@ class Model:
                 counts[where] = len(pool.handed)
         return counts
 
-    def held(self, holder: str) -> dict[Key, Holding]:
+    def held(self, user: str) -> dict[Key, Holding]:
         holdings = {}
         for where in POOLS:
             mine = [
-                (item, pool.is_open)
-                for pool in self.pools
-                if pool.key == where
-                for h, item in pool.handed
-                if h == holder
+                (item, pool.is_open) for pool in self.pools if pool.key == where for h, item in pool.handed if h == user
             ]
             if mine:
                 holdings[where] = Holding(tuple(item for item, _ in mine), sum(is_open for _, is_open in mine))
@@ -126,7 +122,7 @@ async def is_accepted(engine: Engine, operation: str, what: tuple, now: int, end
         if operation == "fill":
             await fill(engine, list(what[1]), what[0], now=now, expires_at=end)
         else:
-            await supply(engine, what[0], now=now, expires_at=end, note=b"%d" % end)
+            await assign(engine, what[0], now=now, expires_at=end, note=b"%d" % end)
     except ValueError:
         return False
     return True
@@ -148,10 +144,10 @@ class PoolsPropertyContract:
             if operation == "fill":
                 assert model.fill(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
             elif operation == "supply":
-                assert model.supply(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
+                assert model.assign(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
             elif operation == "draw":
-                where, holder, most = what
-                assert model.draw(where, holder, most) == await draw(engine, holder, where, most=most, now=now)
+                where, user, most = what
+                assert model.draw(where, user, most) == await draw(engine, user, where, most=most, now=now)
             elif operation == "drop":
                 assert model.drop(*what) == await engine.pools.drop(*what, now=now)
             else:
@@ -163,5 +159,5 @@ class PoolsPropertyContract:
             live = {where: model.live(where) for where in POOLS}
             stocks = await engine.pools.stocks(POOLS, now=now)
             assert stocks == {where: Stock(pool.source, b"%d" % pool.end) for where, pool in live.items() if pool}
-            for holder in HOLDERS:
-                assert model.held(holder) == await engine.pools.held(POOLS, holder, now=now)
+            for user in HOLDERS:
+                assert model.held(user) == await engine.pools.held(POOLS, user, now=now)

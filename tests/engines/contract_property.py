@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, Mark, Tally, Terms
+from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, CastRequest, Tally, Terms
 from emulator.engines.engine import Engine
 from engines.shorthand import NOW, choice_of, counts, entries, key
 
@@ -35,7 +35,7 @@ class Model:
         if not self.held:
             self.end = end
 
-    def cast(self, mark: Mark, now: int, end: int) -> Cast:
+    def cast(self, mark: CastRequest, now: int, end: int) -> Cast:
         kept = self.terms, self.held, self.waiting
         self.begin(now)
         mine = [row for row in self.held if row[0] == mark.voter]
@@ -54,7 +54,7 @@ class Model:
         self.end = end
         return Cast(None, previous, self.tally(mark.choice))
 
-    def refusal(self, mark: Mark, mine: list[tuple[str, str, int, int]], now: int) -> str | None:
+    def refusal(self, mark: CastRequest, mine: list[tuple[str, str, int, int]], now: int) -> str | None:
         if self.terms.disabled or not self.terms.opens_at <= now < self.terms.closes_at:
             return CLOSED
         if self.terms.known_voters_only and not mark.known:
@@ -84,7 +84,9 @@ TERMS = st.builds(
     per_choice=st.integers(1, 3),
     choices=st.integers(1, 3),
 )
-MARKS = st.builds(Mark, st.sampled_from(VOTERS), st.sampled_from(CHOICES), times=st.integers(1, 3), known=st.booleans())
+MARKS = st.builds(
+    CastRequest, st.sampled_from(VOTERS), st.sampled_from(CHOICES), times=st.integers(1, 3), known=st.booleans()
+)
 STEP = st.tuples(
     st.integers(-3, 25),  # how the clock moves
     st.integers(5, 60),  # how long what is written is to live
@@ -100,13 +102,13 @@ class PropertyContract:
     @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
     @given(st.lists(STEP, max_size=40))
     async def test_a_ballot_equals_its_recount_after_any_series_of_operations(
-        self, engine: Engine, steps: list[tuple[int, int, Mark | Terms | str]]
+        self, engine: Engine, steps: list[tuple[int, int, CastRequest | Terms | str]]
     ) -> None:
         await engine.reset()
         model, now = Model(), NOW
         for move, life, what in steps:
             now += move
-            if isinstance(what, Mark):
+            if isinstance(what, CastRequest):
                 done = await engine.ballots.cast(key(), what, now=now, expires_at=now + life, tally=True)
                 assert model.cast(what, now, now + life) == done
             elif isinstance(what, Terms):

@@ -13,10 +13,10 @@ ENDS = {"early": NOW + 10, "late": NOW + 20, "never": NEVER}
 async def fill(engine: Engine) -> None:
     """A document, a ballot, a defined ballot and a log of each name, in two places."""
     for name in NAMES:
-        for place in ("x", "y"):
-            where = key(name, place=place)
+        for channel in ("x", "y"):
+            where = key(name, channel=channel)
             await write(engine, b"1", where, expires_at=ENDS[name])
-            await engine.ballots.define(where._replace(holder="d"), b"d", Terms(), now=NOW, expires_at=ENDS[name])
+            await engine.ballots.define(where._replace(user="d"), b"d", Terms(), now=NOW, expires_at=ENDS[name])
             for voter in ("U1", "U2"):
                 await cast(engine, voter, "a", where, expires_at=ENDS[name])
             await append(engine, b"1", where, expires_at=ENDS[name])
@@ -27,12 +27,12 @@ async def answers(engine: Engine, now: int) -> list[object]:
     """What the engine says to every question about all of it."""
     said: list[object] = []
     for name in NAMES:
-        for where in (key(name, place="x"), key(name, place="y")):
+        for where in (key(name, channel="x"), key(name, channel="y")):
             said.append(await read(engine, where, now=now))
-            said.append(await engine.documents.holders(where, after="", limit=9, now=now))
-            said.append(await engine.ballots.definition(where._replace(holder="d"), now=now))
-        for place in ("x", "y", None):
-            where = key(name, place=place)
+            said.append(await engine.documents.users(where, after="", limit=9, now=now))
+            said.append(await engine.ballots.definition(where._replace(user="d"), now=now))
+        for channel in ("x", "y", None):
+            where = key(name, channel=channel)
             said.append(await counts(engine, where, now=now))
             said.append(await choice_of(engine, "U1", where, now=now))
             said.append(await entries(engine, where, now=now))
@@ -58,7 +58,9 @@ class PurgeContract:
         await engine.purge(now=NOW + 10)
         await engine.tidy()
 
-        early, late = [await cast(engine, "U1", "b", key(name, place="x"), now=NOW + 10) for name in ("early", "late")]
+        early, late = [
+            await cast(engine, "U1", "b", key(name, channel="x"), now=NOW + 10) for name in ("early", "late")
+        ]
 
         assert (early.previous, early.tally.counts) == (None, (("b", 1),))
         assert (late.previous, late.tally.counts) == ("a", (("a", 1), ("b", 1)))
@@ -101,12 +103,12 @@ class PurgeContract:
 
     async def test_what_was_dropped_is_not_reported(self, engine: Engine) -> None:
         await fill(engine)
-        await engine.documents.drop([key(name, place=place) for name in NAMES for place in "xy"], now=NOW)
+        await engine.documents.drop([key(name, channel=channel) for name in NAMES for channel in "xy"], now=NOW)
         for name in NAMES:
-            await engine.ballots.drop(key(name, place=None), now=NOW)
-            await engine.ballots.drop(key(name, place=None, holder="d"), now=NOW)
+            await engine.ballots.drop(key(name, channel=None), now=NOW)
+            await engine.ballots.drop(key(name, channel=None, user="d"), now=NOW)
 
-        logs = [key(name, place=place) for name in NAMES for place in "xy"]
+        logs = [key(name, channel=channel) for name in NAMES for channel in "xy"]
         assert sorted(logs) == sorted(one.key for one in await engine.purge(now=NOW + 99))
 
     async def test_what_was_forgotten_by_a_reset_is_not_reported(self, engine: Engine) -> None:

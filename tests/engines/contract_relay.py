@@ -79,7 +79,7 @@ class RelayContract:
             said = [(key(), body) for body in BODIES]
             for odd in ODD:
                 parts = ["a", "b", "c", "d", "e"]
-                said += [(Key(*parts[:place], odd, *parts[place + 1 :]), b"1") for place in range(5)]
+                said += [(Key(*parts[:channel], odd, *parts[channel + 1 :]), b"1") for channel in range(5)]
 
             for message in said:
                 await engine.relay.publish(*message)

@@ -80,31 +80,31 @@ class TallyContract:
         assert await counts(engine) == [("c298", 150), ("c299", 150)]
 
     async def test_all_places_together_add_up(self, engine: Engine) -> None:
-        for place, choices in (("x", "aab"), ("y", "bbb"), ("", "c")):
+        for channel, choices in (("x", "aab"), ("y", "bbb"), ("", "c")):
             for number, choice in enumerate(choices):
-                await cast(engine, f"U{number}", choice, key(place=place))
+                await cast(engine, f"U{number}", choice, key(channel=channel))
         await cast(engine, "U1", "a", key("two"))
 
         assert await counts(engine, EVERYWHERE) == [("b", 4), ("a", 2), ("c", 1)]
         assert await counts(engine, EVERYWHERE, top=2) == [("b", 4), ("a", 2)]
 
     async def test_among_equals_in_all_places_the_choice_held_longest_comes_first(self, engine: Engine) -> None:
-        await cast(engine, "U1", "b", key(place="y"))
-        await cast(engine, "U2", "a", key(place="x"))
-        await cast(engine, "U3", "c", key(place="y"))
+        await cast(engine, "U1", "b", key(channel="y"))
+        await cast(engine, "U2", "a", key(channel="x"))
+        await cast(engine, "U3", "c", key(channel="y"))
 
         assert await counts(engine, EVERYWHERE) == [("b", 1), ("a", 1), ("c", 1)]
 
     async def test_all_places_together_leave_out_the_ended_ones(self, engine: Engine) -> None:
-        await cast(engine, "U1", "a", key(place="x"), expires_at=NOW + 1)
-        await cast(engine, "U1", "a", key(place="y"), expires_at=NOW + 2)
+        await cast(engine, "U1", "a", key(channel="x"), expires_at=NOW + 1)
+        await cast(engine, "U1", "a", key(channel="y"), expires_at=NOW + 2)
 
         assert await counts(engine, EVERYWHERE, now=NOW + 1) == [("a", 1)]
 
     async def test_a_voters_choice_in_all_places_is_the_latest_cast(self, engine: Engine) -> None:
-        await cast(engine, "U1", "a", key(place="x"))
-        await cast(engine, "U1", "b", key(place="y"), now=NOW + 1)
-        await cast(engine, "U2", "c", key(place="x"), now=NOW + 2)
+        await cast(engine, "U1", "a", key(channel="x"))
+        await cast(engine, "U1", "b", key(channel="y"), now=NOW + 1)
+        await cast(engine, "U2", "c", key(channel="x"), now=NOW + 2)
 
         assert await choice_of(engine, "U1", EVERYWHERE, now=NOW + 2) == "b"
         assert await choice_of(engine, "U3", EVERYWHERE, now=NOW + 2) is None

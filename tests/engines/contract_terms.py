@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, Mark, Tally, Terms
+from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, CastRequest, Tally, Terms
 from emulator.engines.engine import Engine
 from engines.shorthand import END, MANY, NOW, cast, choice_of, counts, entries, key
 
@@ -32,13 +32,13 @@ class TermsContract:
     async def test_unknown_voters_are_refused_where_the_terms_want_known_ones(self, engine: Engine) -> None:
         await define(engine, Terms(known_voters_only=True))
 
-        refused = await engine.ballots.cast(key(), Mark("U1", "3"), now=NOW, expires_at=END)
-        taken = await engine.ballots.cast(key(), Mark("U1", "3", known=True), now=NOW, expires_at=END)
+        refused = await engine.ballots.cast(key(), CastRequest("U1", "3"), now=NOW, expires_at=END)
+        taken = await engine.ballots.cast(key(), CastRequest("U1", "3", known=True), now=NOW, expires_at=END)
 
         assert (refused.refused, taken.refused) == (UNKNOWN_VOTER, None)
 
     async def test_closed_is_said_before_unknown_and_unknown_before_over_the_allowance(self, engine: Engine) -> None:
-        mark = Mark("U1", "3", times=99)
+        mark = CastRequest("U1", "3", times=99)
         said = []
         for terms in (
             MANY._replace(known_voters_only=True, disabled=True),

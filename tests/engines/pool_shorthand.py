@@ -12,7 +12,7 @@ from engines.shorthand import END, NOW, key
 
 
 def source(name: str = "list") -> Key:
-    return key(name)._replace(shelf="lists")
+    return key(name)._replace(kind="lists")
 
 
 async def fill(
@@ -21,37 +21,37 @@ async def fill(
     await engine.pools.fill(into or source(), items, now=now, expires_at=expires_at)
 
 
-async def supply(
+async def assign(
     engine: Engine, stocks: Mapping[Key, Key] | None = None, *, now: int = NOW, expires_at: int = END, note: bytes = b""
 ) -> None:
     """Have each pool hand out from a list; without more words, the one pool from the one list."""
     written = {pool: Stock(of, note) for pool, of in (stocks or {key(): source()}).items()}
-    await engine.pools.supply(list(written), lambda _: written, now=now, expires_at=expires_at)
+    await engine.pools.assign(list(written), lambda _: written, now=now, expires_at=expires_at)
 
 
 async def stocked(engine: Engine, items: Sequence[str], pool: Key | None = None, *, expires_at: int = END) -> None:
     """Fill the pool's own list and have the pool hand out from it."""
     where = pool or key()
-    of = where._replace(shelf=f"lists of {where.shelf}")
+    of = where._replace(kind=f"lists of {where.kind}")
     await fill(engine, items, of)
-    await supply(engine, {where: of}, expires_at=expires_at)
+    await assign(engine, {where: of}, expires_at=expires_at)
 
 
 async def draw(
-    engine: Engine, holder: str = "U1", pool: Key | None = None, *, most: int = 1, now: int = NOW
+    engine: Engine, user: str = "U1", pool: Key | None = None, *, most: int = 1, now: int = NOW
 ) -> str | None:
-    return await engine.pools.draw(pool or key(), holder, most=most, now=now)
+    return await engine.pools.draw(pool or key(), user, most=most, now=now)
 
 
 async def draws(engine: Engine, count: int, pool: Key | None = None, *, now: int = NOW, name: str = "") -> list[str]:
-    """What so many holders are handed at once, one each."""
+    """What so many users are handed at once, one each."""
     drawn = await asyncio.gather(*(draw(engine, f"{name}{number}", pool, now=now) for number in range(count)))
     return [item for item in drawn if item is not None]
 
 
-async def held(engine: Engine, holder: str = "U1", pool: Key | None = None, *, now: int = NOW) -> Holding | None:
+async def held(engine: Engine, user: str = "U1", pool: Key | None = None, *, now: int = NOW) -> Holding | None:
     where = pool or key()
-    return (await engine.pools.held([where], holder, now=now)).get(where)
+    return (await engine.pools.held([where], user, now=now)).get(where)
 
 
 async def drop(engine: Engine, pool: Key | None = None, *, now: int = NOW) -> int | None:
@@ -59,10 +59,10 @@ async def drop(engine: Engine, pool: Key | None = None, *, now: int = NOW) -> in
     return (await engine.pools.drop([where], now=now)).get(where)
 
 
-async def enlist(
+async def add_members(
     engine: Engine, members: Sequence[str], roster: Key | None = None, *, now: int = NOW, expires_at: int = END
 ) -> None:
-    await engine.rosters.enlist(roster or key(), members, now=now, expires_at=expires_at)
+    await engine.rosters.add_members(roster or key(), members, now=now, expires_at=expires_at)
 
 
 async def listing(engine: Engine, *members: str, beside: Key | None = None, now: int = NOW) -> set[str]:

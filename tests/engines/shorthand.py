@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
-from emulator.engines.base import Cast, Entry, Item, Key, Mark, Terms
+from emulator.engines.base import Cast, CastRequest, Entry, Item, Key, Terms
 from emulator.engines.engine import Engine
 
 NOW = 1_700_000_000_000
@@ -43,11 +43,11 @@ ODD = (
 """Texts that must not be taken for one another, nor for anything but text."""
 
 
-def key(name: str = "one", *, place: str | None = "ch", owner: str = "client", holder: str = "") -> Key:
-    return Key("shelf", owner, name, place, holder)
+def key(name: str = "one", *, channel: str | None = "ch", owner: str = "client", user: str = "") -> Key:
+    return Key("kind", owner, name, channel, user)
 
 
-EVERYWHERE = key(place=None)
+EVERYWHERE = key(channel=None)
 
 
 async def all_of(pages: AsyncIterator[Sequence[T]]) -> list[T]:
@@ -64,7 +64,7 @@ async def cast(
     expires_at: int = END,
     times: int = 1,
 ) -> Cast:
-    mark = Mark(voter, choice, times=times)
+    mark = CastRequest(voter, choice, times=times)
     return await engine.ballots.cast(at or key(), mark, now=now, expires_at=expires_at, tally=True)
 
 

@@ -12,13 +12,13 @@ import redis
 
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER, Key, Mark
+from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from engines.contract import EngineContract
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
 from engines.contract_purge import fill as fill_shapes
-from engines.pool_shorthand import draw, enlist, held, stocked
+from engines.pool_shorthand import add_members, draw, held, stocked
 from engines.redis_server import RedisServer
 from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
 from support.service import CLIENT_ID, run_live
@@ -97,7 +97,7 @@ async def test_casts_in_one_call_are_each_answered_with_the_ballot_as_it_was_the
 
     done = await asyncio.gather(
         cast(engine, "U1", "a", expires_at=NOW + 5),
-        ballots.cast(key(), Mark("U2", "a"), now=NOW, expires_at=NOW + 5),
+        ballots.cast(key(), CastRequest("U2", "a"), now=NOW, expires_at=NOW + 5),
         cast(engine, "U3", "b", now=-1),
         cast(engine, "U3", "b", now=NOW + 5, expires_at=NOW + 9),
         cast(engine, "U4", "b", now=NOW + 9, expires_at=-1),
@@ -146,7 +146,10 @@ async def test_what_the_other_engine_replaces_during_a_reading_is_in_it_once(eng
     async for page in engine.ballots.entries(key(), now=NOW):
         seen += [entry.voter for entry in page]
         await asyncio.gather(
-            *(second.ballots.cast(key(), Mark(each, "b"), now=NOW + 9000, expires_at=END) for each in VOTERS[::3])
+            *(
+                second.ballots.cast(key(), CastRequest(each, "b"), now=NOW + 9000, expires_at=END)
+                for each in VOTERS[::3]
+            )
         )
         assert set(VOTERS) == {entry.voter for entry in await entries(second)}  # a reading beside it
 
@@ -172,16 +175,16 @@ async def test_nothing_is_left_of_what_ended(engine: Engine, database: redis.Red
     await engine.pools.drop([key()], now=NOW)
     await stocked(engine, "xyz", expires_at=END)
     await draw(engine)
-    await enlist(engine, ["x"])
+    await add_members(engine, ["x"])
     await engine.purge(now=END)
-    never = key("never", place=None)
+    never = key("never", channel=None)
     await engine.ballots.drop(never, now=END)
-    await engine.ballots.drop(never._replace(holder="d"), now=END)
-    await engine.documents.drop([key("never", place=place) for place in "xy"], now=END)
+    await engine.ballots.drop(never._replace(user="d"), now=END)
+    await engine.documents.drop([key("never", channel=channel) for channel in "xy"], now=END)
 
     left = {name.decode().partition("}")[2] for name in names(database)}
-    logs = {f":0:{kind}:shelf|client|never||{place}" for kind in ("l", "lv", "le") for place in "xy"}
-    assert {"", ":numbers", ":0:ends", ":0:lp:shelf|client|never|", *logs} - {""} == left
+    logs = {f":0:{kind}:kind|client|never||{channel}" for kind in ("l", "lv", "le") for channel in "xy"}
+    assert {"", ":numbers", ":0:ends", ":0:lp:kind|client|never|", *logs} - {""} == left
 
 
 async def test_nothing_is_left_of_a_reading_that_ended_or_was_left(engine: Engine, database: redis.Redis) -> None:
@@ -216,7 +219,7 @@ async def test_tidying_sweeps_what_a_reset_left_and_nothing_else(
 
         assert {b"another program's", b"{emulator|main}", b"{emulator|main}:numbers", *kept} == names(database)
         assert [] == [name for name in kept if b"main*}:0:" in name]
-        assert b"1" == await read(other, key("early", place="x"))
+        assert b"1" == await read(other, key("early", channel="x"))
 
 
 @pytest.fixture
@@ -252,9 +255,9 @@ async def test_what_never_ends_is_there_at_any_instant(engine: Engine) -> None:
 async def test_a_list_filled_in_one_step_may_be_longer_than_a_scripts_stack(engine: Engine) -> None:
     many = [str(number) for number in range(20_000)]
     await stocked(engine, many)
-    await enlist(engine, many, key("roster"))
+    await add_members(engine, many, key("roster"))
 
-    assert ["0", "1"] == [await draw(engine, holder) for holder in "ab"]
+    assert ["0", "1"] == [await draw(engine, user) for user in "ab"]
     assert {"roster"} == await engine.rosters.listing(key(""), ["19999"], now=NOW)
 
 

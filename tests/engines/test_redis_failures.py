@@ -13,7 +13,7 @@ import redis
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
-from emulator.engines.redis.connection import PATIENCE
+from emulator.engines.redis.connection import TIMEOUT
 from emulator.errors import EngineError
 from engines.redis_server import RedisServer
 from engines.severable_link import Wire
@@ -78,7 +78,7 @@ async def test_a_server_that_does_not_answer_fails_operations_in_time(own_server
         began = time.monotonic()
         failed = await asyncio.gather(*(write(engine, b"%d" % n) for n in range(20)), return_exceptions=True)
         assert {EngineError} == {type(each) for each in failed}
-        assert time.monotonic() - began < 1.5 * PATIENCE  # also those that waited for their turn
+        assert time.monotonic() - began < 1.5 * TIMEOUT  # also those that waited for their turn
 
         own_server.go_on()
         await eventually(engine)
@@ -157,7 +157,7 @@ async def test_a_server_that_may_forget_what_it_keeps_is_warned_of(
         database.config_set("maxmemory-policy", policy)
 
     async with open_engine(own_server.url(), namespace="main") as engine:
-        assert [policy] * warnings == [policy for each in engine.doubts if "noeviction" in each]
+        assert [policy] * warnings == [policy for each in engine.warnings if "noeviction" in each]
 
 
 async def test_where_no_server_is_the_engine_does_not_open() -> None:

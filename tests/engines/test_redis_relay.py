@@ -83,7 +83,7 @@ def test_an_engine_whose_connections_are_broken_at_every_moment_of_their_lives_h
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the loop that the service runs in, which has words of its own for what is broken."""
-    monkeypatch.setattr(relay, "AGAIN_AFTER", 0.001)
+    monkeypatch.setattr(relay, "RETRY_AFTER", 0.001)
 
     async def broken_often() -> None:
         with Wire(server.port) as wire:

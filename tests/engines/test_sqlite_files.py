@@ -100,7 +100,7 @@ async def test_no_acknowledged_write_is_lost_when_the_process_is_killed(path: Pa
         entered = await entries(engine, POLL)
         assert {f"U{number}" for number in acknowledged} <= {entry.voter for entry in entered}
         assert {b"%d" % number for number in acknowledged} <= {item.value for item in await items(engine, POLL)}
-        documents = [COUNTER._replace(holder=str(number)) for number in acknowledged]
+        documents = [COUNTER._replace(user=str(number)) for number in acknowledged]
         assert len(await engine.documents.read(documents, now=0)) == len(acknowledged)
         assert sum(count for _, count in await counts(engine, POLL)) == len(entered)
 

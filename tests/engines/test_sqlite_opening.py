@@ -209,7 +209,7 @@ def test_a_name_that_means_memory_to_sqlite_is_a_file_to_us(tmp_path: Path, monk
 async def test_a_url_says_whether_a_commit_waits_for_the_disk(path: Path, query: str, level: int) -> None:
     async with open_engine(f"sqlite://{path}{query}", namespace="main") as engine:
         assert isinstance(engine, SqliteEngine)
-        assert (level,) == engine._turns.connection.execute("PRAGMA synchronous").fetchone()
+        assert (level,) == engine._group_commit.connection.execute("PRAGMA synchronous").fetchone()
         assert (await cast(engine, "U1", "a")).refused is None
 
     assert ["data.db"] == [each.name for each in path.parent.iterdir()]

@@ -14,7 +14,7 @@ from emulator.engines.pools import Holding
 from emulator.errors import EngineError
 from engines.another_process import AT_ONCE, POLL
 from engines.database_files import BROUGHT, go, make_older, opened, process
-from engines.pool_shorthand import draw, draws, drop, enlist, fill, held, listing, source, stocked, supply
+from engines.pool_shorthand import add_members, assign, draw, draws, drop, fill, held, listing, source, stocked
 from engines.shorthand import NOW, cast, counts, key
 
 Handed = list[tuple[str, str]]
@@ -30,7 +30,7 @@ def said(running: subprocess.Popen[str], lines: int = 1 << 30) -> Handed:
     """What a drawing process prints; a line that its death cut short was not said."""
     assert running.stdout
     whole = [line for _, line in zip(range(lines), running.stdout, strict=False) if line.endswith("\n")]
-    return [(holder, item) for holder, item in map(str.split, whole) if item != "None"]
+    return [(user, item) for user, item in map(str.split, whole) if item != "None"]
 
 
 def rows_left(path: Path) -> dict[str, int]:
@@ -49,14 +49,14 @@ async def test_two_engines_on_one_file_draw_from_one_pool(path: Path) -> None:
     async with opened(path) as one, opened(path) as two:
         await fill(one, items[:300])
         await fill(two, items[300:])
-        await supply(one)
+        await assign(one)
 
         drawn = await asyncio.gather(*(draw((one, two)[n % 2], f"U{n}") for n in range(600)))
 
         assert sorted(items) == sorted(item for item in drawn if item is not None)
         assert await held(one, "U5") == await held(two, "U5")
         await fill(two, ["7", "new"], source("next"))
-        await supply(two, {key(): source("next")})
+        await assign(two, {key(): source("next")})
         assert await draw(one, "V") == "new"
         assert await drop(two) == 501
         assert await draw(one, "W") is None
@@ -66,10 +66,10 @@ async def test_two_engines_on_one_file_pass_over_the_same_list(path: Path) -> No
     items = [str(number) for number in range(3000)]
     async with opened(path) as one, opened(path) as two:
         await fill(one, items)
-        await supply(one)
+        await assign(one)
         await asyncio.gather(*(draw(one, "U", most=len(items)) for _ in items))
         await fill(two, [*items, "a", "b", "c", "d"], source("next"))
-        await supply(two, {key(): source("next")})
+        await assign(two, {key(): source("next")})
 
         drawn = await asyncio.gather(*(draw((one, two)[n % 2], f"V{n}") for n in range(10)))
 
@@ -89,8 +89,8 @@ async def test_processes_that_draw_at_once_hand_out_each_item_once(path: Path) -
             handed = [*mine, *await asyncio.to_thread(said, one), *await asyncio.to_thread(said, two)]
 
         assert sorted(items) == sorted(item for _, item in handed)
-        for holder, item in handed:
-            assert await held(engine, holder, POLL) == Holding((item,), 1)
+        for user, item in handed:
+            assert await held(engine, user, POLL) == Holding((item,), 1)
         assert await drop(engine, POLL) == len(items)
 
 
@@ -110,12 +110,12 @@ async def test_what_a_killed_process_said_it_handed_out_is_remembered_and_nothin
 
     async with opened(path) as engine:
         remembered = {
-            holder: holding.items
-            for holder in (f"{number}-{each}" for number in range(10) for each in range(4000 + AT_ONCE))
-            if (holding := await held(engine, holder, POLL))
+            user: holding.items
+            for user in (f"{number}-{each}" for number in range(10) for each in range(4000 + AT_ONCE))
+            if (holding := await held(engine, user, POLL))
         }
         assert len(handed) >= 10
-        assert [(item,) for _, item in handed] == [remembered[holder] for holder, _ in handed]
+        assert [(item,) for _, item in handed] == [remembered[user] for user, _ in handed]
         given = [item for some in remembered.values() for item in some]
         rest = await draws(engine, len(items), POLL)
         assert sorted(items) == sorted([*given, *rest])
@@ -149,7 +149,7 @@ async def test_a_file_of_format_2_is_given_pools_and_rosters_and_keeps_its_data(
     async with opened(path) as engine, opened(path) as other:
         assert await counts(engine) == [("a", 1)]
         await stocked(engine, "ab")
-        await enlist(engine, ["x"])
+        await add_members(engine, ["x"])
         assert await draw(other) == "a"
         assert await listing(other, "x") == {"one"}
 
@@ -164,15 +164,15 @@ async def test_a_large_list_and_a_large_roster_are_filled_used_and_taken_away_wh
         for start in range(0, len(items), 10_000):
             await fill(engine, items[start : start + 10_000])
         for start in range(0, len(names), 1000):
-            await enlist(engine, names[start : start + 1000])
-        await supply(engine)
+            await add_members(engine, names[start : start + 1000])
+        await assign(engine)
 
         assert turns[0] >= 120
         assert items[:3000] == await draws(engine, 3000)
         assert [await listing(engine, name) for name in (*names[::9999], "nobody")] == [{"one"}] * 11 + [set()]
 
         await fill(engine, items[2990:], source("next"))
-        await supply(engine, {key(): source("next")})
+        await assign(engine, {key(): source("next")})
         assert items[3000:3010] == await draws(engine, 10, name="V")
         assert await drop(engine) == 3010
         await engine.rosters.drop([key()], now=NOW)
@@ -195,7 +195,7 @@ async def test_tidying_after_a_reset_leaves_no_rows_of_pools_and_rosters(path: P
         await fill(engine, "abc")
         for pool in ("live", "dropped"):
             await draw(engine, "U1", key(pool))
-            await enlist(engine, ["x"], key(pool))
+            await add_members(engine, ["x"], key(pool))
         await drop(engine, key("dropped"))
         await engine.rosters.drop([key("dropped")], now=NOW)
         await engine.reset()
@@ -208,7 +208,7 @@ async def test_a_roster_that_is_dropped_while_others_are_being_taken_away_leaves
     async with opened(path) as engine:
         for name in ("first", "second"):
             for start in range(0, 5000, 1000):
-                await enlist(engine, [f"name {n}" for n in range(start, start + 1000)], key(name))
+                await add_members(engine, [f"name {n}" for n in range(start, start + 1000)], key(name))
         await engine.rosters.drop([key("first")], now=NOW)
         tidying = asyncio.create_task(engine.tidy())
         while rows_left(path)["members"] > 8000:

@@ -38,7 +38,7 @@ async def _life(live: Live, random: Random, *, swept: bool) -> tuple[list[object
         if swept:
             expired += await service.engine.purge(now=service.clock.now())
     expired += await service.engine.purge(now=service.clock.now())
-    return answers, sorted((each.at, each.key) for each in expired if each.key.shelf != "accumulate")
+    return answers, sorted((each.at, each.key) for each in expired if each.key.kind != "accumulate")
 
 
 async def _call(live: Live, caller: Caller, channel: str | None, name: str, random: Random) -> object:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import jwt
 import pytest
-from test_roles import NAMED_ROWS, OPEN_ROWS, ROLES, ROWS, Row
 
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
+from features.test_roles import NAMED_ROWS, OPEN_ROWS, ROLES, ROWS, Row
 from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, Live, real_seconds, run_live
 
 REMOVED_ID, REMOVED_SECRET = "removed-extension", b"the secret of an extension that was removed"

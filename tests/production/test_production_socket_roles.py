@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from test_production_roles import CREDENTIALS, Bad, authorization
 
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
+from production.test_production_roles import CREDENTIALS, Bad, authorization
 from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Live, run_live
 from support.socket_client import Game
 
@@ -137,7 +137,7 @@ def test_a_bad_token_gives_no_rights_whatever_its_role(strict: Live, bad: Bad, r
 
 
 def test_the_table_has_every_action_and_feed_of_the_service(strict: Live):
-    sockets = strict.service.sockets
+    sockets = strict.service.gateway
     served = set(sockets._actions) | {("subscribe", target) for target in sockets._feeds}
     older = {(action, target) for action, target in served if target in ("channel", "extension") or action == "update"}
     settled = {("validate", "transaction"), ("refund", "transaction")}  # of a purchase: test_transactions.py

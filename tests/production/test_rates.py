@@ -11,7 +11,7 @@ from emulator.clock import SECOND, Clock
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
-from emulator.limits.rate_limit import Rate
+from emulator.limits.rate_limit import RateLimit
 from support.service import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
 from support.socket_client import Game
 
@@ -188,7 +188,7 @@ def test_in_production_a_caller_may_ask_a_hundred_times_a_second_unless_told_oth
 
 
 def test_a_clock_set_back_is_held_against_nobody():
-    rate, now = Rate(1), 1_700_000_000_000
+    rate, now = RateLimit(1), 1_700_000_000_000
     assert [0] * 5 == [rate.wait(("app", "1"), now) for _ in range(5)]
     assert 1000 == rate.wait(("app", "1"), now)
 
@@ -196,7 +196,7 @@ def test_a_clock_set_back_is_held_against_nobody():
 
 
 def test_those_who_were_quiet_for_long_take_no_room():
-    rate = Rate(1_000)
+    rate = RateLimit(1_000)
     for number in range(50_000):
         assert 0 == rate.wait(("app", str(number)), now=number)
 

@@ -39,7 +39,7 @@ def raw(live: Live, *, receive_buffer: int | None = None) -> Iterator[socket.soc
 
 def outlet(live: Live) -> Outlet:
     """The service's side of the connection that was opened last."""
-    return list(live.service.sockets._peers)[-1].outlet
+    return list(live.service.gateway._peers)[-1].outlet
 
 
 def check(live: Live, checked: Outlet) -> None:
@@ -77,21 +77,21 @@ def test_who_answers_pings_stays(live: Live):
             connection.sendall(PONG)
             settle(live)
 
-        assert 1 == live.service.sockets.size
+        assert 1 == live.service.gateway.size
 
 
 def test_who_is_silent_is_cut_at_the_second_check(live: Live):
     with raw(live) as connection, Game(live) as other:
-        (checked, _) = [session.outlet for session in live.service.sockets._peers]
+        (checked, _) = [session.outlet for session in live.service.gateway._peers]
         check(live, checked)
         assert PING == connection.recv(2)
-        assert 2 == live.service.sockets.size
+        assert 2 == live.service.gateway.size
 
         check(live, checked)
 
         assert is_cut(connection)
         settle(live)
-        assert 1 == live.service.sockets.size
+        assert 1 == live.service.gateway.size
         assert other.no_update()
 
 
@@ -106,7 +106,7 @@ def test_who_was_silent_long_ago_is_given_a_ping_to_answer(live: Live):
         check(live, checked)
 
         assert PING * 3 == connection.recv(6, socket.MSG_WAITALL)
-        assert 1 == live.service.sockets.size
+        assert 1 == live.service.gateway.size
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_anything_at_all_is_a_sign_of_life(live: Live, piece: bytes):
         settle(live)
         check(live, checked)
 
-        assert 1 == live.service.sockets.size
+        assert 1 == live.service.gateway.size
 
 
 def test_whom_the_service_does_not_listen_to_for_now_is_not_taken_for_dead(live: Live):
@@ -142,7 +142,7 @@ def test_whom_the_service_does_not_listen_to_for_now_is_not_taken_for_dead(live:
         check(live, checked)
 
         assert sent == game.reply()["meta"]["request_id"]
-        assert 1 == live.service.sockets.size
+        assert 1 == live.service.gateway.size
 
 
 def test_a_check_of_a_connection_that_is_closing_does_nothing(live: Live):
@@ -174,4 +174,4 @@ def test_who_pings_and_never_reads_the_answers_is_cut(live: Live):
             flood(connection)
         settle(live)
 
-        assert 0 == live.service.sockets.size
+        assert 0 == live.service.gateway.size

@@ -63,7 +63,7 @@ async def held(live: Live) -> tuple[int, int, int]:
     """Connections, followed topics, and tasks, when what is under way has ended."""
     await live.service.polls.updates.clock_moved()
     await live.service.engine.check()
-    return live.service.sockets.size, len(live.service.hub._followers), len(asyncio.all_tasks())
+    return live.service.gateway.size, len(live.service.hub._followers), len(asyncio.all_tasks())
 
 
 def comes_to_hold(live: Live, before: tuple[int, int, int]) -> bool:
@@ -351,7 +351,7 @@ def never_reads(live: Live) -> Page:
 
 def is_closing(live: Live) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
-    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.sockets._peers))
+    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
 
 @pytest.mark.ruling("B4")

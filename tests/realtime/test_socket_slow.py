@@ -103,7 +103,7 @@ def write(live: Reachable, number: int) -> None:
 
 def is_closing(live: Live) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
-    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.sockets._peers))
+    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
 
 @pytest.mark.ruling("B4")
@@ -138,7 +138,7 @@ def test_a_client_that_asks_and_never_reads_is_closed_with_1013(small, slow):
     with suppress(ConnectionError):
         for _ in range(3_000):
             slow.send({"action": "get", "params": {"target": "state"}, "data": {"state_id": "channel"}})
-            if small.service.sockets.size == 0:
+            if small.service.gateway.size == 0:
                 break
 
     assert slow.close_code() in (1013, None)
@@ -171,7 +171,7 @@ def test_a_service_that_stops_closes_its_sockets_with_1001(number):
 @pytest.mark.ruling("B4")
 def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: Live):
     slow = NeverReads(small)
-    (session,) = small.service.sockets._peers
+    (session,) = small.service.gateway._peers
 
     with suppress(ConnectionError, TimeoutError):
         for _ in range(200):

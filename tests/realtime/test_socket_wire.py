@@ -188,7 +188,7 @@ def test_a_close_is_answered_with_its_code(raw):
 
 async def _held(live: Live) -> tuple[int, int]:
     """Open sessions, and tasks."""
-    return live.service.sockets.size, len(asyncio.all_tasks())
+    return live.service.gateway.size, len(asyncio.all_tasks())
 
 
 @pytest.mark.ruling("X3")

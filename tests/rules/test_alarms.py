@@ -9,7 +9,7 @@ import pytest
 
 from emulator.clock import Clock
 from emulator.errors import EngineError
-from emulator.scheduling.scheduler import Alarms
+from emulator.scheduling.scheduler import Scheduler
 
 NOW = 1_700_000_000_000
 WITHIN = 5.0
@@ -65,8 +65,8 @@ async def clock() -> Clock:
 
 
 @pytest.fixture
-async def alarms(clock: Clock) -> AsyncIterator[Alarms]:
-    alarms = Alarms(clock)
+async def alarms(clock: Clock) -> AsyncIterator[Scheduler]:
+    alarms = Scheduler(clock)
     yield alarms
     await alarms.close()
 
@@ -84,7 +84,7 @@ async def turns() -> None:
 
 async def test_while_the_clock_runs_it_is_done_by_itself_and_not_before_its_instant() -> None:
     clock = Clock(Reading(step=1))  # whose seconds are not those of the loop's timers
-    alarms, bell = Alarms(clock), Bell(clock)
+    alarms, bell = Scheduler(clock), Bell(clock)
 
     alarms.set("a", NOW + 50, bell("a"))
     await bell.has("a")
@@ -92,7 +92,7 @@ async def test_while_the_clock_runs_it_is_done_by_itself_and_not_before_its_inst
     assert bell.at[0] >= NOW + 50
 
 
-async def test_what_is_due_already_is_done_at_once(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_what_is_due_already_is_done_at_once(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     alarms.set("past", NOW - 1000, bell("past"))
     alarms.set("now", NOW, bell("now"))
 
@@ -103,7 +103,9 @@ async def test_what_is_due_already_is_done_at_once(alarms: Alarms, clock: Clock,
     await bell.has("past", "now", "running")
 
 
-async def test_a_move_of_the_clock_does_what_it_passes_earliest_first(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_a_move_of_the_clock_does_what_it_passes_earliest_first(
+    alarms: Scheduler, clock: Clock, bell: Bell
+) -> None:
     for name, at in (("last", 30), ("first", 10), ("beyond", 31), ("second", 20)):
         alarms.set(name, NOW + at, bell(name))
 
@@ -118,7 +120,7 @@ async def test_a_move_of_the_clock_does_what_it_passes_earliest_first(alarms: Al
     assert "beyond" == bell.rung[-1]
 
 
-async def test_nothing_is_done_twice(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_nothing_is_done_twice(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     alarms.set("a", NOW + 10, bell("a"))
     clock.advance(10)
 
@@ -130,7 +132,7 @@ async def test_nothing_is_done_twice(alarms: Alarms, clock: Clock, bell: Bell) -
     assert ["a"] == bell.rung
 
 
-async def test_a_clock_that_stands_does_nothing_by_itself(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_a_clock_that_stands_does_nothing_by_itself(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     loop = asyncio.get_running_loop()
     passed = asyncio.Event()
     alarms.set("a", NOW + 1, bell("a"))
@@ -143,7 +145,7 @@ async def test_a_clock_that_stands_does_nothing_by_itself(alarms: Alarms, clock:
 
 async def test_a_clock_that_runs_again_does_it_by_itself_again() -> None:
     clock = Clock(Reading(step=1))
-    alarms, bell = Alarms(clock), Bell(clock)
+    alarms, bell = Scheduler(clock), Bell(clock)
     clock.freeze(True)
     alarms.set("a", clock.now() + 5, bell("a"))
 
@@ -155,7 +157,7 @@ async def test_a_clock_that_runs_again_does_it_by_itself_again() -> None:
 
 async def test_a_clock_that_is_stopped_takes_the_timers_with_it() -> None:
     clock = Clock(Reading(step=1))
-    alarms, bell = Alarms(clock), Bell(clock)
+    alarms, bell = Scheduler(clock), Bell(clock)
     alarms.set("a", clock.now() + 20, bell("a"))
     passed = asyncio.Event()
 
@@ -167,7 +169,7 @@ async def test_a_clock_that_is_stopped_takes_the_timers_with_it() -> None:
     assert [] == bell.rung
 
 
-async def test_a_clock_that_is_moved_back_makes_the_wait_longer(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_a_clock_that_is_moved_back_makes_the_wait_longer(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     alarms.set("a", NOW + 10, bell("a"))
 
     clock.set(NOW - 1000)
@@ -184,7 +186,7 @@ async def test_a_clock_that_is_moved_back_makes_the_wait_longer(alarms: Alarms, 
 
 
 async def test_what_was_done_is_not_done_again_by_a_clock_that_is_moved_back(
-    alarms: Alarms, clock: Clock, bell: Bell
+    alarms: Scheduler, clock: Clock, bell: Bell
 ) -> None:
     alarms.set("a", NOW + 10, bell("a"))
     for instant in (NOW + 10, NOW, NOW + 10):
@@ -194,7 +196,9 @@ async def test_what_was_done_is_not_done_again_by_a_clock_that_is_moved_back(
     assert ["a"] == bell.rung
 
 
-async def test_of_two_alarms_under_one_key_the_later_set_one_counts(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_of_two_alarms_under_one_key_the_later_set_one_counts(
+    alarms: Scheduler, clock: Clock, bell: Bell
+) -> None:
     alarms.set("a", NOW + 10, bell("replaced"))
     alarms.set("a", NOW + 20, bell("kept"))
     alarms.set("b", NOW + 15, bell("another"))
@@ -206,7 +210,7 @@ async def test_of_two_alarms_under_one_key_the_later_set_one_counts(alarms: Alar
     assert ["another", "kept"] == bell.rung
 
 
-async def test_what_is_cancelled_is_not_done_and_may_be_set_again(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_what_is_cancelled_is_not_done_and_may_be_set_again(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     alarms.set("a", NOW + 10, bell("a"))
     alarms.set("now", NOW, bell("now"))
     for name in ("a", "now", "never set"):
@@ -224,7 +228,7 @@ async def test_what_is_cancelled_is_not_done_and_may_be_set_again(alarms: Alarms
     assert ["again"] == bell.rung
 
 
-async def test_what_one_cancels_or_replaces_is_not_done_behind_it(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_what_one_cancels_or_replaces_is_not_done_behind_it(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     async def act() -> None:
         alarms.cancel("cancelled")
         alarms.set("moved", NOW + 99, bell("moved"))
@@ -244,7 +248,7 @@ async def test_what_one_cancels_or_replaces_is_not_done_behind_it(alarms: Alarms
     assert ["moved"] == bell.rung
 
 
-async def test_one_may_set_itself_anew(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_one_may_set_itself_anew(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     async def act() -> None:
         await bell(str(clock.now() - NOW))()
         alarms.set("a", clock.now() + 10, act)
@@ -259,7 +263,7 @@ async def test_one_may_set_itself_anew(alarms: Alarms, clock: Clock, bell: Bell)
 
 @pytest.mark.parametrize("failure", [EngineError("storage is gone"), RuntimeError("a mistake")])
 async def test_one_that_fails_is_logged_and_stops_no_other(
-    alarms: Alarms, clock: Clock, bell: Bell, failure: Exception, caplog: pytest.LogCaptureFixture
+    alarms: Scheduler, clock: Clock, bell: Bell, failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail() -> None:
         raise failure
@@ -276,7 +280,9 @@ async def test_one_that_fails_is_logged_and_stops_no_other(
     assert caplog.text.count(str(failure)) == 3
 
 
-async def test_a_move_returns_when_what_a_timer_had_begun_is_done_too(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_a_move_returns_when_what_a_timer_had_begun_is_done_too(
+    alarms: Scheduler, clock: Clock, bell: Bell
+) -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
 
     async def act() -> None:
@@ -297,7 +303,7 @@ async def test_a_move_returns_when_what_a_timer_had_begun_is_done_too(alarms: Al
     assert ["a"] == bell.rung
 
 
-async def test_what_is_forgotten_is_not_done(alarms: Alarms, clock: Clock, bell: Bell) -> None:
+async def test_what_is_forgotten_is_not_done(alarms: Scheduler, clock: Clock, bell: Bell) -> None:
     alarms.set("a", NOW, bell("a"))
     alarms.set("b", NOW + 10, bell("b"))
 
@@ -313,7 +319,7 @@ async def test_what_is_forgotten_is_not_done(alarms: Alarms, clock: Clock, bell:
 
 
 async def test_closing_waits_for_what_is_being_done_and_does_nothing_more(clock: Clock, bell: Bell) -> None:
-    alarms = Alarms(clock)
+    alarms = Scheduler(clock)
     begun, may_end = asyncio.Event(), asyncio.Event()
 
     async def act() -> None:

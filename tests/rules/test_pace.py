@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from emulator.errors import EngineError
-from emulator.scheduling.throttle import Pace
+from emulator.scheduling.throttle import Throttle
 
 WITHIN = 5.0
 """Seconds in which what is waited for must have happened."""
@@ -51,9 +51,9 @@ async def work() -> Work:
 
 
 @pytest.fixture
-async def pace(work: Work) -> AsyncIterator[Pace[str]]:
+async def pace(work: Work) -> AsyncIterator[Throttle[str]]:
     """With a rest that ends by `hurry` only."""
-    pace = Pace(work, LONG)
+    pace = Throttle(work, LONG)
     yield pace
     work.may_end.set()
     await pace.close()
@@ -65,14 +65,14 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_the_first_time_is_at_once(pace: Pace[str], work: Work) -> None:
+async def test_the_first_time_is_at_once(pace: Throttle[str], work: Work) -> None:
     pace.ask("a")
     await turns()
 
     assert ["a"] == work.begun
 
 
-async def test_what_is_asked_for_in_the_rest_waits_and_is_done_once(pace: Pace[str], work: Work) -> None:
+async def test_what_is_asked_for_in_the_rest_waits_and_is_done_once(pace: Throttle[str], work: Work) -> None:
     for _ in range(5):
         pace.ask("a")
         await turns()
@@ -84,7 +84,7 @@ async def test_what_is_asked_for_in_the_rest_waits_and_is_done_once(pace: Pace[s
     assert ["a", "a"] == work.ended
 
 
-async def test_what_is_not_asked_for_again_is_not_done_again(pace: Pace[str], work: Work) -> None:
+async def test_what_is_not_asked_for_again_is_not_done_again(pace: Throttle[str], work: Work) -> None:
     pace.ask("a")
     for _ in range(3):
         await pace.hurry()
@@ -92,7 +92,7 @@ async def test_what_is_not_asked_for_again_is_not_done_again(pace: Pace[str], wo
     assert ["a"] == work.ended
 
 
-async def test_keys_do_not_wait_for_each_other(pace: Pace[str], work: Work) -> None:
+async def test_keys_do_not_wait_for_each_other(pace: Throttle[str], work: Work) -> None:
     for key in ("a", "b", "a", "c", "b"):
         pace.ask(key)
     await turns()
@@ -101,7 +101,7 @@ async def test_keys_do_not_wait_for_each_other(pace: Pace[str], work: Work) -> N
 
 
 async def test_rests_end_by_themselves_and_the_last_ask_is_never_lost(work: Work) -> None:
-    pace = Pace(work, SHORT)
+    pace = Throttle(work, SHORT)
     pace.ask("a")
     for count in range(2, 6):
         pace.ask("a")
@@ -112,7 +112,7 @@ async def test_rests_end_by_themselves_and_the_last_ask_is_never_lost(work: Work
 
 
 async def test_after_the_rest_it_is_at_once_again(work: Work) -> None:
-    pace = Pace(work, SHORT)
+    pace = Throttle(work, SHORT)
     rested = asyncio.Event()
     pace.ask("a")
     asyncio.get_running_loop().call_later(SHORT * 3, rested.set)
@@ -127,7 +127,7 @@ async def test_after_the_rest_it_is_at_once_again(work: Work) -> None:
 
 @pytest.mark.parametrize("rest", [0.0, SHORT])
 async def test_what_takes_longer_than_the_rest_is_not_begun_again_beside_itself(work: Work, rest: float) -> None:
-    pace = Pace(work, rest)
+    pace = Throttle(work, rest)
     rested = asyncio.Event()
     work.may_end.clear()
     pace.ask("a")
@@ -143,7 +143,7 @@ async def test_what_takes_longer_than_the_rest_is_not_begun_again_beside_itself(
     await pace.close()
 
 
-async def test_what_is_asked_for_while_it_is_being_done_is_done_again(pace: Pace[str], work: Work) -> None:
+async def test_what_is_asked_for_while_it_is_being_done_is_done_again(pace: Throttle[str], work: Work) -> None:
     """It may have read what the ask is about before that was so."""
     work.may_end.clear()
     pace.ask("a")
@@ -160,7 +160,7 @@ async def test_what_is_asked_for_while_it_is_being_done_is_done_again(pace: Pace
     assert ["a", "a"] == work.ended
 
 
-async def test_hurrying_ends_the_rests_of_all_keys_and_begins_new_ones(pace: Pace[str], work: Work) -> None:
+async def test_hurrying_ends_the_rests_of_all_keys_and_begins_new_ones(pace: Throttle[str], work: Work) -> None:
     for key in ("a", "b", "a", "b"):
         pace.ask(key)
     await pace.hurry()
@@ -175,7 +175,7 @@ async def test_hurrying_ends_the_rests_of_all_keys_and_begins_new_ones(pace: Pac
 
 @pytest.mark.parametrize("failure", [EngineError("storage is gone"), RuntimeError("a mistake")])
 async def test_a_failure_is_logged_and_stops_nothing(
-    pace: Pace[str], work: Work, failure: Exception, caplog: pytest.LogCaptureFixture
+    pace: Throttle[str], work: Work, failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     work.failure = failure
     for key in ("a", "b", "a"):
@@ -186,7 +186,7 @@ async def test_a_failure_is_logged_and_stops_nothing(
     assert caplog.text.count(str(failure)) == 3
 
 
-async def test_what_is_forgotten_is_not_done_and_the_rest_is_over(pace: Pace[str], work: Work) -> None:
+async def test_what_is_forgotten_is_not_done_and_the_rest_is_over(pace: Throttle[str], work: Work) -> None:
     pace.ask("a")
     pace.ask("a")
     await turns()
@@ -202,7 +202,7 @@ async def test_what_is_forgotten_is_not_done_and_the_rest_is_over(pace: Pace[str
 
 
 async def test_closing_waits_for_what_is_being_done_and_does_nothing_more(work: Work) -> None:
-    pace = Pace(work, LONG)
+    pace = Throttle(work, LONG)
     work.may_end.clear()
     pace.ask("a")
     await work.has_begun("a")

@@ -28,7 +28,7 @@ BEGUN = [
 
 @pytest.fixture(scope="module")
 def hurried() -> Iterator[Live]:
-    with run_live(Settings(limits=Limits(patience=1))) as live:
+    with run_live(Settings(limits=Limits(request_timeout=1))) as live:
         yield live
 
 

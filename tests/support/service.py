@@ -111,7 +111,7 @@ def run_live(
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
-            server = Server(config_of(app, chosen.proxies), ready.set, patience=chosen.limits.patience)
+            server = Server(config_of(app, chosen.proxies), ready.set, timeout=chosen.limits.request_timeout)
             up.append((Live(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 

@@ -27,7 +27,7 @@ class Game:
         url = f"{live.url.replace('http', 'ws', 1)}{path}"
         self._connection = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
         self.socket = self._connection.__enter__()
-        self._updates: deque[Json] = deque()
+        self._publisher: deque[Json] = deque()
         self._last = 0
 
     def __enter__(self) -> Self:
@@ -47,7 +47,7 @@ class Game:
     def reply(self) -> Json:
         """The next message that is no update."""
         while (message := self.message())["meta"]["action"] == "update":
-            self._updates.append(message)
+            self._publisher.append(message)
         return message
 
     def ask(self, action: str, target: str = "", data: Json | None = None) -> Json:
@@ -72,8 +72,8 @@ class Game:
 
     def update(self) -> Json:
         """The next update, whole."""
-        if self._updates:
-            return self._updates.popleft()
+        if self._publisher:
+            return self._publisher.popleft()
         message = self.message()
         assert message["meta"]["action"] == "update", message
         assert message["meta"]["request_id"] == NO_REQUEST
@@ -82,7 +82,7 @@ class Game:
     def no_update(self) -> bool:
         """Whether no update has come; one request is answered first, so that what was sent before it is here."""
         self.ask("get", "state", {"state_id": "channel"})
-        return not self._updates
+        return not self._publisher
 
     def message(self) -> Json:
         """The next message, whatever it is."""

@@ -13,7 +13,7 @@ _KEPT = Key("signing_key", "", "")
 _log = logging.getLogger("emulator")
 
 
-class ServiceKey:
+class SigningKey:
     """`text` is the key. All nodes on the same data have the same: those that run when the data are emptied under them
     and those that start after it agree again."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jwt
 
-from emulator.auth.signing_key import ServiceKey
+from emulator.auth.signing_key import SigningKey
 from emulator.callers import Caller, Role
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
@@ -58,7 +58,7 @@ class Credential:
 class Tokens:
     """Turns `Authorization` headers into callers, and claims into tokens."""
 
-    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: ServiceKey) -> None:
+    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
         self._environment = settings.environment

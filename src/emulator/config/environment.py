@@ -22,7 +22,7 @@ class Environment:
     """The `allowed_stage` of the tokens it issues."""
     refused_stage: str | None
     """The `allowed_stage` it turns away with 403."""
-    limits_guesses: bool
+    limits_pin_attempts: bool
     """Whether wrong PINs are counted, and refused when there are too many (ruling T4)."""
     caller_rate: int
     """Requests a second that a caller may make, unless the settings say otherwise; 0 for no limit."""
@@ -46,7 +46,7 @@ SANDBOX = Environment(
     issues_sandbox_tokens=True,
     stage="sandbox",
     refused_stage=None,
-    limits_guesses=False,
+    limits_pin_attempts=False,
     caller_rate=0,
     client_rate=0,
     has_control=True,
@@ -60,7 +60,7 @@ PRODUCTION = Environment(
     issues_sandbox_tokens=False,
     stage=None,
     refused_stage="sandbox",
-    limits_guesses=True,
+    limits_pin_attempts=True,
     caller_rate=100,
     client_rate=5_000,
     has_control=False,

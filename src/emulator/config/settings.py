@@ -48,9 +48,9 @@ class Limits:
     """Connections of one client id at the same time."""
     ids: int = 1_000
     """Ids that one extension may use in one channel, of each kind: polls, rankings, buffers, JSON stores."""
-    patience: int = 30
+    request_timeout: int = 30
     """Seconds in which a request has to arrive, and its answer to be taken."""
-    guesses: int = 60
+    pin_attempts: int = 60
     """Wrong PINs per client id and minute in production, before all are refused (ruling T4)."""
 
 

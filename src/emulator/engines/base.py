@@ -22,14 +22,14 @@ NEVER = 1 << 62
 class Key(NamedTuple):
     """Where a thing is kept. All parts are opaque text to an engine; two keys are the same when all parts are."""
 
-    shelf: str
+    kind: str
     """What kind of thing it is."""
     owner: str
     """The client id it belongs to; empty when it belongs to a channel for all extensions."""
     name: str
-    place: str | None = ""
-    """The channel; empty for no channel. `None`, where an operation allows it, means every place together."""
-    holder: str = ""
+    channel: str | None = ""
+    """The channel; empty for no channel. `None`, where an operation allows it, means every channel together."""
+    user: str = ""
     """The one user it is about; empty when it is about no single user."""
 
 
@@ -60,8 +60,8 @@ class Documents(Protocol):
         """
         ...
 
-    async def holders(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        """The holders of the live documents that share `key`'s other parts, in code point order, at most `limit` of
+    async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
+        """The users of the live documents that share `key`'s other parts, in code point order, at most `limit` of
         those that come after `after`."""
         ...
 
@@ -81,14 +81,14 @@ class Terms(NamedTuple):
     known_voters_only: bool = False
     """Only casts that are marked `known` are taken."""
     per_voter: int = 1
-    """With 1, a later cast takes the place of the earlier one. With more, casts add up to at most this many."""
+    """With 1, a later cast takes the channel of the earlier one. With more, casts add up to at most this many."""
     per_choice: int = 1
     """At most this many of one voter's casts may be for the same choice (only with `per_voter` over 1)."""
     choices: int = 1
     """At most this many different choices by one voter (only with `per_voter` over 1)."""
 
 
-class Mark(NamedTuple):
+class CastRequest(NamedTuple):
     """One cast, as a voter hands it in."""
 
     voter: str
@@ -146,7 +146,7 @@ class Entry(NamedTuple):
 class Ballots(Protocol):
     """Voters and what they chose. A ballot expires as a whole; it may carry a definition, which expires with it.
 
-    Where `key.place` may be `None`, the operation covers the ballots of all places with that shelf, owner and name.
+    Where `key.channel` may be `None`, the operation covers the ballots of all channels with that kind, owner and name.
     """
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
@@ -160,7 +160,7 @@ class Ballots(Protocol):
         """The ballot's definition, if it is alive and has one."""
         ...
 
-    async def cast(self, key: Key, mark: Mark, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+    async def cast(self, key: Key, mark: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
         """Record a mark in one atomic step, if the ballot's terms allow, and move the ballot's end to `expires_at`.
 
         A ballot past its end starts afresh, without definition and with `Terms()`. With `tally`, the answer carries
@@ -169,8 +169,8 @@ class Ballots(Protocol):
         ...
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        """What the ballot holds, at most `top` choices, and `voter`'s latest choice. `place` may be `None`: counts
-        of a choice add up over all places."""
+        """What the ballot holds, at most `top` choices, and `voter`'s latest choice. `channel` may be `None`: counts
+        of a choice add up over all channels."""
         ...
 
     def entries(
@@ -179,12 +179,12 @@ class Ballots(Protocol):
         """The entries with `cast_at >= since`, oldest first (ties in the order of casting), in pages of bounded size.
 
         Every voter who holds casts from beginning to end of the reading appears, and none appears twice for one
-        choice, also while they go on voting. Control returns to the event loop between pages. `place` may be `None`.
+        choice, also while they go on voting. Control returns to the event loop between pages. `channel` may be `None`.
         """
         ...
 
     async def drop(self, key: Key, *, now: int) -> None:
-        """Forget the ballot, its definition included; constant time. Absent is fine; `place` may be `None`."""
+        """Forget the ballot, its definition included; constant time. Absent is fine; `channel` may be `None`."""
         ...
 
 
@@ -212,8 +212,8 @@ class Logs(Protocol):
         ...
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        """The live entries with `at >= since`, in pages of bounded size. `place` may be `None`: all places' logs
-        of that shelf, owner and name, merged by the same order. Control returns to the event loop between pages."""
+        """The live entries with `at >= since`, in pages of bounded size. `channel` may be `None`: all channels' logs
+        of that kind, owner and name, merged by the same order. Control returns to the event loop between pages."""
         ...
 
 

@@ -17,7 +17,7 @@ class Engine(Protocol):
 
     name: str
     """What `ready` says of it: `sqlite`, …"""
-    doubts: Sequence[str]
+    warnings: Sequence[str]
     """Once it is open: what makes its medium less safe than it could be, a line each."""
     documents: Documents
     ballots: Ballots

@@ -21,15 +21,15 @@ class Stock(NamedTuple):
     """Opaque to the engine."""
 
 
-Supply = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
+Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 """Given the live pools, those to write. As with `Change`, it may raise, may be called again, and must be pure."""
 
 
 class Holding(NamedTuple):
-    """What one holder has from a pool."""
+    """What one user has from a pool."""
 
     items: tuple[str, ...]
-    """All that the holder was handed and that is still remembered, in order; also from pools dropped since."""
+    """All that the user was handed and that is still remembered, in order; also from pools dropped since."""
     current: int
     """How many of them, the last ones, are from the pool as it is now."""
 
@@ -52,7 +52,7 @@ class Pools(Protocol):
         """
         ...
 
-    async def supply(self, keys: Sequence[Key], change: Supply, *, now: int, expires_at: int) -> None:
+    async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
         """Read the live pools among `keys`, apply `change`, and have what it returns hand out from its list.
 
         One atomic step for all pools: a pool is made where there is none, else its list and note are replaced. The
@@ -71,17 +71,17 @@ class Pools(Protocol):
         """Forget lists that no pool hands out from. Absent ones are fine; one that is in use is left as it is."""
         ...
 
-    async def draw(self, key: Key, holder: str, *, most: int, now: int, source: Key | None = None) -> str | None:
-        """Hand the next item to `holder`, who then holds it, in one atomic step.
+    async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
+        """Hand the next item to `user`, who then holds it, in one atomic step.
 
-        `None`, and nothing is changed, when there is no such pool, when nothing is left in it, or when the holder has
+        `None`, and nothing is changed, when there is no such pool, when nothing is left in it, or when the user has
         `most` items from the pool as it is now; also, where `source` is given, when the pool hands out from another
         list by now.
         """
         ...
 
-    async def held(self, keys: Sequence[Key], holder: str, *, now: int) -> dict[Key, Holding]:
-        """What a holder was handed from the pools of these keys, dropped ones included; keys without anything are
+    async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
+        """What a user was handed from the pools of these keys, dropped ones included; keys without anything are
         left out."""
         ...
 
@@ -94,7 +94,7 @@ class Pools(Protocol):
 class Rosters(Protocol):
     """Names on lists, and which lists a name is on. A roster is any number of names, each once."""
 
-    async def enlist(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
+    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
         """Add names to a roster and have it live until `expires_at`: one atomic step for these names.
 
         Names are any text. A roster of a million is made by many calls, of up to a thousand names each, as no one else

@@ -10,7 +10,7 @@ _LATER: Final = 10
 """Seconds after which somebody may have left; nobody knows when."""
 
 
-class Seats:
+class ConnectionLimit:
     """Counts connections by client id; those that have named none yet share one count."""
 
     def __init__(self, most: int) -> None:

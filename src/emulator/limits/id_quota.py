@@ -26,7 +26,7 @@ _ids = msgspec.json.Decoder(dict[str, int])
 """Each id, and the Unix ms until which it counts."""
 
 
-class Room:
+class IdQuota:
     """Room for so many ids of a kind in a channel."""
 
     def __init__(self, documents: Documents, clock: Clock, most: int) -> None:
@@ -51,7 +51,7 @@ class Room:
     async def free(self, key: Key) -> None:
         """What was under `key` is gone. An id that is gone from all channels at once still counts until its end."""
         self._noted.pop(key, None)
-        if key.place is None:
+        if key.channel is None:
             return
         record, now = _record(key), self._clock.now()
         ids = _read(await self._documents.read([record], now=now), record)
@@ -75,7 +75,7 @@ class Room:
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             ids = {name: end for name, end in _read(found, record).items() if end > now}
             if key.name not in ids and len(ids) >= self._most:
-                where = f"in the channel {key.place}" if key.place else "outside of channels"
+                where = f"in the channel {key.channel}" if key.channel else "outside of channels"
                 raise BadRequest(
                     "Too many ids", f"id: {len(ids)} of this kind are in use {where}, and no more are taken"
                 )
@@ -86,7 +86,7 @@ class Room:
 
 
 def _record(key: Key) -> Key:
-    return Key(SHELF, key.owner, key.shelf, key.place)
+    return Key(SHELF, key.owner, key.kind, key.channel)
 
 
 def _read(found: Mapping[Key, bytes], record: Key) -> dict[str, int]:

@@ -18,7 +18,7 @@ _MICROSECONDS = 1_000
 """In a ms. Whole numbers of them add up exactly; fractions of a ms would not."""
 
 
-class Rate:
+class RateLimit:
     """So many requests a second for each key, by the generic cell rate algorithm: one number per key, no queue."""
 
     def __init__(self, per_second: int) -> None:
@@ -56,7 +56,7 @@ class Rate:
         self._sweep_at = max(_SWEPT, 2 * len(self._due))
 
 
-class Rates:
+class RateLimits:
     """Who asks too often is refused with 429 until there is room; 0 for no limit.
 
     Each process counts what it serves itself.
@@ -64,9 +64,9 @@ class Rates:
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int) -> None:
         self._clock = clock
-        self._callers = Rate(per_caller) if per_caller else None
-        self._servers = Rate(per_caller * SERVERS) if per_caller else None
-        self._clients = Rate(per_client) if per_client else None
+        self._callers = RateLimit(per_caller) if per_caller else None
+        self._servers = RateLimit(per_caller * SERVERS) if per_caller else None
+        self._clients = RateLimit(per_client) if per_client else None
 
     def forget(self) -> None:
         """Begin anew."""
@@ -90,7 +90,7 @@ class Rates:
         if wait := self._servers.wait(("", f"!{address}"), self._clock.now(), count=one_more):
             raise _too_often("this address, with credentials that are no good,", wait)
 
-    def _count(self, rate: Rate | None, key: tuple[str, str], client_id: str, who: str) -> None:
+    def _count(self, rate: RateLimit | None, key: tuple[str, str], client_id: str, who: str) -> None:
         now = self._clock.now()
         # First the one: what a single caller is refused is not to use up what the extension may ask.
         if rate is not None and (wait := rate.wait(key, now)):

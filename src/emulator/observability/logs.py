@@ -27,8 +27,8 @@ class _OfRequest(logging.Filter):
     """Notes the request that is being worked on, where a line is written."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        errand = current.get()
-        record.request_id = errand.id if errand else ""
+        context = current.get()
+        record.request_id = context.id if context else ""
         return True
 
 

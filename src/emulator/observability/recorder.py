@@ -7,7 +7,7 @@ from typing import Protocol
 from emulator.errors import ServiceError
 
 
-class Watcher(Protocol):
+class Recorder(Protocol):
     """Nothing here waits or fails. `seconds` are those from the whole head of a request to its answer."""
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:

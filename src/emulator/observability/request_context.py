@@ -23,7 +23,7 @@ _numbers: Final = count(1)
 
 
 @dataclass(slots=True)
-class Errand:
+class RequestContext:
     """One request, and what has been learned of it so far."""
 
     id: str
@@ -35,7 +35,7 @@ class Errand:
     """What it was answered before all of it had come; whoever works on it hears of an end of the connection."""
 
 
-current: Final[ContextVar[Errand | None]] = ContextVar("errand", default=None)
+current: Final[ContextVar[RequestContext | None]] = ContextVar("errand", default=None)
 """The one that this task is about."""
 
 
@@ -47,33 +47,33 @@ def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
     return f"{_process}-{next(_numbers)}"
 
 
-def entrust(state: dict[str, Any], errand: Errand) -> None:
+def attach_context(state: dict[str, Any], context: RequestContext) -> None:
     """Put it into the state of an ASGI scope, for the application to take up."""
-    state[_KEY] = errand
+    state[_KEY] = context
 
 
-def errand_of(scope: Mapping[str, Any]) -> Errand:
+def context_of(scope: Mapping[str, Any]) -> RequestContext:
     """That of the request of this scope."""
-    errand: Errand = scope["state"][_KEY]
-    return errand
+    context: RequestContext = scope["state"][_KEY]
+    return context
 
 
-def take_up(scope: Mapping[str, Any]) -> Errand:
+def bind_context(scope: Mapping[str, Any]) -> RequestContext:
     """Have this task be about the request of this scope."""
-    errand = errand_of(scope)
-    current.set(errand)
-    return errand
+    context = context_of(scope)
+    current.set(context)
+    return context
 
 
-def set_aside() -> AbstractContextManager[None]:
+def detached() -> AbstractContextManager[None]:
     """Let what is begun in the block, and may outlive the request, be about no request."""
     return about(None)
 
 
 @contextmanager
-def about(errand: Errand | None) -> Iterator[None]:
+def about(context: RequestContext | None) -> Iterator[None]:
     """Let what is said in the block be about this request."""
-    token = current.set(errand)
+    token = current.set(context)
     try:
         yield
     finally:

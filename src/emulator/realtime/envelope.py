@@ -44,7 +44,7 @@ class Meta(Struct):
     """Unix ms."""
 
 
-class Fault(Struct):
+class ErrorEntry(Struct):
     """One entry of `errors`. Published clients read the status as `number`."""
 
     status: int
@@ -58,7 +58,7 @@ class Reply(Struct, omit_defaults=True):
 
     meta: Meta
     data: object = None
-    errors: list[Fault] | None = None
+    errors: list[ErrorEntry] | None = None
 
 
 def read_request(text: bytes) -> Request:
@@ -90,7 +90,7 @@ def answer(request: Request, data: object, *, now: int) -> bytes:
 
 def refusal(request: Request, error: ServiceError, *, now: int) -> bytes:
     """The reply to a request that was not."""
-    fault = Fault(error.status, error.status, error.title, error.detail)
+    fault = ErrorEntry(error.status, error.status, error.title, error.detail)
     return json_codec.encode(Reply(_meta(request, now), errors=[fault]))
 
 

@@ -23,11 +23,11 @@ from emulator.errors import (
     TooManyRequests,
     Unavailable,
 )
-from emulator.limits.connection_limit import Seats
-from emulator.limits.rate_limit import Rates
+from emulator.limits.connection_limit import ConnectionLimit
+from emulator.limits.rate_limit import RateLimits
 from emulator.observability.access_log import log_request
-from emulator.observability.recorder import Watcher
-from emulator.observability.request_context import Errand, current
+from emulator.observability.recorder import Recorder
+from emulator.observability.request_context import RequestContext, current
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.envelope import Request, Unreadable
@@ -60,7 +60,7 @@ class Done(Struct):
     ok: bool = True
 
 
-class Sockets:
+class Gateway:
     """Actions and feeds by their names, and everybody who is connected."""
 
     def __init__(
@@ -72,8 +72,8 @@ class Sockets:
         hub: Hub,
         clock: Clock,
         limits: Limits,
-        rates: Rates,
-        watcher: Watcher,
+        rate_limits: RateLimits,
+        recorder: Recorder,
         logs_requests: bool = False,
     ) -> None:
         self._actions = {name: each for each in actions for name in each.names}
@@ -82,10 +82,10 @@ class Sockets:
         """What a target means that no feed has: a developer's event (ruling X8)."""
         self._clock = clock
         self.limits = limits
-        self._watcher = watcher
+        self._recorder = recorder
         self._logs_requests = logs_requests
-        self._rates = rates
-        self._seats = Seats(limits.sockets)
+        self._rate_limits = rate_limits
+        self._connection_limit = ConnectionLimit(limits.sockets)
         self._peers: dict[Session | Page, str] = {}
         """Everybody, and the client id that each is counted for."""
         self.hub = hub
@@ -99,9 +99,9 @@ class Sockets:
         page = _APP.fullmatch(path)
         client_id = page["client_id"][:_LONGEST_CLIENT_ID] if page else client_id_of(path)
         try:
-            self._seats.take(client_id)
+            self._connection_limit.take(client_id)
         except TooManyRequests as error:
-            self._watcher.refused(error)
+            self._recorder.refused(error)
             raise
         if page:
             asked = query_of(query.encode()).get("protocol", "")
@@ -115,16 +115,16 @@ class Sockets:
     def move(self, peer: Session, client_id: str) -> None:
         """Count a connection for the client id that it has turned out to be of; raises `TooManyRequests`."""
         if client_id != (before := self._peers.get(peer)):
-            self._seats.take(client_id)
+            self._connection_limit.take(client_id)
             if before is not None:
-                self._seats.leave(before)
+                self._connection_limit.leave(before)
             self._peers[peer] = client_id
 
     def left(self, peer: Session | Page) -> None:
         """This one's connection is no more."""
         client_id = self._peers.pop(peer, None)
         if client_id is not None:
-            self._seats.leave(client_id)
+            self._connection_limit.leave(client_id)
 
     def dismiss(self) -> None:
         """Close all sessions (1001)."""
@@ -152,7 +152,7 @@ class Sockets:
         request = Request("")
         error: ServiceError | None = None
         session.asked += 1
-        current.set(Errand(f"{session.outlet.request_id}/{session.asked}"))
+        current.set(RequestContext(f"{session.outlet.request_id}/{session.asked}"))
         try:
             request = envelope.read_request(text)
             reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
@@ -160,12 +160,12 @@ class Sockets:
             request = unreadable.request
             error = unreadable
         except ServiceError as refused:
-            self._watcher.refused(refused)
+            self._recorder.refused(refused)
             error = refused
         except RecursionError:
             error = BadRequest("Invalid body", "the request is nested too deeply")
         except EngineError as failed:
-            self._watcher.storage(answers=False)
+            self._recorder.storage(answers=False)
             _log.error("storage failed in %s: %s", self._action(request), failed)
             error = Unavailable()
         except Exception:
@@ -176,14 +176,14 @@ class Sockets:
                 session.failures += 1
             reply = envelope.refusal(request, error, now=self._clock.now())
         action, status, seconds = self._action(request), error.status if error else 200, steady() - began
-        self._watcher.replied(action, status, seconds)
+        self._recorder.replied(action, status, seconds)
         if self._logs_requests:
             log_request({"action": f"socket {action}".rstrip()}, status, seconds, len(reply), session.caller)
         return reply
 
     async def _perform(self, session: Session, request: Request) -> object:
         if session.caller is not None:
-            self._rates.check(session.caller)
+            self._rate_limits.check(session.caller)
         message = Message(session, request)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._follow(message)

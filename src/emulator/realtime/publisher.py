@@ -16,7 +16,7 @@ _NOTICE: Final = b""
 _log = logging.getLogger("emulator")
 
 
-class Updates:
+class Publisher:
     """What services tell subscribers. A topic is the key of the thing that changed."""
 
     def __init__(self, relay: Relay, hub: Hub, clock: Clock) -> None:
@@ -74,7 +74,7 @@ class Updates:
     def _arrived(self, topic: Key, message: bytes) -> None:
         if message != _NOTICE:
             self._hub.deliver(topic, message)
-        elif act := self._notices.get(topic.shelf):
+        elif act := self._notices.get(topic.kind):
             act(topic)
 
 

@@ -42,7 +42,7 @@ def page_topic(client_id: str, channel_id: str) -> Key:
 
 def page_frame(topic: Key, event: str, message: str) -> bytes:
     """A broadcast, for the followers of a topic."""
-    channel = f"{PREFIX}{topic.owner}.{topic.place or EVERYWHERE}"
+    channel = f"{PREFIX}{topic.owner}.{topic.channel or EVERYWHERE}"
     return _frame(event, channel, {"message": message})
 
 

@@ -23,9 +23,9 @@ from websockets.server import ServerProtocol
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.observability.access_log import log_request
-from emulator.observability.request_context import Errand, about, current, request_id
+from emulator.observability.request_context import RequestContext, about, current, request_id
 from emulator.realtime.frames import PING, text_frame
-from emulator.wire.coalescing_transport import Gathering
+from emulator.wire.coalescing_transport import CoalescingTransport
 from emulator.wire.errors import error_body
 
 CLOSE_WITHIN = 2.0
@@ -60,7 +60,7 @@ class Peer(Protocol):
         ...
 
 
-class Home(Protocol):
+class PeerFactory(Protocol):
     """The service that connections belong to."""
 
     @property
@@ -82,13 +82,13 @@ class WebSocket(asyncio.Protocol):
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], _loop: object = None
     ) -> None:
         home: Any = config.app
-        self._home: Home = home
+        self._home: PeerFactory = home
         self._outbox: int = self._home.limits.outbox
         self._connections: set[Any] = server_state.connections
         self.request_id = ""
         """That of the handshake."""
         self._protocol = ServerProtocol(max_size=self._home.limits.frame, logger=_library_log)
-        self._transport: Gathering
+        self._transport: CoalescingTransport
         self._peer: Peer | None = None
         self._opening: asyncio.Task[None] | None = None
         self._pieces: list[bytes] = []
@@ -104,7 +104,7 @@ class WebSocket(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, on the transport of the request."""
-        assert isinstance(transport, Gathering)
+        assert isinstance(transport, CoalescingTransport)
         self._transport = transport
         self._since = asyncio.get_running_loop().time()
         transport.set_write_buffer_limits(self._outbox)
@@ -193,13 +193,13 @@ class WebSocket(asyncio.Protocol):
             path, _, query = request.path.partition("?")
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
-            with about(Errand(self.request_id)):
+            with about(RequestContext(self.request_id)):
                 self._log_refusal(response)
             self._protocol.send_response(response)
 
     async def _open(self, path: str, query: str, response: Response) -> None:
         """Answer the handshake once it is known who speaks here."""
-        current.set(Errand(self.request_id))
+        current.set(RequestContext(self.request_id))
         try:
             self._peer = await self._home.open_peer(path, query, self)
         except ServiceError as error:

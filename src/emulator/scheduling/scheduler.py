@@ -18,47 +18,47 @@ _log = logging.getLogger("emulator")
 
 
 @dataclass
-class _Alarm:
+class _Timer:
     at: int
     act: Act
     timer: asyncio.TimerHandle | None = None
 
 
-class Alarms:
+class Scheduler:
     """One alarm per key. While the clock runs, the loop's timers ring them; a moved clock rings what it passes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._alarms: dict[Hashable, _Alarm] = {}
+        self._scheduler: dict[Hashable, _Timer] = {}
         self._ringing: set[asyncio.Task[None]] = set()
 
     def set(self, key: Hashable, at: int, act: Act) -> None:
         """Have `act` done once it is `at` (ms), in place of what was set under `key` before."""
         self.cancel(key)
-        self._alarms[key] = alarm = _Alarm(at, act)
+        self._scheduler[key] = alarm = _Timer(at, act)
         self._wind(key, alarm)
 
     def cancel(self, key: Hashable) -> None:
         """Have it done no more; what is being done goes on."""
-        alarm = self._alarms.pop(key, None)
+        alarm = self._scheduler.pop(key, None)
         if alarm and alarm.timer:
             alarm.timer.cancel()
 
     async def clock_moved(self) -> None:
         """Ring what the clock has passed, earliest first, and return when that is done."""
         now = self._clock.now()
-        due = [(key, alarm) for key, alarm in self._alarms.items() if alarm.at <= now]
+        due = [(key, alarm) for key, alarm in self._scheduler.items() if alarm.at <= now]
         for key, alarm in sorted(due, key=lambda one: one[1].at):
-            if self._alarms.get(key) is alarm:
+            if self._scheduler.get(key) is alarm:
                 self.cancel(key)
                 await self._ring(alarm)
-        for key, alarm in self._alarms.items():
+        for key, alarm in self._scheduler.items():
             self._wind(key, alarm)
         await self._settled()  # what a timer rang just before
 
     def forget(self) -> None:
         """Ring none of them."""
-        for key in list(self._alarms):
+        for key in list(self._scheduler):
             self.cancel(key)
 
     async def close(self) -> None:
@@ -69,7 +69,7 @@ class Alarms:
     async def _settled(self) -> None:
         await asyncio.gather(*self._ringing)
 
-    def _wind(self, key: Hashable, alarm: _Alarm) -> None:
+    def _wind(self, key: Hashable, alarm: _Timer) -> None:
         if alarm.timer:
             alarm.timer.cancel()
         alarm.timer = None
@@ -78,7 +78,7 @@ class Alarms:
             wait = min(wait, _LONGEST)
             alarm.timer = asyncio.get_running_loop().call_later(wait, self._look, key, alarm)
 
-    def _look(self, key: Hashable, alarm: _Alarm) -> None:
+    def _look(self, key: Hashable, alarm: _Timer) -> None:
         if self._clock.now() < alarm.at:
             self._wind(key, alarm)
             return
@@ -87,7 +87,7 @@ class Alarms:
         self._ringing.add(task)
         task.add_done_callback(self._ringing.discard)
 
-    async def _ring(self, alarm: _Alarm) -> None:
+    async def _ring(self, alarm: _Timer) -> None:
         try:
             await alarm.act()
         except EngineError as error:

@@ -13,7 +13,7 @@ K = TypeVar("K")
 _log = logging.getLogger("emulator")
 
 
-class Pace(Generic[K]):
+class Throttle(Generic[K]):
     """`act` for each key at most once per `rest` seconds of real time, and never twice at the same time.
 
     What is asked for meanwhile is done after it.

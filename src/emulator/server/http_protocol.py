@@ -11,8 +11,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
 from emulator.observability.access_log import LONGEST_PATH, log_request
-from emulator.observability.request_context import REQUEST_ID, Errand, about, entrust, errand_of, request_id
-from emulator.wire.coalescing_transport import Gathering, turn_of
+from emulator.observability.request_context import (
+    REQUEST_ID,
+    RequestContext,
+    about,
+    attach_context,
+    context_of,
+    request_id,
+)
+from emulator.wire.coalescing_transport import CoalescingTransport, flush_batch_of
 from emulator.wire.errors import error_body
 
 LARGEST_HEAD = 64 * 1024
@@ -44,7 +51,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a connection."""
         # uvloop's transports do all that asyncio's do without being their subclasses.
-        super().connection_made(Gathering(cast("asyncio.Transport", transport), turn_of(self.loop)))
+        super().connection_made(CoalescingTransport(cast("asyncio.Transport", transport), flush_batch_of(self.loop)))
         self._since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
@@ -64,11 +71,11 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head has ended."""
         self._in_head = False
-        errand = Errand(request_id(self.headers))
-        entrust(self.scope["state"], errand)
+        context = RequestContext(request_id(self.headers))
+        attach_context(self.scope["state"], context)
         super().on_headers_complete()
         if self.cycle is not None and self.cycle.scope is self.scope:  # else it is to become a WebSocket
-            self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, errand.id.encode())]
+            self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def on_message_complete(self) -> None:
         """The next request begins."""
@@ -86,22 +93,22 @@ class Protocol(HttpToolsProtocol):
         self._untaken_since = None
         super().resume_writing()
 
-    def cut_if_overdue(self, patience: float) -> None:
+    def cut_if_overdue(self, timeout: float) -> None:
         """End a connection on which a request comes, or an answer is taken, too slowly.
 
-        A request has `patience` seconds, and one more for each `SLOWEST` bytes of it; of an answer something has to be
-        taken within `patience` seconds.
+        A request has `timeout` seconds, and one more for each `SLOWEST` bytes of it; of an answer something has to be
+        taken within `timeout` seconds.
         """
         now = self.loop.time()
-        if self._untaken_since is not None and now - self._untaken_since > patience:
+        if self._untaken_since is not None and now - self._untaken_since > timeout:
             self.transport.abort()
         elif self._since is None:
             return
         elif self.flow.read_paused:  # it is we who do not keep up
             self._since, self._came = now, 0
-        elif now - self._since > patience + self._came / SLOWEST:
+        elif now - self._since > timeout + self._came / SLOWEST:
             if self._came and (self.cycle is None or self.cycle.response_complete or not self.cycle.response_started):
-                detail = f"the request did not arrive within {patience:g} seconds"
+                detail = f"the request did not arrive within {timeout:g} seconds"
                 self._refuse(RequestTimeout("Request timeout", detail))
             else:
                 self.transport.close()
@@ -131,38 +138,38 @@ class Protocol(HttpToolsProtocol):
             if self.cycle.response_started:  # one request has one answer
                 self.transport.close()
                 return
-            errand = errand_of(self.scope)
-            errand.cut = error  # the application will say so
+            context = context_of(self.scope)
+            context.cut = error  # the application will say so
         else:
             brought = self.headers if self._knows_request else ()
-            errand = Errand(request_id(brought)) if self._in_head else errand_of(self.scope)
-            self._note(errand, error, len(body))
+            context = RequestContext(request_id(brought)) if self._in_head else context_of(self.scope)
+            self._note(context, error, len(body))
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
-            f"x-request-id: {errand.id}\r\n"
+            f"x-request-id: {context.id}\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
 
-    def _note(self, errand: Errand, error: ServiceError, size: int) -> None:
+    def _note(self, context: RequestContext, error: ServiceError, size: int) -> None:
         """Count and log what the application never hears of."""
         app: Any = self.config.app
         app.refused(error)
         method = self.scope.get("method", "") if self._knows_request else ""
         path = self.url.partition(b"?")[0].decode("latin-1") if self._knows_request else ""
         took = 0.0 if self._since is None else self.loop.time() - self._since
-        with about(errand):
+        with about(context):
             if isinstance(error, BadRequest):
                 _log.warning("what came is no HTTP request")
             log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, took, size, None)
 
 
-async def cut_overdue(connections: Iterable[object], patience: float) -> None:
+async def cut_overdue(connections: Iterable[object], timeout: float) -> None:
     """Look at all connections once a second, for ever: a timer for each request would cost each request something."""
     while True:
         await asyncio.sleep(_LOOK_EVERY)
         for each in list(connections):
             if isinstance(each, Protocol):
-                each.cut_if_overdue(patience)
+                each.cut_if_overdue(timeout)

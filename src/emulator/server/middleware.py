@@ -10,17 +10,17 @@ from emulator.clock import steady
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
 from emulator.observability.access_log import LONGEST_PATH, log_request
-from emulator.observability.request_context import take_up
-from emulator.realtime.websocket import Home, Peer, WebSocket
+from emulator.observability.request_context import bind_context
+from emulator.realtime.websocket import Peer, PeerFactory, WebSocket
 
 
-class Application(Home, Protocol):
+class Application(PeerFactory, Protocol):
     """What a server serves: ASGI for requests, and a way in for WebSockets."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
-class Around:
+class Middleware:
     """An application around another, which changes nothing."""
 
     def __init__(self, app: Application) -> None:
@@ -40,7 +40,7 @@ class Around:
         self._app.refused(error)
 
 
-class RequestLog(Around):
+class AccessLog(Middleware):
     """Logs each answer, when the whole of it has been given to the server."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,9 +55,9 @@ class RequestLog(Around):
             await send(message)
 
         request: Any = scope
-        errand = take_up(request)
+        context = bind_context(request)
         try:
             await self._app(scope, receive, note)
         finally:
             what = {"method": request["method"], "path": request["path"][:LONGEST_PATH]}
-            log_request(what, status or 500, steady() - began, size, errand.caller)
+            log_request(what, status or 500, steady() - began, size, context.caller)

@@ -8,10 +8,10 @@ from typing import Any
 from litestar.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from emulator.server.middleware import Application, Around
+from emulator.server.middleware import Application, Middleware
 
 
-class Forwarded(Around):
+class ProxyHeaders(Middleware):
     """Believes what `proxies` say in `X-Forwarded-For`, if it is an address; else the connection says where it ends."""
 
     def __init__(self, app: Application, proxies: tuple[str, ...]) -> None:

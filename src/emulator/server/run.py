@@ -27,12 +27,12 @@ from emulator.engines import open_engine
 from emulator.errors import ConfigurationError, EngineError
 from emulator.realtime.websocket import WebSocket
 from emulator.server.http_protocol import Protocol, cut_overdue
-from emulator.server.middleware import Application, RequestLog
-from emulator.server.proxies import Forwarded
+from emulator.server.middleware import AccessLog, Application
+from emulator.server.proxies import ProxyHeaders
 from emulator.server.reload import follow, reread, warn_of_short_secrets
 from emulator.server.signals import HANGUPS, STOPS, Signals, ignore_signals
-from emulator.server.startup_log import doubts_about, say_serving, say_stopped, warn
-from emulator.server.workers import Work, Workers, end_with_parent
+from emulator.server.startup_log import log_serving, log_stopped, log_warnings, settings_warnings
+from emulator.server.workers import Work, Workers, exit_with_parent
 
 if TYPE_CHECKING:
     from emulator.server.tracing import Tracing
@@ -46,20 +46,20 @@ _BACKLOG = 2048
 class Server(uvicorn.Server):
     """uvicorn, which leaves signals to `Signals`, has a word when it serves, and waits for nobody for ever.
 
-    A request that comes too slowly, or whose answer is not taken, is cut after `patience` seconds; with 0, never.
+    A request that comes too slowly, or whose answer is not taken, is cut after `timeout` seconds; with 0, never.
     """
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None], *, patience: float = 0) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], *, timeout: float = 0) -> None:
         super().__init__(config)
         self._tell_started = started
-        self._patience = patience
+        self._timeout = timeout
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until stopped."""
-        if not self._patience:
+        if not self._timeout:
             await super().serve(sockets)
             return
-        cutting = asyncio.create_task(cut_overdue(self.server_state.connections, self._patience))
+        cutting = asyncio.create_task(cut_overdue(self.server_state.connections, self._timeout))
         try:
             await super().serve(sockets)
         finally:
@@ -105,7 +105,7 @@ def url_of(host: str, listener: socket.socket) -> str:
 def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
     """How uvicorn is to serve it. Where a request comes from is what the connection says, except for `proxies`."""
     return uvicorn.Config(
-        Forwarded(app, proxies) if proxies else app,
+        ProxyHeaders(app, proxies) if proxies else app,
         http=Protocol,
         ws=WebSocket,
         lifespan="off",
@@ -130,14 +130,14 @@ async def serve(
     asyncio.get_running_loop().set_exception_handler(_complain)
     async with open_app(settings) as (app, service):
         if not settings.has_peers:
-            warn(service.engine.doubts)
+            log_warnings(service.engine.warnings)
         # What exists by now stays; the collector need not look through it again and again while requests come.
         gc.collect()
         gc.freeze()
-        outermost: Application = RequestLog(app) if settings.logs.requests else app
+        outermost: Application = AccessLog(app) if settings.logs.requests else app
         if tracing is not None:
             outermost = tracing.around(outermost)
-        server = Server(config_of(outermost, settings.proxies), started, patience=settings.limits.patience)
+        server = Server(config_of(outermost, settings.proxies), started, timeout=settings.limits.request_timeout)
         stops.then(server.stop)
         async with _following(settings, service.extensions, hangups):
             await server.serve([listener])
@@ -176,15 +176,15 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     extensions = Extensions(settings.extensions)
     warn_of_short_secrets(extensions)
     listener = listen(host, port)
-    warn(doubts_about(settings))
+    log_warnings(settings_warnings(settings))
 
     def started() -> None:
         announce(url_of(host, listener))
-        say_serving(settings, listener.getsockname()[1], workers)
+        log_serving(settings, listener.getsockname()[1], workers)
 
     if workers == 1:
         _run_loop(settings, listener, started, hangups)
-        say_stopped()
+        log_stopped()
         return
     open_and_close(settings)
     settings = replace(settings, has_peers=True)
@@ -202,7 +202,7 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
 
     if not Workers(work, listener, workers).run(started, hangups, read_again):
         raise ConfigurationError("a worker did not come up; its reason stands above")
-    say_stopped()
+    log_stopped()
 
 
 def open_and_close(settings: Settings) -> None:
@@ -213,7 +213,7 @@ def open_and_close(settings: Settings) -> None:
 
     async def try_it() -> None:
         async with open_engine(settings.data, namespace=settings.environment.name) as engine:
-            warn(engine.doubts)
+            log_warnings(engine.warnings)
 
     asyncio.run(try_it())
     if (tracing := open_tracing(settings)) is not None:
@@ -229,7 +229,7 @@ def _work(settings: Settings, listener: socket.socket, ready: Connection) -> Non
     hangups = Signals(*HANGUPS)
     settings.logs.begin()
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
-    end_with_parent()
+    exit_with_parent()
     try:
         _run_loop(settings, listener, partial(ready.send, True), hangups)
     except EngineError as error:

@@ -17,7 +17,7 @@ from emulator.config.settings import Settings
 _log = logging.getLogger("emulator")
 
 
-def say_serving(settings: Settings, port: int, workers: int) -> None:
+def log_serving(settings: Settings, port: int, workers: int) -> None:
     """One line at the start."""
     _log.info(
         "serving: extcli %s, %s, data in %s, port %s, registered extensions: %s, workers: %s",
@@ -25,18 +25,18 @@ def say_serving(settings: Settings, port: int, workers: int) -> None:
     )  # fmt: skip
 
 
-def say_stopped() -> None:
+def log_stopped() -> None:
     """One line at a clean stop."""
     _log.info("stopped")
 
 
-def warn(doubts: Iterable[str]) -> None:
+def log_warnings(warnings: Iterable[str]) -> None:
     """One line for each."""
-    for doubt in doubts:
-        _log.warning("%s", doubt)
+    for warning in warnings:
+        _log.warning("%s", warning)
 
 
-def doubts_about(settings: Settings) -> Iterator[str]:
+def settings_warnings(settings: Settings) -> Iterator[str]:
     """What is allowed, and hardly meant."""
     if settings.environment.verifies_tokens and settings.data == "sqlite://":
         yield "--production keeps its data in memory: they are gone at the next stop; --data says where to keep them"

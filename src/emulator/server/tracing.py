@@ -23,8 +23,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from emulator.errors import ConfigurationError
 from emulator.observability.redaction import discreet
-from emulator.observability.request_context import take_up
-from emulator.server.middleware import Application, Around
+from emulator.observability.request_context import bind_context
+from emulator.server.middleware import Application, Middleware
 
 _FLUSHED_WITHIN: Final = 1.0
 """Seconds that a collector has to take the last spans at a stop. Those that it does not take are lost."""
@@ -68,7 +68,7 @@ class Tracing:
         closing.join(_FLUSHED_WITHIN)
 
 
-class _Traced(Around):
+class _Traced(Middleware):
     """Names routes as declared, and nothing else of what a client sent: no path, query, header or user."""
 
     def __init__(self, app: Application, tracer: Tracer) -> None:
@@ -93,11 +93,11 @@ class _Traced(Around):
             status = message.get("status", status)
             await send(message)
 
-        errand = take_up(request)
+        context = bind_context(request)
         try:
             await self._app(scope, receive, note)
         finally:
-            _end(span, method, errand.route, status)
+            _end(span, method, context.route, status)
 
 
 def _check_variables(environ: Mapping[str, str]) -> None:

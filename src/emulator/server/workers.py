@@ -134,7 +134,7 @@ class Workers:
             process.kill()
 
 
-def end_with_parent() -> None:
+def exit_with_parent() -> None:
     """Have this worker stop when the process that started it is gone, killed or not, and free the port."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "only a worker has a parent"

@@ -13,9 +13,9 @@ from emulator.callers import Caller
 from emulator.clock import steady
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
-from emulator.limits.rate_limit import Rates
-from emulator.observability.recorder import Watcher
-from emulator.observability.request_context import Errand, current
+from emulator.limits.rate_limit import RateLimits
+from emulator.observability.recorder import Recorder
+from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Streamed, Text
 from emulator.web.response import Reply, error_reply
@@ -43,8 +43,8 @@ class Dispatcher:
         check_registered: Callable[[str], None],
         control_gate: Gate,
         limits: Limits,
-        rates: Rates,
-        watcher: Watcher,
+        rate_limits: RateLimits,
+        recorder: Recorder,
     ) -> None:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
         self._known_caller = known_caller
@@ -52,8 +52,8 @@ class Dispatcher:
         self._check_registered = check_registered
         self._control_gate = control_gate
         self._limits = limits
-        self._rates = rates
-        self._watcher = watcher
+        self._rate_limits = rate_limits
+        self._recorder = recorder
 
     def serves(self, method: str, path: str) -> bool:
         """Whether this service has the endpoint; production has no control API and no `authtoken`."""
@@ -67,27 +67,27 @@ class Dispatcher:
         """Answer one request to an endpoint that this service has."""
         began = steady()
         bound = self._bound[method, path]
-        errand = current.get() or Errand("")
-        errand.route = path
+        context = current.get() or RequestContext("")
+        context.route = path
         cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.NAMED, Audience.STRANGERS)
         try:
-            reply = _reply(await self._answer(bound, errand, scope, receive), cors)
+            reply = _reply(await self._answer(bound, context, scope, receive), cors)
         except ServiceError as error:
-            self._watcher.refused(error)
+            self._recorder.refused(error)
             reply = error_reply(error, cors=cors)
         except RecursionError:
             reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
         except EngineError as error:
-            self._watcher.storage(answers=False)
+            self._recorder.storage(answers=False)
             _log.error("storage failed in %s %s: %s", method, path, error)
             reply = error_reply(Unavailable(), cors=cors)
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        self._watcher.answered(method, path, reply.status, steady() - began)
+        self._recorder.answered(method, path, reply.status, steady() - began)
         return reply
 
-    async def _answer(self, bound: Bound, errand: Errand, scope: HTTPScope, receive: Receive) -> object:
+    async def _answer(self, bound: Bound, context: RequestContext, scope: HTTPScope, receive: Receive) -> object:
         endpoint = bound.endpoint
         headers = dict(scope["headers"])
         client: Any = scope.get("client")
@@ -95,8 +95,8 @@ class Dispatcher:
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
-            errand.caller = caller = self._known_caller(header) or await self._proven(header, peer)
-            self._rates.check(caller)
+            context.caller = caller = self._known_caller(header) or await self._proven(header, peer)
+            self._rate_limits.check(caller)
             if caller.role not in endpoint.roles:
                 needed = " or ".join(sorted(endpoint.roles))
                 raise Forbidden("role is not authorized", f"the role {caller.role} may not do this: {needed} may")
@@ -107,11 +107,11 @@ class Dispatcher:
                 with self._counting_failures(peer):
                     self._check_registered(client_id)
             elif header:
-                errand.caller = caller = self._known_caller(header) or await self._proven(header, peer)
+                context.caller = caller = self._known_caller(header) or await self._proven(header, peer)
                 client_id = caller.client_id
-            self._rates.check(caller) if caller else self._rates.check_address(client_id, peer)
+            self._rate_limits.check(caller) if caller else self._rate_limits.check_address(client_id, peer)
         elif endpoint.audience is Audience.STRANGERS:
-            self._rates.check_address("", peer)
+            self._rate_limits.check_address("", peer)
         elif endpoint.audience is Audience.OPERATORS:
             self._control_gate(scope)
         chunks = chunks_of(headers, receive, getattr(self._limits, endpoint.limit))
@@ -122,7 +122,7 @@ class Dispatcher:
 
     async def _proven(self, header: str | None, peer: str) -> Caller:
         """Who has a credential that is not known yet. Of an address that failed too often none is looked at."""
-        self._rates.check_failures(peer)
+        self._rate_limits.check_failures(peer)
         with self._counting_failures(peer):
             return await self._caller(header)
 
@@ -132,7 +132,7 @@ class Dispatcher:
         try:
             yield
         except (Unauthorized, Forbidden):
-            self._rates.check_failures(peer, one_more=True)
+            self._rate_limits.check_failures(peer, one_more=True)
             raise
 
 
@@ -193,8 +193,8 @@ async def _pieces(message: Any, receive: Receive, limit: int) -> AsyncIterator[b
     size = 0
     while True:
         if message["type"] == "http.disconnect":
-            errand = current.get()
-            cut = errand.cut if errand else None
+            context = current.get()
+            cut = context.cut if context else None
             raise cut or BadRequest("Malformed json body", "the connection ended before the body did")
         piece = message.get("body", b"")
         size += len(piece)

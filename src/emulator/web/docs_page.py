@@ -58,7 +58,7 @@ _SCRIPT: Final = b"""SwaggerUIBundle({
 """
 
 
-class Viewer(OpenAPIRenderPlugin):
+class DocsPage(OpenAPIRenderPlugin):
     """The page, at `/schema` and at the path given."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:

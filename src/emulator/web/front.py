@@ -10,9 +10,9 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
 from emulator.errors import MethodNotAllowed, NotFound, ServiceError
-from emulator.observability.recorder import Watcher
-from emulator.observability.request_context import take_up
-from emulator.realtime.gateway import Sockets
+from emulator.observability.recorder import Recorder
+from emulator.observability.request_context import bind_context
+from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, resolved
 from emulator.web.dispatch import DISPATCHER, Dispatcher
@@ -41,10 +41,10 @@ class Running(Protocol):
     """A running service, as far as its front needs it."""
 
     dispatcher: Dispatcher
-    sockets: Sockets
+    gateway: Gateway
 
     @property
-    def metrics(self) -> Watcher: ...
+    def metrics(self) -> Recorder: ...
 
     async def reset(self) -> None:
         """Forget all data, and run the clock with the machine's."""
@@ -63,11 +63,11 @@ class Front:
     @property
     def limits(self) -> Limits:
         """How much a WebSocket may take."""
-        return self._service.sockets.limits
+        return self._service.gateway.limits
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
-        return self._service.sockets.open(path, query, connection)
+        return self._service.gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
         """Something was refused before it came so far: it cannot be read, or its head is too large."""
@@ -75,7 +75,7 @@ class Front:
 
     async def empty(self) -> None:
         """Leave the service as if it had just begun, without connections."""
-        self._service.sockets.dismiss()
+        self._service.gateway.dismiss()
         await self._service.reset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,7 +83,7 @@ class Front:
         if scope["type"] != ScopeType.HTTP:  # sockets do not come this way: `open_peer`
             await self._routes(scope, receive, send)
             return
-        take_up(scope)
+        bind_context(scope)
         path = resolved(scope["path"])
         method = scope["method"]
         if (method, path) in self._hot:

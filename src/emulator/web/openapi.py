@@ -15,7 +15,7 @@ from litestar.openapi.spec import OpenAPI, Operation
 from emulator.config.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
-from emulator.web.docs_page import HEADERS, VIEWER_FILES, Viewer
+from emulator.web.docs_page import HEADERS, VIEWER_FILES, DocsPage
 from emulator.web.endpoint import Audience, Endpoint, JavaScript
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -163,7 +163,7 @@ class DocumentConfig(OpenAPIConfig):
             title="Extension backend",
             version=version,
             path="/schema",
-            render_plugins=[Viewer(path="/docs"), _Json(media_type=MediaType.JSON)],
+            render_plugins=[DocsPage(path="/docs"), _Json(media_type=MediaType.JSON)],
             openapi_router=Router(path="/schema", route_handlers=[], response_headers=HEADERS),
         )
         kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, *_TEXTS)]

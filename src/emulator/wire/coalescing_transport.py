@@ -13,7 +13,7 @@ _LARGEST_GATHERED: Final = 64 * 1024
 """Bytes of one connection that are not kept until the turn is over: joining them would cost more than it saves."""
 
 
-class Turn:
+class FlushBatch:
     """The connections of an event loop on which something was written in this turn.
 
     One callback hands on what all of them have: one for each would be a good part of what telling thousands costs.
@@ -21,9 +21,9 @@ class Turn:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: list[Gathering] = []
+        self._waiting: list[CoalescingTransport] = []
 
-    def join(self, transport: Gathering) -> None:
+    def join(self, transport: CoalescingTransport) -> None:
         """Have `transport` hand on what it has when the turn is over."""
         if not self._waiting:
             self._loop.call_soon(self._end)
@@ -39,23 +39,23 @@ class Turn:
                 self._loop.call_exception_handler(context)
 
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, FlushBatch] = WeakKeyDictionary()
 
 
-def turn_of(loop: asyncio.AbstractEventLoop) -> Turn:
+def flush_batch_of(loop: asyncio.AbstractEventLoop) -> FlushBatch:
     """The one of this event loop."""
     turn = _turns.get(loop)
     if turn is None:
-        turn = _turns[loop] = Turn(loop)
+        turn = _turns[loop] = FlushBatch(loop)
     return turn
 
 
-class Gathering(asyncio.Transport):
+class CoalescingTransport(asyncio.Transport):
     """A transport that hands on what was written when the turn is over, or when it is to be closed."""
 
     __slots__ = ("_more", "_size", "_transport", "_turn", "_written")
 
-    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
+    def __init__(self, transport: asyncio.Transport, turn: FlushBatch) -> None:
         super().__init__()
         self._transport = transport
         self._turn = turn

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from extcli.api.http import Answer, Body
 from extcli.config.settings import DEFAULT_PIN_PATH
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 SERVICE = "/v1/e/"
 CONTROL = "/_emulator/"
@@ -39,11 +39,11 @@ class Caller(Protocol):
 
 
 def encoded(value: object) -> bytes:
-    """Compact UTF-8 JSON. Raises `Misused` for text that is none: an argument of other bytes than UTF-8."""
+    """Compact UTF-8 JSON. Raises `UsageError` for text that is none: an argument of other bytes than UTF-8."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
-        raise Misused("an argument is not UTF-8 text") from None
+        raise UsageError("an argument is not UTF-8 text") from None
 
 
 def vote_cast(value: int, *, poll: str, count: int | None = None) -> Call:
@@ -63,7 +63,7 @@ def buffer_addition(blob: bytes, *, buffer: str) -> Call:
 
 
 class Service:
-    """One method per endpoint; each raises `Refused`, `Failed` or `Unreachable`."""
+    """One method per endpoint; each raises `Refused`, `ServerError` or `Unreachable`."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller

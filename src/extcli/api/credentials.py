@@ -16,9 +16,9 @@ from extcli.api.client import CONTROL, SERVICE, Call, encoded
 from extcli.api.http import Answer, Http
 from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
-from extcli.config.resolver import Place, Sources
+from extcli.config.resolver import Place, Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
-from extcli.errors import Declined, Failed, Misused, Refused, Unexpected, is_from_service
+from extcli.errors import ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"
@@ -46,33 +46,33 @@ class Credentials(Protocol):
         """What to do when a token is refused."""
 
 
-def credentials(sources: Sources, identity: Identity, http: Http, *, to: str) -> Credentials:
+def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) -> Credentials:
     """A given token, else the secret's, else the sandbox's, to be sent to an address.
 
-    Production hands out no tokens, so nothing is asked of it without one: that is `Misused`.
+    Production hands out no tokens, so nothing is asked of it without one: that is `UsageError`.
     """
-    if token := secret_lookup.token(sources, to):
+    if token := secret_lookup.token(resolver, to):
         return GivenToken(token)
-    channel = channel_of(identity, sources)
-    if secret := secret_lookup.secret(sources, to):
-        question = f"is {_name_of_secret(sources, to)} the secret of {_client_id_in_words(sources)}?"
+    channel = channel_of(identity, resolver)
+    if secret := secret_lookup.secret(resolver, to):
+        question = f"is {_name_of_secret(resolver, to)} the secret of {_client_id_in_words(resolver)}?"
         return SelfSigned(secret, identity, channel, http, advice=question)
-    if profile := sources.production():
+    if profile := resolver.production():
         raise _nothing_opens(profile, to)
-    return SandboxTokens(sources.client_id(), identity, channel, http)
+    return SandboxTokens(resolver.client_id(), identity, channel, http)
 
 
-def _name_of_secret(sources: Sources, to: str) -> str:
-    found = secret_lookup.secret_at(sources, to)
+def _name_of_secret(resolver: Resolver, to: str) -> str:
+    found = secret_lookup.secret_at(resolver, to)
     of_profile = found and found.place is Place.PROFILE
     return found.label if found and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
 
 
-def _client_id_in_words(sources: Sources) -> str:
+def _client_id_in_words(resolver: Resolver) -> str:
     """The client id, where it comes from, and what the profile says in its place."""
-    found, profile = sources.find(settings.CLIENT_ID), sources.profile
+    found, profile = resolver.find(settings.CLIENT_ID), resolver.profile
     if found is None:
-        return f"client id {sources.client_id()} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)"
+        return f"client id {resolver.client_id()} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)"
     if profile is None or found.place is Place.PROFILE:
         return f"client id {found.value} ({f'profile {profile.name}' if profile else found.origin})"
     own = profile.texts.get(found.key, found.value)
@@ -80,7 +80,7 @@ def _client_id_in_words(sources: Sources) -> str:
     return f"client id {found.value} ({found.origin}){instead}"
 
 
-def _nothing_opens(profile: Profile, to: str) -> Misused:
+def _nothing_opens(profile: Profile, to: str) -> UsageError:
     """What is missing where a production profile is asked for or met, and no secret or token goes with the command."""
     name = profile.name
     if not profile.is_of(to):
@@ -91,12 +91,12 @@ def _nothing_opens(profile: Profile, to: str) -> Misused:
         fix = f"choose it: extcli -p {name} …"
     else:
         what, fix = f"profile {name} has no secret", f"`extcli -p {name} config set {SECRET_FILE.key} FILE`"
-    return Misused(what, why="nothing was sent: production hands out no tokens", fix=fix)
+    return UsageError(what, why="nothing was sent: production hands out no tokens", fix=fix)
 
 
-def channel_of(identity: Identity, sources: Sources) -> str | None:
+def channel_of(identity: Identity, resolver: Resolver) -> str | None:
     """The channel asked for; else the default one for those who need one: a token without spans all (ruling A4)."""
-    return sources.channel() or (None if identity.spans_channels else DEFAULT_CHANNEL)
+    return resolver.channel() or (None if identity.spans_channels else DEFAULT_CHANNEL)
 
 
 class NoToken:
@@ -132,7 +132,7 @@ class GivenToken:
         return self._token
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
-        raise Misused(
+        raise UsageError(
             "one token cannot speak for many users",
             why="each line needs a token of its user, and EXTCLI_TOKEN (or --token-file) is of one",
             fix="unset it; set EXTCLI_SECRET, or let a sandbox hand out the tokens",
@@ -208,7 +208,7 @@ class SandboxTokens:
             # The service answers `token` for one identity and `tokens` for several.
             got = _member(answer, "tokens") or [_member(answer, "token")]
             if not isinstance(got, list) or len(got) != len(share):
-                raise Unexpected(answer)
+                raise UnexpectedAnswer(answer)
             found += [str(token) for token in got]
         return found
 
@@ -233,13 +233,13 @@ class SandboxTokens:
         raise _no_token(call, answer)
 
 
-def _no_token(call: Call, answer: Answer) -> Declined:
+def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
     """What it means that no token came back. It is the first request of most commands, so it meets wrong addresses."""
     status = answer.status_code
     if status < 300:
-        return Unexpected(answer)
+        return UnexpectedAnswer(answer)
     if status >= 500:
-        return Failed(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
+        return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
     fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
     if status < 400:
         fix = f"it points to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"

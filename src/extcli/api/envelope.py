@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extcli.api.client import encoded
-from extcli.errors import Declined, Failed, Refused, shortened
+from extcli.errors import ErrorAnswer, Refused, ServerError, shortened
 from extcli.output.sanitize import json_text
 
 NO_REQUEST = 65_535
@@ -65,11 +65,11 @@ def read_message(text: bytes) -> Message | None:
     return Message(document, text)
 
 
-def declined(name: str, message: Message) -> Declined:
+def declined(name: str, message: Message) -> ErrorAnswer:
     """The error that a reply with `errors` is; `name` is of the request, its action first."""
     status = status_of(message)
     if status >= 500:
-        return Failed(name, status, message.text)
+        return ServerError(name, status, message.text)
     advice = _ADVICE_OF.get((name.partition(" ")[0], status)) or _ADVICE.get(status, "")
     return Refused(name, status, message.text, fix=advice)
 

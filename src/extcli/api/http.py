@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from extcli import __version__, clock
 from extcli.config.settings import DEFAULT_URL
-from extcli.errors import CliError, Misused, Unreachable
+from extcli.errors import CliError, Unreachable, UsageError
 
 # httpx brings its own command line, which loads click, pygments and rich into every start: half of its import time.
 _absent = "httpx._main" not in sys.modules
@@ -154,7 +154,7 @@ def explained(url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-        raise Misused(f"no request can be made of this for {url}", fix="check the path, ids and client id") from None
+        raise UsageError(f"no request can be made of this for {url}", fix="check the path, ids and client id") from None
     except httpx.HTTPError as error:
         raise unreachable(url, error) from None
 
@@ -162,37 +162,37 @@ def explained(url: str) -> Iterator[None]:
 def unreachable(url: str, error: httpx.HTTPError) -> CliError:
     """What to tell somebody whose service does not answer."""
     if isinstance(error, httpx.ConnectTimeout):
-        return nobody_answers(url, "no connection in time")
+        return not_connected(url, "no connection in time")
     if isinstance(error, httpx.TimeoutException):
-        return too_slow(url)
+        return timed_out(url)
     if isinstance(error, httpx.ProxyError):
         return Unreachable(f"the proxy in the way of {url} refused", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
     if isinstance(error, httpx.ConnectError) and _is_answered_in_plain(error):
         fix = f"try http://{url.partition('://')[2]}, if what you send may be read on the way"
         return Unreachable(f"the other side does not speak TLS: {url}", fix=fix)
     if isinstance(error, httpx.ConnectError):
-        return nobody_answers(url, _cause(error))
-    return hung_up(url)
+        return not_connected(url, _cause(error))
+    return dropped(url)
 
 
-class NobodyThere(Unreachable):
+class NotConnected(Unreachable):
     """No connection came about, so nothing was sent."""
 
 
-def nobody_answers(url: str, why: str) -> NobodyThere:
+def not_connected(url: str, why: str) -> NotConnected:
     """No connection."""
     fix = "check --url, EXTCLI_URL or the profile, or start a service here with `extcli serve`"
     if url == DEFAULT_URL:
         fix = "start one with `extcli serve`, or set --url or EXTCLI_URL to one that runs"
-    return NobodyThere(f"nobody answers at {url}", why=why, fix=fix)
+    return NotConnected(f"nobody answers at {url}", why=why, fix=fix)
 
 
-def too_slow(url: str) -> Unreachable:
+def timed_out(url: str) -> Unreachable:
     """A connection, and no answer."""
     return Unreachable(f"{url} took too long to answer", fix="give it more time with --timeout, for example 2m")
 
 
-def hung_up(url: str) -> Unreachable:
+def dropped(url: str) -> Unreachable:
     """A connection that ended too early."""
     return Unreachable(
         f"{url} hung up or does not speak HTTP",

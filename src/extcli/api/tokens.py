@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extcli.config.settings import Identity
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.output import times
 
 LIFETIME = 15 * 60_000
@@ -57,11 +57,11 @@ class Inspection:
 
 
 def inspect(text: str, *, now: int) -> Inspection:
-    """Read a token, or the last word of an Authorization header. Raises `Misused` for what is no JWT."""
+    """Read a token, or the last word of an Authorization header. Raises `UsageError` for what is no JWT."""
     words = text.strip().strip('"').split()
     segments = words[-1].split(".") if words else []
     if len(segments) != 3:
-        raise Misused("this is no token", why=f"a JWT has three parts between dots, this has {len(segments)}")
+        raise UsageError("this is no token", why=f"a JWT has three parts between dots, this has {len(segments)}")
     header, claims = _segment(segments[0], "header"), _segment(segments[1], "payload")
     return Inspection(header, claims, _traps(header, claims, segments[1], now))
 
@@ -72,7 +72,7 @@ def _segment(segment: str, name: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise Misused("this is no token", why=f"its {name} is not a JSON object in base64")
+        raise UsageError("this is no token", why=f"its {name} is not a JSON object in base64")
     return value
 
 

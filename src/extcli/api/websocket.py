@@ -23,8 +23,8 @@ from websockets.uri import parse_uri
 from extcli import __version__, clock
 from extcli.api import envelope
 from extcli.api.envelope import Message
-from extcli.api.http import ANSWERED_IN_PLAIN, CONNECT_SECONDS, certificates, is_loopback, too_slow
-from extcli.errors import LOG, CliError, Failed, Misused, Refused, Unreachable, shortened
+from extcli.api.http import ANSWERED_IN_PLAIN, CONNECT_SECONDS, certificates, is_loopback, timed_out
+from extcli.errors import LOG, CliError, Refused, ServerError, Unreachable, UsageError, shortened
 
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
@@ -33,7 +33,7 @@ _LARGE_FRAME = 128 * 1024
 _LAST_ID = envelope.NO_REQUEST - 1
 
 
-class Live:
+class WebSocketClient:
     """A connection to the socket of one service, with no rights until something authenticates it."""
 
     def __init__(self, url: str, *, timeout: float, trace: Callable[[str], None]) -> None:
@@ -61,14 +61,14 @@ class Live:
         trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
 
     def ask(self, action: str, target: str = "", data: object = None) -> Message:
-        """Send a request and return its reply. Raises `Refused`, `Failed` or `Unreachable`."""
+        """Send a request and return its reply. Raises `Refused`, `ServerError` or `Unreachable`."""
         request_id = self._next_id()
         self.send(envelope.request(action, target, data, request_id))
         deadline = clock.elapsed() + self.timeout
         while True:
             message = self.receive(deadline - clock.elapsed())
             if message is None:
-                raise too_slow(self.url)
+                raise timed_out(self.url)
             if message.is_update:
                 self._updates.append(message)
             elif message.request_id == request_id:
@@ -142,7 +142,7 @@ _ENDINGS = {
     1007: ("it takes UTF-8 text only", "", Refused.exit_code),
     1008: ("too many attempts to authenticate failed", "ask for a fresh PIN, and try it once", Refused.exit_code),
     1009: ("a frame was too large", "send less at once", Refused.exit_code),
-    1011: ("it failed", f"{LOG}; nothing is wrong on your side", Failed.exit_code),
+    1011: ("it failed", f"{LOG}; nothing is wrong on your side", ServerError.exit_code),
     1012: ("the service restarts", "try again in a moment", Unreachable.exit_code),
     1013: ("its updates were not read fast enough", "read faster, or follow less", Unreachable.exit_code),
 }
@@ -159,12 +159,12 @@ def explained(url: str, *, sent: int = 0) -> Iterator[None]:
     except InvalidStatus as error:
         raise _not_let_in(url, error.response.status_code, bytes(error.response.body or b"")) from None
     except (InvalidURI, UnicodeError):
-        raise Misused(f"no connection can be made to {url}", fix="check EXTCLI_WS_URL and --url") from None
+        raise UsageError(f"no connection can be made to {url}", fix="check EXTCLI_WS_URL and --url") from None
     except (ProxyError, InvalidProxy):
         fix = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
         raise Unreachable(f"the proxy in the way of {url} refused", fix=fix) from None
     except ImportError as error:
-        raise Misused(f"the proxy in the way of {url} cannot be used", why=str(error)) from None
+        raise UsageError(f"the proxy in the way of {url} cannot be used", why=str(error)) from None
     except WebSocketException:
         raise Unreachable(
             f"{url} hung up or does not speak WebSocket",
@@ -193,7 +193,7 @@ _ELSEWHERE = "set EXTCLI_WS_URL to where the service's socket is, and EXTCLI_URL
 def _not_let_in(url: str, status: int, body: bytes) -> CliError:
     name = f"connecting to {url}"
     if status >= 500:
-        return Failed(name, status, body)
+        return ServerError(name, status, body)
     return Refused(name, status, body, fix=envelope.OVERCROWDED if status == 429 else _ELSEWHERE)
 
 
@@ -214,5 +214,5 @@ def _strange(url: str) -> CliError:
         f"{url} answered with something else than expected",
         why="a message without meta",
         fix="is EXTCLI_WS_URL (or --url) the socket of an extension service?",
-        exit_code=Failed.exit_code,
+        exit_code=ServerError.exit_code,
     )

@@ -13,7 +13,7 @@ from extcli.api.client import Call
 from extcli.api.http import Answer, client_options, explained, headers, httpx
 
 
-class Lane:
+class Connection:
     """Sends one request at a time; it connects when it is first used, and again when the service hung up."""
 
     def __init__(self, url: str, timeout: float, *, trace: Callable[[str], None] | None = None) -> None:

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _CHUNK = 1 << 16
 _LONGEST_LINE = 1 << 20
@@ -51,9 +51,9 @@ class Input:
             self._descriptor = os.open(source, os.O_RDONLY)
             self.size = os.fstat(self._descriptor).st_size or None
         except OSError as error:
-            raise Misused(f"{source} cannot be read", why=error.strerror or "") from None
+            raise UsageError(f"{source} cannot be read", why=error.strerror or "") from None
         if source.is_dir():
-            raise Misused(f"{source} cannot be read", why="it is a directory")
+            raise UsageError(f"{source} cannot be read", why="it is a directory")
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         rest, number = b"", 0
@@ -61,7 +61,7 @@ class Input:
             self.consumed += len(chunk)
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > _LONGEST_LINE:
-                raise Misused("the input has a line of over 1 MiB", fix="one record on each line is expected")
+                raise UsageError("the input has a line of over 1 MiB", fix="one record on each line is expected")
             # Blank lines go here, before anybody waits for one more line because of them.
             self._pending = [(at, _decoded(line)) for at, line in enumerate(whole, number + 1) if line.strip()]
             self._pending.reverse()

@@ -9,44 +9,44 @@ from dataclasses import dataclass
 
 from extcli.api.client import SERVICE, Call, answer_submission, buffer_addition, vote_cast
 from extcli.bulk.input_lines import Line
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
 """What Python takes for an integer besides, as 1_0 or digits of other scripts, is a slip in a file of votes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Writes:
+class Operation:
     """What is done for each line of an input."""
 
     call_of: Callable[[Line], Call]
-    """Raises `Misused` for a line that asks for nothing."""
+    """Raises `UsageError` for a line that asks for nothing."""
     again: str = ""
     """Why it does no harm to send a line again that may have been done; empty where it does harm."""
     definition: Call | None = None
     """What tells whether that is so here: a poll may have been defined so that its votes add up."""
 
 
-def votes(poll: str) -> Writes:
+def votes(poll: str) -> Operation:
     """A vote for each line."""
-    return Writes(
+    return Operation(
         lambda line: vote_cast(_value(line), poll=poll),
         again="a vote that comes again replaces itself, unless the poll lets votes add up",
         definition=Call("GET", f"{SERVICE}vote_config", {"id": poll}),
     )
 
 
-def answers(ranking: str) -> Writes:
+def answers(ranking: str) -> Operation:
     """An answer for each line."""
-    return Writes(
+    return Operation(
         lambda line: answer_submission(line.content, ranking=ranking),
         again="an answer that comes again replaces itself",
     )
 
 
-def blobs(buffer: str) -> Writes:
+def blobs(buffer: str) -> Operation:
     """A blob for each line, as it stands there."""
-    return Writes(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
+    return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 
 
 def lets_votes_add_up(status: int, definition: bytes) -> bool:
@@ -63,6 +63,6 @@ def lets_votes_add_up(status: int, definition: bytes) -> bool:
 def _value(line: Line) -> int:
     text = line.content
     if isinstance(text, str) and not _INTEGER.fullmatch(text):
-        raise Misused(f"not an integer: {text[:20]!r}")
+        raise UsageError(f"not an integer: {text[:20]!r}")
     value: int = int(text) if isinstance(text, str) else text
     return value

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Pump(Generic[T]):
+class ReaderThread(Generic[T]):
     """Asks the iterator for one item at a time, ahead of its use.
 
     asyncio's own threads would be waited for at the end, and this one may be waiting for somebody to type.

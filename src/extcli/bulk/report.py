@@ -10,10 +10,10 @@ from typing import Any
 
 from extcli import clock
 from extcli.bulk.input_lines import Input
-from extcli.bulk.resume import Reached
+from extcli.bulk.resume import ResumePoint
 from extcli.errors import CliError, status_line
 from extcli.output.format import Format
-from extcli.output.printer import Output, complain, flush
+from extcli.output.printer import Output, flush, write_stderr
 from extcli.output.sanitize import compact
 
 _NAMED = 20
@@ -26,7 +26,7 @@ class LinesRefused(CliError):
     exit_code = 4
 
 
-class Tally:
+class Report:
     """Counts lines. Refusals are named as they happen with `jsonl`, else the first twenty at the end."""
 
     def __init__(self, output: Output, source: Input) -> None:
@@ -36,7 +36,7 @@ class Tally:
         self._output = output
         self._input = source
         self._first: list[dict[str, Any]] = []
-        self.reached = Reached()
+        self.reached = ResumePoint()
         self._said: set[str] = set()
         self._started = clock.elapsed()
 
@@ -86,7 +86,7 @@ class Tally:
 
     def _name_refused(self) -> None:
         """Which lines were refused, and why. These are errors, so `--quiet` shows them unless `json` has them."""
-        report = self._output.report if self._output.format is Format.JSON else lambda line: complain([line])
+        report = self._output.report if self._output.format is Format.JSON else lambda line: write_stderr([line])
         for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
             status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
             report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
@@ -94,7 +94,7 @@ class Tally:
         if unnamed and self._output.format is not Format.JSONL:
             report(f"  and {unnamed:,} more (-o jsonl names them all)")
 
-    def complain_of_refusals(self) -> None:
+    def raise_if_refused(self) -> None:
         """Raise if not every line was accepted."""
         if self.refused:
             raise LinesRefused(f"{self.refused:,} of {self.accepted + self.refused:,} lines were refused")

@@ -10,7 +10,7 @@ _NAMED = 500
 """Runs of lines, which is all of them as a rule: whoever goes on by hand needs each."""
 
 
-class Reached:
+class ResumePoint:
     """Which lines are dealt with, which were sent and not acknowledged, and which were not sent."""
 
     def __init__(self) -> None:

@@ -7,12 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from extcli import clock
-from extcli.bulk.operations import Writes, lets_votes_add_up
-from extcli.bulk.report import Tally
+from extcli.bulk.operations import Operation, lets_votes_add_up
+from extcli.bulk.report import Report
 
 if TYPE_CHECKING:
     from extcli.api.http import Answer
-    from extcli.bulk.connection import Lane
+    from extcli.bulk.connection import Connection
     from extcli.bulk.job import Job
 
 _LONGEST_PAUSE = 60
@@ -22,26 +22,26 @@ _SLOW = "the service limits how much may be sent at once; going on at its pace"
 _NOT_NOW = "the service takes nothing for now; trying again"
 
 
-class Patience:
+class RetryPolicy:
     """Bears with a service that takes nothing for so many seconds, which begin anew with each line that it takes."""
 
-    def __init__(self, seconds: float, writes: Writes, tally: Tally) -> None:
+    def __init__(self, seconds: float, writes: Operation, report: Report) -> None:
         self._seconds = seconds
         self._ends: float | None = None
-        self._writes = writes
-        self._tally = tally
+        self._operation = writes
+        self._report = report
         self._may_repeat: bool | None = None if writes.definition else bool(writes.again)
 
     @property
     def again(self) -> str:
         """Why lines may be sent again, where they may for all that is known."""
-        return "" if self._may_repeat is False else self._writes.again
+        return "" if self._may_repeat is False else self._operation.again
 
     def renew(self) -> None:
         """A line was taken."""
         self._ends = None
 
-    async def pause_after(self, answer: Answer, lane: Lane, job: Job) -> int | None:
+    async def pause_after(self, answer: Answer, connection: Connection, job: Job) -> int | None:
         """Seconds after which the job may come again; `None` where that is not sound, or not wanted.
 
         At 429 it was not done, so it will be done once; at 503 it may have been, and not everything may come twice.
@@ -50,18 +50,18 @@ class Patience:
         if pause is None:
             return None
         if answer.status_code == 429:
-            self._tally.say_once(_SLOW)
+            self._report.say_once(_SLOW)
             return pause
         if self._may_repeat is False or not self._lasts(pause):
             return None
-        self._tally.say_once(_NOT_NOW)
-        return pause if await self._is_harmless_twice(lane, job) else None
+        self._report.say_once(_NOT_NOW)
+        return pause if await self._is_harmless_twice(connection, job) else None
 
-    async def _is_harmless_twice(self, lane: Lane, job: Job) -> bool:
+    async def _is_harmless_twice(self, connection: Connection, job: Job) -> bool:
         """Asks for the definition, where only that can tell, until there is an answer."""
-        definition = self._writes.definition
+        definition = self._operation.definition
         while self._may_repeat is None and definition is not None:
-            answer = await lane.send(definition, job.authorization, line=job.line.number)
+            answer = await connection.send(definition, job.authorization, line=job.line.number)
             pause = _asked(answer)
             if pause is not None and (answer.status_code == 429 or self._lasts(pause)):
                 await asyncio.sleep(pause)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extcli.config import settings
-from extcli.errors import CliError, Misused
-from extcli.output.printer import complain
+from extcli.errors import CliError, UsageError
+from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
     from extcli.config.profiles import Profile
-    from extcli.config.resolver import Sources
+    from extcli.config.resolver import Resolver
     from extcli.session import Session
 
 
@@ -25,15 +25,15 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 """For commands that may ask before something is lost."""
 
 
-class Withheld(CliError):
+class NotConfirmed(CliError):
     """Somebody was asked, and said no: as where nobody can be asked, the command came without the yes it needs."""
 
-    exit_code = Misused.exit_code
+    exit_code = UsageError.exit_code
 
 
 def in_production(session: Session) -> bool:
     """Whether what is lost would be lost from production."""
-    return session.sources.production() is not None
+    return session.resolver.production() is not None
 
 
 def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False) -> None:
@@ -65,33 +65,33 @@ def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
     """Show what would be lost and where, and ask; raises unless the answer is yes.
 
-    Without a terminal nobody can answer, which is `Misused`.
+    Without a terminal nobody can answer, which is `UsageError`.
     """
-    if profile := session.sources.production():
-        losses = [*_where(session.sources, profile, over_socket=over_socket), *losses]
+    if profile := session.resolver.production():
+        losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Misused(
+        raise UsageError(
             "this needs a yes, and there is no terminal to ask at",
             why="; ".join(losses),
             fix="use --yes if that is what you want",
         )
-    complain(losses)
+    write_stderr(losses)
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.buffer.readline(200).decode(errors="replace")
     if not answer.endswith("\n"):
-        complain([""])  # Ctrl-D leaves the cursor behind the question
+        write_stderr([""])  # Ctrl-D leaves the cursor behind the question
     if answer.strip().lower() not in ("y", "yes"):
-        raise Withheld("nothing was changed")
+        raise NotConfirmed("nothing was changed")
 
 
-def _where(sources: Sources, profile: Profile, *, over_socket: bool) -> list[str]:
+def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
     """Which service it is, and if the profile does not say this address itself, what leads there."""
-    address = sources.ws_url() if over_socket else sources.url()
+    address = resolver.ws_url() if over_socket else resolver.url()
     production = f"profile {profile.name} is production"
     if profile.is_of(address):
         return [f"{production}: {address}"]
-    led = (sources.told_socket() if over_socket else None) or sources.find(settings.URL)
+    led = (resolver.told_socket() if over_socket else None) or resolver.find(settings.URL)
     by = led.origin if led else "the default"
     own = visible(profile.texts["url"])
     return [

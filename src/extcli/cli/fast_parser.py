@@ -20,7 +20,7 @@ _LONGEST_NAMED = 40
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
-def read_quickly(parameters: Iterable[Any]) -> None:
+def read_fast(parameters: Iterable[Any]) -> None:
     """Make these parameters of a Typer command read their values here first."""
     for parameter in parameters:
         reader = _Reader(parameter)

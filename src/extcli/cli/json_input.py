@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 
 def read_bytes(source: str) -> bytes:
@@ -16,28 +16,28 @@ def read_bytes(source: str) -> bytes:
     if source == "-":
         if sys.__stdin__ is None:
             # What `main` put in its place would read as empty, which may be a value.
-            raise Misused("standard input is closed")
+            raise UsageError("standard input is closed")
         return sys.stdin.buffer.read()
     if not source.startswith("@"):
         return source.encode(errors="surrogateescape")
     try:
         return Path(source[1:]).read_bytes()
     except OSError as error:
-        raise Misused(f"{source[1:]} cannot be read", why=error.strerror or "") from None
+        raise UsageError(f"{source[1:]} cannot be read", why=error.strerror or "") from None
 
 
 def read_json(source: str, what: str) -> Any:
-    """The JSON of `-`, `@file` or the argument; raises `Misused` for what is none."""
+    """The JSON of `-`, `@file` or the argument; raises `UsageError` for what is none."""
     try:
         return json.loads(read_bytes(source))
     except (ValueError, RecursionError) as error:
-        raise Misused(f"{what} is not JSON", why=str(error), fix="quote it for your shell: '{\"key\": 1}'") from None
+        raise UsageError(f"{what} is not JSON", why=str(error), fix="quote it for your shell: '{\"key\": 1}'") from None
 
 
 def read_document(arguments: Sequence[str], what: str) -> Any:
     """One JSON document, or an object made of `KEY=JSON` pairs."""
     if not arguments:
-        raise Misused(f"{what} is missing", fix="give JSON, @file, - for standard input, or KEY=JSON pairs")
+        raise UsageError(f"{what} is missing", fix="give JSON, @file, - for standard input, or KEY=JSON pairs")
     if len(arguments) == 1 and (arguments[0] == "-" or arguments[0][:1] in '@{["' or "=" not in arguments[0]):
         return read_json(arguments[0], what)
     return read_pairs(arguments)
@@ -49,11 +49,11 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise Misused(f"{pair!r} is no KEY=JSON pair")
+            raise UsageError(f"{pair!r} is no KEY=JSON pair")
         try:
             document[key] = json.loads(text)
         except (ValueError, RecursionError) as error:
             if text[:1] in ("{", "[", '"'):
-                raise Misused(f"the value of {key} is not JSON", why=str(error)) from None
+                raise UsageError(f"the value of {key} is not JSON", why=str(error)) from None
             document[key] = text
     return document

@@ -13,11 +13,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from extcli.cli.confirm import guarded
-from extcli.cli.fast_parser import read_quickly
+from extcli.cli.fast_parser import read_fast
 from extcli.config.settings import Flags
 from extcli.errors import CliError
 from extcli.output.format import Format
-from extcli.output.printer import explain, silence
+from extcli.output.printer import print_error, silence
 from extcli.session import Session
 
 _SHARED = "shared"
@@ -75,7 +75,7 @@ class Command(TyperCommand):
     """A command whose help shows its own options first and the shared ones after."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        read_quickly(self.get_params(ctx))
+        read_fast(self.get_params(ctx))
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -95,7 +95,7 @@ class Group(TyperGroup):
     """A noun; its help names its verbs before anything else, and leaves the shared options to theirs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        read_quickly(self.get_params(ctx))
+        read_fast(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -158,10 +158,10 @@ def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callabl
     def run(context: typer.Context, **values: Any) -> None:
         session = Session(_merged(context, values))
         try:
-            session.sources.choose_profile() if by_profile else session.sources.pass_over_profiles()
+            session.resolver.choose_profile() if by_profile else session.resolver.pass_over_profiles()
             function(session, **values)
         except CliError as error:
-            explain(error, as_json=session.wants_json)
+            print_error(error, as_json=session.wants_json)
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
             # The reader (`| head`) has had enough, which is no failure; Typer would make it one.

@@ -31,14 +31,14 @@ class Count(NamedTuple):
     """In a source before it; each different entry counts once."""
 
 
-class Repeat(NamedTuple):
+class Duplicate(NamedTuple):
     """An entry that came before."""
 
     place: Place
     first: Place
 
 
-class Repeats:
+class Duplicates:
     """Takes the entries of one source after the other, then says how many came twice."""
 
     def __init__(self) -> None:
@@ -78,7 +78,9 @@ class Repeats:
         return [Count(*counts) for counts in zip(inside, earlier, strict=True)], suspects
 
 
-def confirmed(sources: Sequence[Iterable[Batch]], suspects: array[int], most: int) -> tuple[list[Repeat], list[Place]]:
+def confirmed(
+    sources: Sequence[Iterable[Batch]], suspects: array[int], most: int
+) -> tuple[list[Duplicate], list[Place]]:
     """The first repeats, at most so many; and the places that only looked like one."""
     found = dict(_suspected(sources, suspects, most))
     wanted = set(found.values())
@@ -89,7 +91,7 @@ def confirmed(sources: Sequence[Iterable[Batch]], suspects: array[int], most: in
                 break
             for item in wanted.difference(first).intersection(each for each in batch.items if isinstance(each, str)):
                 first[item] = (source, batch.numbers[batch.items.index(item)])
-    repeats = [Repeat(place, first[item]) for place, item in found.items() if first[item] != place]
+    repeats = [Duplicate(place, first[item]) for place, item in found.items() if first[item] != place]
     return repeats, [place for place, item in found.items() if first[item] == place]
 
 

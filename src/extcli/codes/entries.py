@@ -12,7 +12,7 @@ from typing import IO
 
 from extcli.codes import formats
 from extcli.codes.formats import Batch, FileFormat, Unreadable
-from extcli.errors import CliError, Misused
+from extcli.errors import CliError, UsageError
 
 _GZIP = b"\x1f\x8b"
 _COPIED_AT_ONCE = 1 << 18
@@ -30,7 +30,7 @@ class Entries:
         self._take_numbers = take_numbers
         """Whether whole numbers in JSON count as text, as the ids of users do."""
         if self._form is FileFormat.CSV and column is None:
-            raise Misused(
+            raise UsageError(
                 f"{self.name} is CSV, and it is not said which column counts",
                 fix="--column code if the first line names it so; --column 1 for a file without such a line",
             )
@@ -38,16 +38,18 @@ class Entries:
         self._state = self._now()
 
     def __iter__(self) -> Iterator[Batch]:
-        """From the beginning. Raises `Misused` for a file that cannot be read on."""
+        """From the beginning. Raises `UsageError` for a file that cannot be read on."""
         try:
             self._file.seek(0)
             compressed = self._file.read(len(_GZIP)) == _GZIP
             self._file.seek(0)
             yield from self._batches(gzip.GzipFile(fileobj=self._file) if compressed else self._file)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise Misused(f"{self.name} is damaged", why="it is compressed by gzip, and cannot be unpacked") from None
+            raise UsageError(
+                f"{self.name} is damaged", why="it is compressed by gzip, and cannot be unpacked"
+            ) from None
         except OSError as error:
-            raise Misused(f"{self.name} cannot be read", why=error.strerror or "") from None
+            raise UsageError(f"{self.name} cannot be read", why=error.strerror or "") from None
 
     @property
     def size(self) -> int:
@@ -100,7 +102,7 @@ def _opened(argument: str, name: str) -> IO[bytes]:
     """A file that can be read again."""
     if argument == "-":
         if sys.__stdin__ is None:
-            raise Misused("standard input is closed")
+            raise UsageError("standard input is closed")
         return _kept(sys.stdin.buffer, name)
     try:
         file = open(argument, "rb")  # noqa: SIM115  (closed by `Entries.close`)
@@ -109,7 +111,7 @@ def _opened(argument: str, name: str) -> IO[bytes]:
         with file:
             return _kept(file, name)
     except OSError as error:
-        raise Misused(f"{name} cannot be read", why=error.strerror or "") from None
+        raise UsageError(f"{name} cannot be read", why=error.strerror or "") from None
 
 
 def _kept(stream: IO[bytes], name: str) -> IO[bytes]:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import IO, Any
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _CHUNK = 1 << 18
 _LONGEST_LINE = 1 << 20
@@ -98,7 +98,7 @@ def csv_column(stream: IO[bytes], name: str, column: str) -> Iterator[Batch]:
         yield Batch(numbers, items)
     except csv.Error:
         why = f"line {reader.line_num} or one before it has a quote where none may be, or one that is not closed"
-        raise Misused(f"{name} is not CSV", why=why) from None
+        raise UsageError(f"{name} is not CSV", why=why) from None
 
 
 def json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
@@ -115,7 +115,7 @@ def json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]
             elif event == "start_array" and depth == 0:
                 depth = 1
             elif depth == 0:
-                raise Misused(f"{name} is no JSON array of strings")
+                raise UsageError(f"{name} is no JSON array of strings")
             elif event in ("start_array", "start_map"):
                 depth += 1
                 if depth == 2:
@@ -127,7 +127,7 @@ def json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]
                 position, items = position + len(items), []
     except (ijson.JSONError, UnicodeDecodeError):
         # Their own words quote what stands around the place.
-        raise Misused(f"{name} is not JSON", why=f"after item {position + len(items)}") from None
+        raise UsageError(f"{name} is not JSON", why=f"after item {position + len(items)}") from None
     yield Batch(range(position + 1, position + 1 + len(items)), items)
 
 
@@ -147,12 +147,12 @@ def _position_of(column: str, reader: Iterator[list[str]], name: str) -> int:
     """Where the column is. One that is named takes the heading off the rows."""
     if column.isdecimal():
         if int(column) < 1:
-            raise Misused("--column counts from 1")
+            raise UsageError("--column counts from 1")
         return int(column) - 1
     headings = [heading.strip().casefold() for heading in next(reader, [])]
     if headings.count(column.casefold()) != 1:
         # Without a heading the first line is an entry, so it is not quoted.
-        raise Misused(
+        raise UsageError(
             f"the first line of {name} does not name one column {column!r}",
             fix="for a file without such a line give the column's number, --column 1",
         )
@@ -169,7 +169,7 @@ def _blocks(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
     for chunk in _chunks(stream):
         whole, end, rest = (rest + chunk).rpartition(b"\n")
         if len(rest) > _LONGEST_LINE:
-            raise Misused(f"{name} has a line of over 1 MiB", fix="one entry on each line is expected")
+            raise UsageError(f"{name} has a line of over 1 MiB", fix="one entry on each line is expected")
         if end:
             lines = whole.decode(errors="surrogateescape").split("\n")
             yield number, lines

@@ -11,8 +11,8 @@ from extcli.codes.entries import Entries
 from extcli.codes.formats import Unreadable
 from extcli.codes.sets import MOST_SETS, not_printable
 from extcli.codes.streamed_body import StreamedBody, joined
-from extcli.codes.validation import Faults
-from extcli.errors import Declined, Misused
+from extcli.codes.validation import ValidationErrors
+from extcli.errors import ErrorAnswer, UsageError
 from extcli.output import times
 
 if TYPE_CHECKING:
@@ -26,14 +26,16 @@ _SECONDS_BELOW = 100_000_000_000
 def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     """`prizes` and `prize_limits`. A set has its own limit, else the one for all, else as many as are granted here."""
     if not prizes:
-        raise Misused("nothing is to be granted", fix="--prize 0, the index of a set; repeat it for more than one code")
+        raise UsageError(
+            "nothing is to be granted", fix="--prize 0, the index of a set; repeat it for more than one code"
+        )
     for prize in prizes:
         _check_index(prize)
     for_all, for_one = None, dict[int, int]()
     for text in limits:
         found = _LIMIT.fullmatch(text)
         if not found:
-            raise Misused(f"{text!r} is no limit", fix="--limit 2 for each prize, or --limit 3=2 for set 3")
+            raise UsageError(f"{text!r} is no limit", fix="--limit 2 for each prize, or --limit 3=2 for set 3")
         index, limit = found[1], int(found[2])
         if index is None:
             for_all = limit
@@ -41,7 +43,7 @@ def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
         _check_index(int(index))
         for_one[int(index)] = limit
     if stray := for_one.keys() - set(prizes):
-        raise Misused(f"set {min(stray)} has a --limit, and is no --prize")
+        raise UsageError(f"set {min(stray)} has a --limit, and is no --prize")
     most = {prize: for_one.get(prize, prizes.count(prize) if for_all is None else for_all) for prize in prizes}
     return {"prize_limits": [most.get(index, 0) for index in range(max(prizes) + 1)], "prizes": list(prizes)}
 
@@ -50,13 +52,13 @@ def cutoff(text: str) -> int:
     """The instant as `mark_from_poll` takes it: in ms. A plain number so small that it is read as seconds stays one."""
     instant = times.instant(text)
     if instant < _SECONDS_BELOW and not text.strip().isdecimal():
-        raise Misused(f"{text!r} is too long ago to end a poll", why="the service would read it as seconds")
+        raise UsageError(f"{text!r} is too long ago to end a poll", why="the service would read it as seconds")
     return instant
 
 
 def named(users: Sequence[str], granted: dict[str, Any]) -> bytes:
-    """The body for users named one by one; raises `Faulty`."""
-    faults = Faults()
+    """The body for users named one by one; raises `InvalidEntries`."""
+    faults = ValidationErrors()
     for position, user in enumerate(users, 1):
         if rule := _rule_broken_by(user):
             faults.add(f"user {position}", rule)
@@ -65,8 +67,8 @@ def named(users: Sequence[str], granted: dict[str, Any]) -> bytes:
 
 
 def listed(users: Entries, granted: dict[str, Any], progress: Callable[[int], None]) -> tuple[StreamedBody, int]:
-    """The body for users in a file, once all were looked at, and how many they are; raises `Faulty`."""
-    faults = Faults()
+    """The body for users in a file, once all were looked at, and how many they are; raises `InvalidEntries`."""
+    faults = ValidationErrors()
     count = size = 0
     for batch in users:
         progress(users.consumed)
@@ -97,10 +99,10 @@ def has_votes(service: Service, poll: str) -> bool:
     try:
         with service.read_vote_log(poll, limit=1) as answer:
             return any(True for _ in ijson.items(ijson.from_iter(answer.iter_bytes()), "result.item"))
-    except (Declined, ijson.JSONError):
+    except (ErrorAnswer, ijson.JSONError):
         return True
 
 
 def _check_index(index: int) -> None:
     if not 0 <= index < MOST_SETS:
-        raise Misused(f"{index} is no index of a set", fix=f"0 to {MOST_SETS - 1}")
+        raise UsageError(f"{index} is no index of a set", fix=f"0 to {MOST_SETS - 1}")

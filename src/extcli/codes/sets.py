@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extcli.codes.duplicates import Place, Repeats, confirmed
+from extcli.codes.duplicates import Duplicates, Place, confirmed
 from extcli.codes.entries import Entries
 from extcli.codes.formats import Batch, FileFormat, Unreadable
 from extcli.codes.streamed_body import joined
-from extcli.codes.validation import Faults
-from extcli.errors import Misused
+from extcli.codes.validation import ValidationErrors
+from extcli.errors import UsageError
 from extcli.output.sanitize import visible
 
 MOST_SETS = 10
@@ -51,20 +51,22 @@ class CodeSet:
 def open_sets(
     specs: Sequence[str], indices: Sequence[int], *, form: FileFormat | None, column: str | None
 ) -> list[CodeSet]:
-    """The sets of `NAME=FILE` and their indices; raises `Misused` for what no service can take."""
+    """The sets of `NAME=FILE` and their indices; raises `UsageError` for what no service can take."""
     if not 1 <= len(specs) <= MOST_SETS:
-        raise Misused(f"{len(specs)} sets are given; 1 to {MOST_SETS} are taken", fix='--set "Hat"=hats.txt')
+        raise UsageError(f"{len(specs)} sets are given; 1 to {MOST_SETS} are taken", fix='--set "Hat"=hats.txt')
     pairs = [spec.partition("=") for spec in specs]
     for (name, equals, file), spec in zip(pairs, specs, strict=True):
         if not equals or not file:
-            raise Misused(f"{spec!r} is no NAME=FILE", fix='--set "Hat"=hats.txt, or --set "Hat"=- for standard input')
+            raise UsageError(
+                f"{spec!r} is no NAME=FILE", fix='--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
+            )
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-            raise Misused(f"a set's name has 1 to {_LONGEST_NAME} printable characters; {visible(name)!r} has not")
+            raise UsageError(f"a set's name has 1 to {_LONGEST_NAME} printable characters; {visible(name)!r} has not")
     names, files = [name for name, _, _ in pairs], [file for _, _, file in pairs]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise Misused(f"two sets have the name {min(repeated)!r}", fix="names differ from each other")
+        raise UsageError(f"two sets have the name {min(repeated)!r}", fix="names differ from each other")
     if files.count("-") > 1:
-        raise Misused("standard input can be one set only")
+        raise UsageError("standard input can be one set only")
     places = _checked(indices, len(specs)) if indices else list(range(len(specs)))
     sets: list[CodeSet] = []
     try:
@@ -84,9 +86,9 @@ def close(sets: Sequence[CodeSet]) -> None:
 
 def examine(
     sets: Sequence[CodeSet], *, allow_repeats: bool = False, progress: Callable[[int], None] = lambda _: None
-) -> Faults:
+) -> ValidationErrors:
     """Look at every code, and note on the sets what was found."""
-    faults, repeats = Faults(), Repeats()
+    faults, repeats = ValidationErrors(), Duplicates()
     done = 0
     for each in sets:
         for batch in each.entries:
@@ -101,11 +103,11 @@ def examine(
     for each, count in zip(sets, counts, strict=True):
         each.repeated, each.shared = count
     if suspects:
-        _name_repeats(sets, suspects, faults if not allow_repeats else Faults())
+        _name_repeats(sets, suspects, faults if not allow_repeats else ValidationErrors())
     return faults
 
 
-def _take(code_set: CodeSet, batch: Batch, faults: Faults, repeats: Repeats) -> bool:
+def _take(code_set: CodeSet, batch: Batch, faults: ValidationErrors, repeats: Duplicates) -> bool:
     """Look at some codes of a set; false when it has too many of them."""
     room = MOST_CODES - code_set.count
     items = batch.items[:room] if len(batch.items) > room else batch.items
@@ -131,7 +133,7 @@ def _all_fine(items: Sequence[Any]) -> bool:
         return False  # one of them is not readable
 
 
-def _is_fine(code_set: CodeSet, number: int, item: str | Unreadable, faults: Faults) -> bool:
+def _is_fine(code_set: CodeSet, number: int, item: str | Unreadable, faults: ValidationErrors) -> bool:
     rule = _rule_broken_by(item)
     if rule:
         faults.add(code_set.entries.place(number), rule)
@@ -156,7 +158,7 @@ def not_printable(item: str) -> str:
     return "has characters that cannot be printed" if is_utf8 else "is not UTF-8 text"
 
 
-def _name_repeats(sets: Sequence[CodeSet], suspects: Any, faults: Faults) -> None:
+def _name_repeats(sets: Sequence[CodeSet], suspects: Any, faults: ValidationErrors) -> None:
     """Say where the first repeats are, and take back what only looked like one."""
     repeats, false = confirmed([each.entries for each in sets], suspects, max(faults.room, 1))
     for source, _ in false:
@@ -180,10 +182,10 @@ def _place(sets: Sequence[CodeSet], place: Place) -> str:
 
 def _checked(indices: Sequence[int], sets: int) -> list[int]:
     if len(indices) != sets:
-        raise Misused(f"{len(indices)} indices are given for {sets} sets", fix="repeat --index once for each --set")
+        raise UsageError(f"{len(indices)} indices are given for {sets} sets", fix="repeat --index once for each --set")
     for index in indices:
         if not 0 <= index < MOST_SETS:
-            raise Misused(f"{index} is no index of a set", fix=f"0 to {MOST_SETS - 1}")
+            raise UsageError(f"{index} is no index of a set", fix=f"0 to {MOST_SETS - 1}")
     if len(set(indices)) != len(indices):
-        raise Misused("two sets have the same index")
+        raise UsageError("two sets have the same index")
     return list(indices)

@@ -10,9 +10,9 @@ from extcli.codes import grants
 from extcli.codes.entries import Entries
 from extcli.codes.sets import CodeSet, examine
 from extcli.codes.streamed_body import StreamedBody
-from extcli.codes.validation import Faults
+from extcli.codes.validation import ValidationErrors
 from extcli.codes.views import named_sets
-from extcli.errors import Misused, Unexpected
+from extcli.errors import UnexpectedAnswer, UsageError
 from extcli.output import progress
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
@@ -27,7 +27,7 @@ _PATIENCE = 600.0
 _WORTH_A_RATE = 1_000_000
 
 
-def look_at(session: Session, sets: Sequence[CodeSet], *, allow_duplicates: bool) -> Faults:
+def look_at(session: Session, sets: Sequence[CodeSet], *, allow_duplicates: bool) -> ValidationErrors:
     """Read every code; what is found is noted on the sets."""
     total = sum(each.entries.size for each in sets)
     with progress.shown(session.output, "checking", total) as done:
@@ -40,16 +40,16 @@ def sets_there(service: Service) -> dict[int, str]:
     try:
         return named_sets(answer.json())
     except SHAPE_ERRORS as error:
-        raise Unexpected(answer) from error
+        raise UnexpectedAnswer(answer) from error
 
 
 def replaced(sets: Sequence[CodeSet], there: Mapping[int, str]) -> dict[int, str]:
-    """The sets whose codes would give way. Raises `Misused` for a name that another set has and keeps."""
+    """The sets whose codes would give way. Raises `UsageError` for a name that another set has and keeps."""
     indices = {each.index for each in sets}
     for each in sets:
         for index, name in there.items():
             if name == each.name and index not in indices:
-                raise Misused(
+                raise UsageError(
                     f"the service has a set {visible(name)!r} already, at index {index}",
                     fix=f"to replace it use --index {index}; else give this set another name",
                 )
@@ -76,7 +76,7 @@ def body_of(sets: Sequence[CodeSet], *, name_indices: bool) -> StreamedBody:
 
 def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody], Answer], what: str) -> Answer:
     """Make the request and say how long it took; `what` says how much of what was sent."""
-    session.http.allow(session.sources.timeout(_PATIENCE))
+    session.http.allow(session.resolver.timeout(_PATIENCE))
     started = clock.elapsed()
     with progress.shown(session.output, "sending", body.length) as body.sent:
         answer = request(body)

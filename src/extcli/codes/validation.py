@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _NAMED = 20
 
 
-class Faulty(Misused):
+class InvalidEntries(UsageError):
     """Files that are not as they should be; nothing was sent."""
 
     def __init__(self, count: int, named: list[str], fix: str) -> None:
@@ -28,7 +28,7 @@ class Faulty(Misused):
         return document
 
 
-class Faults:
+class ValidationErrors:
     """Collects them. A fault quotes nothing: what is at fault may be worth money."""
 
     def __init__(self) -> None:
@@ -51,6 +51,6 @@ class Faults:
         self.count += count
 
     def check(self) -> None:
-        """Raise `Faulty` if there are any."""
+        """Raise `InvalidEntries` if there are any."""
         if self.count:
-            raise Faulty(self.count, self._named, self.fix)
+            raise InvalidEntries(self.count, self._named, self.fix)

@@ -11,7 +11,7 @@ from extcli import clock
 from extcli.cli.json_input import read_bytes
 from extcli.cli.many import Concurrency, Skip
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session
 
@@ -53,10 +53,10 @@ def add(
     """
     given = list(words or [])
     if not 1 <= len(given) + (source is not None) <= 2 or len(given) > (2 if source is None else 1):
-        raise Misused("no blob, or too many", fix="give [ID] JSON, or [ID] --from FILE")
+        raise UsageError("no blob, or too many", fix="give [ID] JSON, or [ID] --from FILE")
     if source is None:
         if user_field is not None:
-            raise Misused("--user-field is for --from", fix="use --as viewer:USER for a single blob")
+            raise UsageError("--user-field is for --from", fix="use --as viewer:USER for a single blob")
         content = read_bytes(given.pop())
         session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
         session.output.note("added")
@@ -92,7 +92,7 @@ def get(
       extcli accumulate get ratings --as backend -o jsonl
     """
     if start is not None and since is not None:
-        raise Misused("--start and --since exclude each other")
+        raise UsageError("--start and --since exclude each other")
     earliest = None if start is None else times.instant(start)
     if since is not None:
         earliest = (session.service_now() or clock.now()) - times.duration(since)

@@ -12,7 +12,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import shared
 from extcli.commands.stores import CONFIG, STATE
-from extcli.errors import Declined, Misused
+from extcli.errors import ErrorAnswer, UsageError
 from extcli.session import BROADCASTER, Session
 
 _STORES = {scope.path for scope in (*STATE.values(), *CONFIG.values())}
@@ -53,7 +53,7 @@ def api(
       extcli api GET /_emulator/ready --no-auth
     """
     if fields and source is not None:
-        raise Misused("-f and --input exclude each other")
+        raise UsageError("-f and --input exclude each other")
     body = None
     if source is not None:
         body = read_bytes(source if source == "-" else f"@{source}")
@@ -65,7 +65,7 @@ def api(
     service = session.open_service() if no_auth else session.service(BROADCASTER)
     try:
         session.output.body([service.perform(call).content])
-    except Declined as error:
+    except ErrorAnswer as error:
         session.output.body([error.body])
         raise
 

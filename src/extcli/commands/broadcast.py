@@ -9,7 +9,7 @@ import typer
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
-from extcli.errors import Misused, Unmet
+from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
@@ -48,11 +48,11 @@ def send(
       extcli broadcast send news @news.json --extension-wide
     """
     document = read_json(data, "DATA")
-    method = session.sources.broadcast_method(post=post)
+    method = session.resolver.broadcast_method(post=post)
     target = _EVERYBODY if to is None else f"{_WHISPER}{to}"
     if extension_wide:
-        if session.sources.flags.channel:
-            raise Misused("--extension-wide and --channel exclude each other")
+        if session.resolver.flags.channel:
+            raise UsageError("--extension-wide and --channel exclude each other")
         service = session.service(BACKEND)
         answer = service.extension_broadcast(event, document, target=target, method=method)
     else:
@@ -70,7 +70,7 @@ def whisper_self(session: Session, event: EventName, data: Data, post: Post = Fa
     Example: extcli broadcast whisper-self draft '{"text": "h"}' --as broadcaster
     """
     document = read_json(data, "DATA")
-    method = session.sources.broadcast_method(post=post)
+    method = session.resolver.broadcast_method(post=post)
     session.output.show(session.service(VIEWER).whisper_self(event, document, method=method), views.NOTHING)
 
 
@@ -92,7 +92,7 @@ def size(session: Session, data: Data) -> None:
         if found["compressed"] <= found["limit"]:
             why = f"{found['bytes']:,} bytes, and at most {broadcasts.LARGEST_PLAIN:,} are compressed at all"
         fix = "send less, or keep it in a store and send where it is"
-        raise Unmet("the message would be refused", why=why, fix=fix)
+        raise ExpectationFailed("the message would be refused", why=why, fix=fix)
     if found["bytes"] > broadcasts.LARGEST_BODY:
         session.output.report("a request has room for 64 KiB: send it over the socket, or raise serve's --max-body")
 
@@ -101,9 +101,9 @@ def _channel(session: Session) -> str | None:
     """The channel to name in the request; `None` leaves it to a token that was given."""
     from extcli.api.credentials import channel_of
 
-    if secret_lookup.token_at(session.sources):
-        return session.sources.channel()
-    channel = channel_of(session.sources.identity(BROADCASTER), session.sources)
+    if secret_lookup.token_at(session.resolver):
+        return session.resolver.channel()
+    channel = channel_of(session.resolver.identity(BROADCASTER), session.resolver)
     if channel is None:
-        raise Misused("which channel?", fix="name it with --channel, or mean all of them with --extension-wide")
+        raise UsageError("which channel?", fix="name it with --channel, or mean all of them with --extension-wide")
     return channel

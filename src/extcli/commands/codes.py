@@ -11,7 +11,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
 from extcli.codes.entries import Entries
 from extcli.codes.formats import FileFormat
-from extcli.errors import Misused, Unmet
+from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, VIEWER, Session
@@ -234,7 +234,7 @@ def mark_from_list(
 
     granted = grants.grant(prizes, limits or [])
     if bool(users) == (source is not None):
-        raise Misused("nobody to mark, or too much", fix="give either user ids or --from FILE")
+        raise UsageError("nobody to mark, or too much", fix="give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
         answer = service.mark_from_list(grants.named(users or [], granted))
@@ -291,7 +291,7 @@ def redeem(
     if not reveal and code_views.codes_of(answer.json()):
         session.output.note("it is handed out once; `extcli codes redeemed --reveal` shows it in full")
     if not code_views.codes_of(answer.json()):
-        raise Unmet(
+        raise ExpectationFailed(
             f"there is no code of set {prize}",
             why="the user is not eligible, has redeemed it before, or the set has none left",
             fix="`extcli codes eligible` and `extcli codes redeemed` say which",

@@ -9,7 +9,7 @@ import typer
 from extcli.cli.shared_options import command, noun
 from extcli.config import views as profile_views
 from extcli.config.settings import KEYS, OUTPUT, SETTINGS
-from extcli.errors import Misused, Unmet
+from extcli.errors import ExpectationFailed, UsageError
 from extcli.output.views import SOLE_VALUE
 from extcli.session import Session
 
@@ -53,7 +53,7 @@ def get(
     found = setting_in_force(session, key)
     session.output.show_value(found, profile_views.SETTING)
     if found["value"] is None:
-        raise Unmet(f"{key} is not set")
+        raise ExpectationFailed(f"{key} is not set")
 
 
 @command(app, by_profile=False)
@@ -62,7 +62,7 @@ def path(session: Session) -> None:
 
     Example: extcli config path
     """
-    session.output.show_value({"path": str(session.sources.file_of_profiles)}, SOLE_VALUE)
+    session.output.show_value({"path": str(session.resolver.file_of_profiles)}, SOLE_VALUE)
 
 
 @command(app, "set", by_profile=False)
@@ -86,7 +86,7 @@ def set_value(
 
     _take_no_values(session, "set")
     name = _name(session)
-    file = session.sources.file_of_profiles
+    file = session.resolver.file_of_profiles
     profile_editor.set_value(file, name, key, value)
     for remark in profile_editor.remarks_on(file, {key: value}):
         session.output.report(remark)
@@ -103,17 +103,17 @@ def unset(session: Session, key: Key) -> None:
 
     _take_no_values(session, "unset")
     name = _name(session)
-    profile_editor.unset_value(session.sources.file_of_profiles, name, key)
+    profile_editor.unset_value(session.resolver.file_of_profiles, name, key)
     session.output.note(f"{key} of profile {name} is not set")
 
 
 def _take_no_values(session: Session, verb: str) -> None:
     """An option that gives a setting to one command would pass here for one that goes into the profile."""
     given = next(
-        (each for each in SETTINGS.values() if each is not OUTPUT and each.given_in(session.sources.flags)), None
+        (each for each in SETTINGS.values() if each is not OUTPUT and each.given_in(session.resolver.flags)), None
     )
     if given:
-        raise Misused(
+        raise UsageError(
             f"`extcli config {verb}` takes no {given.option}", fix=f"`extcli config set {given.key} VALUE` writes it"
         )
 
@@ -122,8 +122,8 @@ def _name(session: Session) -> str:
     """The profile to edit; nothing but its name is asked of the file, which may need mending."""
     from extcli.config import profile_editor
 
-    asked = session.sources.asked_profile
-    name = asked[0] if asked else profile_editor.chosen_in(session.sources.file_of_profiles)
+    asked = session.resolver.asked_profile
+    name = asked[0] if asked else profile_editor.chosen_in(session.resolver.file_of_profiles)
     if name is None:
-        raise Misused("of which profile?", fix="say -p NAME, or choose one by `extcli profile use NAME`")
+        raise UsageError("of which profile?", fix="say -p NAME, or choose one by `extcli profile use NAME`")
     return name

@@ -37,4 +37,4 @@ def connect(
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
-    session.output.show_value({"client": client, "lines": lines_for(client, session.sources)}, _LINES)
+    session.output.show_value({"client": client, "lines": lines_for(client, session.resolver)}, _LINES)

@@ -11,7 +11,7 @@ from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
 from extcli.config import secret_lookup
-from extcli.config.resolver import Sources
+from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ class Kind(StrEnum):
     ENV = "env"
 
 
-def lines_for(kind: Kind, sources: Sources) -> list[str]:
+def lines_for(kind: Kind, resolver: Resolver) -> list[str]:
     """What to paste, line by line."""
-    return _LINES[kind](sources)
+    return _LINES[kind](resolver)
 
 
-def _js(sources: Sources) -> list[str]:
-    url = sources.url()
-    channel = _script_text(sources.channel() or DEFAULT_CHANNEL)
+def _js(resolver: Resolver) -> list[str]:
+    url = resolver.url()
+    channel = _script_text(resolver.channel() or DEFAULT_CHANNEL)
     return [
         "<!-- Before the SDK: leads its calls and its events to the service. Leave it out of what you upload. -->",
         f'<script src="{escape(url)}/_emulator/sdk.js"></script>',
@@ -47,13 +47,13 @@ def _js(sources: Sources) -> list[str]:
         "  const Muxy = window.Muxy.default;",
         "  // Without sdk.js, as in Node.js, .url() leads the calls there, and events are not heard.",
         f"  Muxy.debug(new Muxy.DebuggingOptions().url({_script_text(url)}).channelID({channel}));",
-        f"  Muxy.setup({{ clientID: {_script_text(sources.client_id())} }});",
+        f"  Muxy.setup({{ clientID: {_script_text(resolver.client_id())} }});",
         "</script>",
     ]
 
 
-def _cpp(sources: Sources) -> list[str]:
-    address = _game_address(sources)
+def _cpp(resolver: Resolver) -> list[str]:
+    address = _game_address(resolver)
     lines = [
         "// What your own transport opens, in place of the scheme and the address that the library gives:",
         f"const std::string address = {json.dumps(address)};",
@@ -66,41 +66,41 @@ def _cpp(sources: Sources) -> list[str]:
     return lines
 
 
-def _unity(sources: Sources) -> list[str]:
+def _unity(resolver: Resolver) -> list[str]:
     return [
         "// In place of transport.OpenAndRunInStage(sdk, …) or transport.OpenAndRunInSandbox(sdk):",
-        f"await transport.Open({json.dumps(_game_address(sources))});",
+        f"await transport.Open({json.dumps(_game_address(resolver))});",
         "transport.Run(sdk);",
     ]
 
 
-def _curl(sources: Sources) -> list[str]:
-    channel, asked = sources.channel(), sources.asked_profile
+def _curl(resolver: Resolver) -> list[str]:
+    channel, asked = resolver.channel(), resolver.asked_profile
     # By its name, as a secret of the profile cannot be named on a command line.
     options = ["--profile", asked[0]] if asked else []
-    options += ["--url", sources.url(), "--client-id", sources.client_id()]
+    options += ["--url", resolver.url(), "--client-id", resolver.client_id()]
     options += ["--channel", channel] if channel else []
-    token = join(["extcli", "token", "mint" if secret_lookup.secret_at(sources) else "sandbox", "--header", *options])
-    return [f'curl -sS -H "$({token})" {quote(f"{sources.url()}/v1/e/vote?id=default")}']
+    token = join(["extcli", "token", "mint" if secret_lookup.secret_at(resolver) else "sandbox", "--header", *options])
+    return [f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}']
 
 
-def _env(sources: Sources) -> list[str]:
+def _env(resolver: Resolver) -> list[str]:
     values = {
-        "EXTCLI_PROFILE": sources.asked_profile[0] if sources.asked_profile else None,
-        "EXTCLI_URL": sources.url(),
-        "EXTCLI_CLIENT_ID": sources.client_id(),
-        "EXTCLI_CHANNEL": sources.channel(),
+        "EXTCLI_PROFILE": resolver.asked_profile[0] if resolver.asked_profile else None,
+        "EXTCLI_URL": resolver.url(),
+        "EXTCLI_CLIENT_ID": resolver.client_id(),
+        "EXTCLI_CHANNEL": resolver.channel(),
     }
     lines = [f"export {name}={quote(value)}" for name, value in values.items() if value]
-    if socket := sources.told_socket():
+    if socket := resolver.told_socket():
         lines.append(f"export EXTCLI_WS_URL={quote(socket.value)}")
-    elif sources.variable("EXTCLI_WS_URL"):
+    elif resolver.variable("EXTCLI_WS_URL"):
         # It belongs to the service of the environment; beside another one's address it would lead elsewhere.
         lines.append("unset EXTCLI_WS_URL")
     return lines
 
 
-_LINES: dict[Kind, Callable[[Sources], list[str]]] = {
+_LINES: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.JS: _js,
     Kind.CPP: _cpp,
     Kind.UNITY: _unity,
@@ -109,12 +109,12 @@ _LINES: dict[Kind, Callable[[Sources], list[str]]] = {
 }
 
 
-def _game_address(sources: Sources) -> str:
+def _game_address(resolver: Resolver) -> str:
     """Where a game connects: the path that its library would ask for, at this service."""
-    if told := sources.told_socket():
+    if told := resolver.told_socket():
         return told.value
-    base = sources.ws_url().removesuffix("/ws")
-    return f"{base}/{_PROTOCOL}/{percent_encoded(sources.client_id(), safe='')}"
+    base = resolver.ws_url().removesuffix("/ws")
+    return f"{base}/{_PROTOCOL}/{percent_encoded(resolver.client_id(), safe='')}"
 
 
 def _sample_host(address: str) -> tuple[str, int] | None:

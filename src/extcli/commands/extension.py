@@ -49,7 +49,7 @@ def init(
     """
     from extcli.extensions.editor import register
 
-    path, client_id = Path(file), session.sources.client_id()
+    path, client_id = Path(file), session.resolver.client_id()
     existed = path.exists()
     written = register(path, client_id, owner=owner, inline=inline)
     _tell(session, path, written, show)
@@ -99,7 +99,7 @@ def rotate(
     from extcli.extensions.editor import rotate
 
     path = Path(file)
-    written = rotate(path, session.sources.client_id(), keep=keep)
+    written = rotate(path, session.resolver.client_id(), keep=keep)
     _tell(session, path, written, show)
     _tell_dropped(session, written.dropped)
     _hint(session)
@@ -116,7 +116,7 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
     """
     from extcli.extensions.editor import retire
 
-    path, client_id = Path(file), session.sources.client_id()
+    path, client_id = Path(file), session.resolver.client_id()
     dropped = retire(path, client_id)
     session.output.show_value({"client_id": client_id, "file": str(path)}, views.RECORD)
     _tell_dropped(session, dropped)
@@ -127,7 +127,7 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
 
 
 def _tell(session: Session, path: Path, written: Written, show: bool) -> None:
-    facts = {"client_id": session.sources.client_id(), "file": str(path)}
+    facts = {"client_id": session.resolver.client_id(), "file": str(path)}
     if written.file:
         facts["secret_file"] = str(written.file)
     if show:

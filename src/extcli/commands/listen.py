@@ -8,7 +8,7 @@ import typer
 
 from extcli import clock
 from extcli.cli.shared_options import shared
-from extcli.errors import Unmet
+from extcli.errors import ExpectationFailed
 from extcli.session import Session
 
 
@@ -41,12 +41,12 @@ def listen(
     from extcli.output.printer import flush
     from extcli.output.sanitize import visible
     from extcli.realtime import event_views
-    from extcli.realtime.listener import Listening
+    from extcli.realtime.listener import Listener
 
-    listening = Listening(session, events or [])
+    listening = Listener(session, events or [])
     how = listening.begin()
     session.output.report(f"ready: {visible(', '.join(events)) if events else 'all events'}, {how}")
-    deadline = clock.elapsed() + session.sources.timeout() if session.sources.flags.timeout else None
+    deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else None
     heard = 0
     for update in listening.heard(deadline):
         session.output.show_value(event_views.event_of(update), event_views.EVENT)
@@ -56,4 +56,4 @@ def listen(
             return
     if count is not None:
         what = f"{heard} of {count} events came in time"
-        raise Unmet(what, fix="give them more time with --timeout, or listen before they are sent")
+        raise ExpectationFailed(what, fix="give them more time with --timeout, or listen before they are sent")

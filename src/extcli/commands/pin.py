@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
@@ -40,16 +40,16 @@ def request(
       extcli pin request --game -o plain > game.txt
     """
     if game and unbound:
-        raise Misused("--game and --unbound exclude each other")
+        raise UsageError("--game and --unbound exclude each other")
     if game:
-        answer = session.open_service().issue_pin(session.sources.client_id())
+        answer = session.open_service().issue_pin(session.resolver.client_id())
         session.output.show(answer, pin_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
             session.output.note("the game's token, dead until then:")
             session.output.line(visible(answer.json()["token"]))  # unbroken, so that it can be copied
         return
     service = session.named_service() if unbound else session.service(BROADCASTER)
-    session.output.show(service.request_pin(session.sources.pin_path()), pin_views.PIN)
+    session.output.show(service.request_pin(session.resolver.pin_path()), pin_views.PIN)
 
 
 @command(app)
@@ -84,7 +84,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     """
     from extcli.realtime import login
 
-    session.links.prepare()
+    session.link_store.prepare()
     pair, link = pins.ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
     facts = {
         "channel_id": pair.channel_id,
@@ -93,7 +93,7 @@ def login(session: Session, source: FromPipe = None) -> None:
         "refresh_until": link.until,
     }
     session.output.show_value(facts, pin_views.LOGIN)
-    session.output.note(f"the refresh token is kept in {session.links.path}")
+    session.output.note(f"the refresh token is kept in {session.link_store.path}")
 
 
 @command(app)

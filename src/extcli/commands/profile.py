@@ -8,7 +8,7 @@ import typer
 
 from extcli.cli.shared_options import command, noun
 from extcli.config import views as profile_views
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import Session
 
@@ -26,7 +26,7 @@ def list_profiles(session: Session) -> None:
     Example: extcli profile list
     """
     chosen = _chosen(session)
-    found = [profile_views.facts_of(each, chosen) for each in session.sources.profiles.by_name.values()]
+    found = [profile_views.facts_of(each, chosen) for each in session.resolver.profiles.by_name.values()]
     session.output.show_value(found, profile_views.PROFILES)
 
 
@@ -43,8 +43,8 @@ def show(
     """
     asked = name or _chosen(session)
     if asked is None:
-        raise Misused("of which profile?", fix="name it; `extcli profile list` shows which there are")
-    found = session.sources.profiles.named(asked, "asked for")
+        raise UsageError("of which profile?", fix="name it; `extcli profile list` shows which there are")
+    found = session.resolver.profiles.named(asked, "asked for")
     production = {"production": True} if found.production else {}
     session.output.show_value({"name": found.name, **found.texts, **production}, views.RECORD)
 
@@ -57,9 +57,9 @@ def use(session: Session, name: Name) -> None:
     """
     from extcli.config import profile_editor
 
-    profile_editor.use(session.sources.file_of_profiles, name)
+    profile_editor.use(session.resolver.file_of_profiles, name)
     session.output.note(f"profile {name} is used where none is chosen")
-    other = session.sources.variable("EXTCLI_PROFILE")
+    other = session.resolver.variable("EXTCLI_PROFILE")
     if other and other != name:
         session.output.report(f"EXTCLI_PROFILE still chooses {other}")
 
@@ -92,9 +92,9 @@ def add(
     """
     from extcli.config import profile_editor
 
-    flags = session.sources.flags
+    flags = session.resolver.flags
     if not flags.url:
-        raise Misused("where is it?", fix=f"extcli profile add {name} --url https://…")
+        raise UsageError("where is it?", fix=f"extcli profile add {name} --url https://…")
     values = {
         "url": flags.url,
         "ws_url": ws_url,
@@ -105,7 +105,7 @@ def add(
         "channel": flags.channel,
         "production": "true" if production else None,
     }
-    file = session.sources.file_of_profiles
+    file = session.resolver.file_of_profiles
     given = {key: value for key, value in values.items() if value is not None}
     profile_editor.add(file, name, given)
     for remark in profile_editor.remarks_on(file, given):
@@ -123,12 +123,12 @@ def rm(session: Session, name: Name) -> None:
     """
     from extcli.config import profile_editor
 
-    was_default = profile_editor.remove(session.sources.file_of_profiles, name)
+    was_default = profile_editor.remove(session.resolver.file_of_profiles, name)
     session.output.note(f"profile {name} is forgotten")
     if was_default:
         session.output.report("it was the one in use where none is chosen; there is none now")
 
 
 def _chosen(session: Session) -> str | None:
-    asked = session.sources.asked_profile
-    return asked[0] if asked else session.sources.profiles.default
+    asked = session.resolver.asked_profile
+    return asked[0] if asked else session.resolver.profiles.default

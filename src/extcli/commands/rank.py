@@ -9,7 +9,7 @@ import typer
 
 from extcli.cli.many import Concurrency, Skip
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import BROADCASTER, VIEWER, Session
 
@@ -46,7 +46,7 @@ def submit(
         session.output.show(session.service(VIEWER).submit_answer(key, ranking=ranking), views.RECORD)
         return
     if source is None or key is not None:
-        raise Misused("no answer, or too many", fix="give either --key TEXT or --from FILE")
+        raise UsageError("no answer, or too many", fix="give either --key TEXT or --from FILE")
     from extcli.bulk import input_lines, operations, sender
 
     answers = input_lines.records(source, "key", skip=skip)

@@ -224,7 +224,7 @@ def serve(
                 ids=max_ids,
                 caller_rate=caller_rate,
                 client_rate=client_rate,
-                patience=request_timeout,
+                request_timeout=request_timeout,
             ),
             proxies=tuple(proxy or ()),
             logs=logs,

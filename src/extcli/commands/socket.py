@@ -12,7 +12,7 @@ from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Misused, Unmet
+from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.output.sanitize import json_text
 from extcli.session import Session
@@ -48,7 +48,7 @@ def send(
       extcli socket send subscribe poll --data '{"topic_id": "*"}' --wait 1
     """
     if action == "authenticate" and data is not None and data != "-" and not data.startswith("@"):
-        raise Misused(
+        raise UsageError(
             "PINs and tokens are not taken from the command line",
             why="process lists and histories show them",
             fix="pipe the data in: --data -",
@@ -57,7 +57,7 @@ def send(
         confirm.guard(session, f"{action} {target} replaces or deletes", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
-    reply = session.live.ask(action, target, document)
+    reply = session.websocket.ask(action, target, document)
     if not wait:
         session.output.show_value(reply.data, views.DATA)
         return
@@ -79,19 +79,19 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
       extcli socket repl
       echo 'get config {"config_id": "channel"}' | extcli socket repl
     """
-    from extcli.realtime.repl import Conversation
+    from extcli.realtime.repl import Repl
 
     if not sys.stdin.isatty():
         confirm.guard(session, "what is piped in may replace or delete", yes=yes, over_socket=True)
     elif confirm.in_production(session):
         session.output.report("this is production, and what is typed here is sent without a question")
     _connect(session, no_auth)
-    Conversation(session.live, session.output).run()
+    Repl(session.websocket, session.output).run()
 
 
 def _connect(session: Session, no_auth: bool) -> None:
     if no_auth:
-        _ = session.live
+        _ = session.websocket
         return
     from extcli.realtime import login
 
@@ -101,11 +101,11 @@ def _connect(session: Session, no_auth: bool) -> None:
 def _follow(session: Session, count: int) -> None:
     from extcli.output.printer import flush
 
-    deadline = clock.elapsed() + session.sources.timeout()
+    deadline = clock.elapsed() + session.resolver.timeout()
     for seen in range(count):
         flush()
-        update = session.live.update(deadline)
+        update = session.websocket.update(deadline)
         if update is None:
             what = f"{seen} of {count} updates came in time"
-            raise Unmet(what, fix="give them more time with --timeout, for example 2m")
+            raise ExpectationFailed(what, fix="give them more time with --timeout, for example 2m")
         session.output.line(json_text(update.document))

@@ -12,7 +12,7 @@ from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.config.settings import Identity
-from extcli.errors import Misused, Refused
+from extcli.errors import Refused, UsageError
 from extcli.output import times, views
 from extcli.session import BACKEND, VIEWER, Session
 
@@ -46,16 +46,16 @@ def mint(
     """
     from extcli.api.credentials import channel_of
 
-    secret = secret_lookup.secret(session.sources)
+    secret = secret_lookup.secret(session.resolver)
     if secret is None:
-        raise Misused(
+        raise UsageError(
             "there is no secret to sign with",
             fix="set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file; or name that in a profile",
         )
     identity = _identity(session, role, user, BACKEND)
     claims = tokens.claims_of(
         identity,
-        channel=channel_of(identity, session.sources),
+        channel=channel_of(identity, session.resolver),
         now=clock.now(),
         lifetime=times.duration(ttl, bare="s"),
         opaque=opaque,
@@ -75,8 +75,8 @@ def sandbox(session: Session, role: Role = None, user: User = None, header: Head
     from extcli.api.credentials import SandboxTokens, channel_of
 
     identity = _identity(session, role, user, VIEWER)
-    channel = channel_of(identity, session.sources)
-    source = SandboxTokens(session.sources.client_id(), identity, channel, session.http)
+    channel = channel_of(identity, session.resolver)
+    source = SandboxTokens(session.resolver.client_id(), identity, channel, session.http)
     _print(session, source.token(), header)
 
 
@@ -123,7 +123,7 @@ def list_links(session: Session) -> None:
     """
     from extcli.realtime import pin_views
 
-    session.output.show_value([pin_views.facts_of(link) for link in session.links.all()], pin_views.LINKS)
+    session.output.show_value([pin_views.facts_of(link) for link in session.link_store.all()], pin_views.LINKS)
 
 
 @command(app, loses="all links and PINs of the channel end")
@@ -146,17 +146,17 @@ def revoke(session: Session) -> None:
         session.output.report(f"the link to {where} was dead already; it is forgotten now")
         return
     session.service_with(pair.access).revoke_pins()
-    session.links.forget(link, whatever=True)
+    session.link_store.forget(link, whatever=True)
     session.output.report(f"the link to {where} is revoked and forgotten")
 
 
 def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
-    if role is not None and session.sources.flags.acts_as:
-        raise Misused("--role and --as exclude each other")
-    chosen = Identity.parse(role, "--role") if role is not None else session.sources.identity(default)
+    if role is not None and session.resolver.flags.acts_as:
+        raise UsageError("--role and --as exclude each other")
+    chosen = Identity.parse(role, "--role") if role is not None else session.resolver.identity(default)
     return Identity(chosen.role, user) if user is not None else chosen
 
 
 def _print(session: Session, token: str, header: bool) -> None:
-    text = f"Authorization: {session.sources.client_id()} {token}" if header else token
+    text = f"Authorization: {session.resolver.client_id()} {token}" if header else token
     session.output.show_value({"header" if header else "token": text}, views.SOLE_VALUE)

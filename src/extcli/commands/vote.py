@@ -12,7 +12,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.many import Concurrency, Skip
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Misused, Refused
+from extcli.errors import Refused, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
@@ -60,9 +60,9 @@ def cast(
         session.output.show(session.service(VIEWER).cast_vote(value, poll=poll, count=count), views.POLL)
         return
     if source is None or value is not None:
-        raise Misused("nothing to vote, or too much", fix="give either --value N or --from FILE")
+        raise UsageError("nothing to vote, or too much", fix="give either --value N or --from FILE")
     if count is not None:
-        raise Misused("--count and --from exclude each other", why="each line is one vote of its user")
+        raise UsageError("--count and --from exclude each other", why="each line is one vote of its user")
     from extcli.bulk import input_lines, operations, sender
 
     ballots = input_lines.records(source, "value", skip=skip)
@@ -159,7 +159,7 @@ def define(
       extcli vote define lunch --show
     """
     if option and options:
-        raise Misused("--option and --options exclude each other")
+        raise UsageError("--option and --options exclude each other")
     answers = option or ([text.strip() for text in options.split(",")] if options else None)
     config: dict[str, Any] = {
         "prompt": prompt,

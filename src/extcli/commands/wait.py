@@ -11,7 +11,7 @@ from extcli import clock
 from extcli.api.client import Service
 from extcli.api.http import Answer
 from extcli.cli.shared_options import shared
-from extcli.errors import CliError, Declined, Misused, Unmet, Unreachable, is_from_service
+from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, is_from_service
 from extcli.session import Session
 
 _PAUSE = 0.1
@@ -31,15 +31,17 @@ def wait(
     Example: extcli serve & extcli wait --ready --timeout 5s
     """
     if not ready:
-        raise Misused("nothing to wait for", fix="extcli wait --ready")
-    deadline = clock.elapsed() + session.sources.timeout()
-    answered: Unmet | None = None
+        raise UsageError("nothing to wait for", fix="extcli wait --ready")
+    deadline = clock.elapsed() + session.resolver.timeout()
+    answered: ExpectationFailed | None = None
     while True:
         try:
             why, fix = _what_is_missing(session, deadline)
             if not why:
                 return
-            answered = Unmet(f"{session.sources.url()} answers, but was not ready in time", why=why, fix=fix)
+            answered = ExpectationFailed(
+                f"{session.resolver.url()} answers, but was not ready in time", why=why, fix=fix
+            )
             failure: CliError = answered
         except Unreachable as error:
             failure = answered or error
@@ -59,7 +61,7 @@ def _what_is_missing(session: Session, deadline: float) -> tuple[str, str]:
     try:
         answer = _service(session, deadline).is_ready()
         return ("", "") if _object(answer).get("status") == "ready" else ("its answer is no service's", _STRANGER)
-    except Declined as error:
+    except ErrorAnswer as error:
         if error.status == 404:
             return _what_is_missing_in_a_deployment(session, deadline)
         return error.why or error.what, "" if error.status >= 500 else _STRANGER
@@ -70,7 +72,7 @@ def _what_is_missing_in_a_deployment(session: Session, deadline: float) -> tuple
     try:
         answer = _service(session, deadline).read_user_info()
         return ("", "") if _object(answer) else ("its answer is no service's", _STRANGER)
-    except Declined as error:
+    except ErrorAnswer as error:
         if error.status == 401 and is_from_service(error.body):
             return "", ""
         return error.why or error.what, _STRANGER

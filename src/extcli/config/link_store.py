@@ -14,7 +14,7 @@ from typing import Any
 import filelock
 import platformdirs
 
-from extcli.errors import CliError, Misused
+from extcli.errors import CliError, UsageError
 
 _LOCKED_SECONDS = 10.0
 _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
@@ -42,7 +42,7 @@ class Link:
         return self.service, self.client_id, self.channel_id
 
 
-class Links:
+class LinkStore:
     """The file of links. What changes it takes a lock, so that two shells lose nothing to each other."""
 
     def __init__(self, directory: Path | None) -> None:
@@ -63,7 +63,7 @@ class Links:
         ]
 
     def prepare(self) -> None:
-        """Raise `Misused` now rather than when there is something to lose: that nothing can be kept here."""
+        """Raise `UsageError` now rather than when there is something to lose: that nothing can be kept here."""
         self._change(lambda links: None)
 
     def keep(self, link: Link) -> None:
@@ -118,7 +118,7 @@ class Links:
             links = [_link_of(entry) for entry in json.loads(text)["links"]]
         except (ValueError, KeyError, TypeError, RecursionError):
             # No cause is chained: it could quote a token.
-            raise Misused(
+            raise UsageError(
                 f"{self.path} is damaged",
                 why="it is not what extcli writes there",
                 fix="mend it, or delete it and link again with `extcli pin login`",
@@ -148,7 +148,7 @@ class Links:
             fix = "wait for the other extcli to end, or end it"
             raise CliError(f"{self.path} is in use by another extcli for too long", fix=fix) from None
         except OSError as error:
-            raise Misused(
+            raise UsageError(
                 f"no links can be kept in {self.directory}",
                 why=error.strerror or "",
                 fix="set EXTCLI_STATE_DIR to a directory of yours",

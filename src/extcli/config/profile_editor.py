@@ -14,21 +14,21 @@ from extcli import atomic_file
 from extcli.config.profiles import check_key, check_keys, check_name, document_of, not_there, text_of
 from extcli.config.secret_lookup import check_file, remark_on
 from extcli.config.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _DIRECTORY_MODE = 0o700
 _HEADING = "# Deployments that `extcli -p NAME` chooses from. `extcli profile` and `extcli config` edit it.\n"
 
 
 def add(file: Path, name: str, values: Mapping[str, str]) -> None:
-    """A new profile, at the end, of texts by key. Raises `Misused` if one of that name is there."""
+    """A new profile, at the end, of texts by key. Raises `UsageError` if one of that name is there."""
     check_name("", name)
     before = text_of(file)
     meant = _document(file, before)
     tables = _tables(file, meant)
     if name in tables:
         fix = f"`extcli config set KEY VALUE -p {name}` changes it"
-        raise Misused(f"{file}: profiles.{name}: is there already", fix=fix)
+        raise UsageError(f"{file}: profiles.{name}: is there already", fix=fix)
     table = {key: _checked(file, name, key, text) for key, text in values.items()}
     addition = tomlkit.document()
     addition["profiles"] = tomlkit.table(is_super_table=True).append(name, table)
@@ -57,7 +57,7 @@ def unset_value(file: Path, name: str, key: str) -> None:
         table = _named(file, document, name)
         if key not in table:
             said = f"it has {', '.join(table)}" if table else "it says nothing"
-            raise Misused(f"{file}: profiles.{name}.{key}: is not set", why=said)
+            raise UsageError(f"{file}: profiles.{name}.{key}: is not set", why=said)
         del table[key]
         if key == URL.key:
             check_keys(f"{file}: profiles.{name}", table)
@@ -108,14 +108,14 @@ def chosen_in(file: Path) -> str | None:
 
 
 def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
-    """The value to be written. Raises `Misused` for what would be refused when it is read."""
+    """The value to be written. Raises `UsageError` for what would be refused when it is read."""
     where = f"{file}: profiles.{name}.{key}"
     check_key(where, key)
     if not text:
-        raise Misused(f"{where}: must not be empty", fix=f"leave it out; `extcli config unset {key}` takes it out")
+        raise UsageError(f"{where}: must not be empty", fix=f"leave it out; `extcli config unset {key}` takes it out")
     if key == PRODUCTION:
         if text not in ("true", "false"):
-            raise Misused(f"{where}: must be true or false", fix=f"`extcli config set {key} true`")
+            raise UsageError(f"{where}: must be true or false", fix=f"`extcli config set {key} true`")
         return text == "true"
     if key in (SECRET_FILE.key, TOKEN_FILE.key):
         return _found_file(file, key, text, where)
@@ -137,7 +137,7 @@ def _document(file: Path, text: str | None) -> dict[str, Any]:
 def _tables(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     tables = document.get("profiles", {})
     if not isinstance(tables, dict):
-        raise Misused(f"{file}: profiles: must be a table", fix="write a table [profiles.NAME] for each")
+        raise UsageError(f"{file}: profiles: must be a table", fix="write a table [profiles.NAME] for each")
     return tables
 
 
@@ -146,7 +146,9 @@ def _named(file: Path, document: Any, name: str) -> Any:
     if not isinstance(tables, Mapping) or name not in tables:
         raise not_there(file, repr(name), name, tables if isinstance(tables, Mapping) else ())
     if not isinstance(tables[name], Mapping):
-        raise Misused(f"{file}: profiles.{name}: must be a table", fix=f"write [profiles.{name}], and its keys below")
+        raise UsageError(
+            f"{file}: profiles.{name}: must be a table", fix=f"write [profiles.{name}], and its keys below"
+        )
     return tables[name]
 
 
@@ -159,7 +161,7 @@ def _edit(file: Path, change: Callable[[Any], None]) -> None:
         written = tomlkit.parse(before or "")
         change(written)
     except TOMLKitError as error:
-        raise Misused(f"{file}: is not TOML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{file}: is not TOML: {str(error).splitlines()[0]}") from None
     _save(file, before, tomlkit.dumps(written), meant)
 
 
@@ -167,9 +169,9 @@ def _save(file: Path, before: str | None, text: str, meant: dict[str, Any]) -> N
     """Write the edited file, unless it does not say what was meant, or somebody else was faster."""
     if not _says(file, text, meant):
         fix = "write a table [profiles.NAME] for each"
-        raise Misused(f"{file}: profiles: is laid out in a way that cannot be edited here", fix=fix)
+        raise UsageError(f"{file}: profiles: is laid out in a way that cannot be edited here", fix=fix)
     if text_of(file) != before:
-        raise Misused(f"{file}: was changed by somebody else meanwhile", fix="run the command again")
+        raise UsageError(f"{file}: was changed by somebody else meanwhile", fix="run the command again")
     try:
         file.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
         atomic_file.replace(file, text)
@@ -180,6 +182,6 @@ def _save(file: Path, before: str | None, text: str, meant: dict[str, Any]) -> N
 def _says(file: Path, text: str, meant: dict[str, Any]) -> bool:
     try:
         said = document_of(file, text)
-    except Misused:
+    except UsageError:
         return False
     return {"profiles": {}} | said == {"profiles": {}} | meant

@@ -11,7 +11,7 @@ from typing import Any
 
 from extcli.config.settings import KEYS, PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
 from extcli.config.urls import may_be_one_service, same_address, socket_of
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _FILES = (SECRET_FILE.key, TOKEN_FILE.key)
 _NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key}
@@ -54,21 +54,21 @@ class Profiles:
     """The profiles of one file, which need not be there."""
 
     def __init__(self, file: Path, document: Mapping[str, Any]) -> None:
-        """Raises `Misused` for what cannot be meant: unknown keys, values of other types, secrets."""
+        """Raises `UsageError` for what cannot be meant: unknown keys, values of other types, secrets."""
         self.file = file
         for key in document:
             check_no_secret(f"{file}: {key}", key)
             if key not in ("profile", "profiles"):
-                raise Misused(
+                raise UsageError(
                     f"{file}: {key!r}: is not a known key", fix="settings belong below [profiles.NAME]; known: profile"
                 )
         self.default = document.get("profile")
         """The name of the one that is used when none is chosen."""
         if self.default is not None and not (isinstance(self.default, str) and self.default):
-            raise Misused(f"{file}: profile: must be the name of a profile", fix='write it like profile = "dev"')
+            raise UsageError(f"{file}: profile: must be the name of a profile", fix='write it like profile = "dev"')
         tables = document.get("profiles", {})
         if not isinstance(tables, dict):
-            raise Misused(f"{file}: profiles: must be a table", fix="write a table [profiles.NAME] for each")
+            raise UsageError(f"{file}: profiles: must be a table", fix="write a table [profiles.NAME] for each")
         self.by_name = {name: _profile(file, name, table) for name, table in tables.items()}
 
     def named(self, name: str, origin: str) -> Profile:
@@ -78,11 +78,11 @@ class Profiles:
         raise not_there(self.file, f"{name!r} ({origin})", name, self.by_name)
 
 
-def not_there(file: Path, asked: str, name: str, there: Iterable[str]) -> Misused:
+def not_there(file: Path, asked: str, name: str, there: Iterable[str]) -> UsageError:
     """The complaint about a profile that is not in the file; `asked` is its name, and what asked for it."""
     names = ", ".join(there)
     why = f"there are {names}" if names else "there are none"
-    return Misused(
+    return UsageError(
         f"there is no profile {asked} in {file}", why=why, fix=f"`extcli profile add {name} --url URL` makes one"
     )
 
@@ -103,15 +103,15 @@ def read_profiles(file: Path) -> Profiles:
 
 
 def text_of(file: Path) -> str | None:
-    """The file's text, `None` if it is not there; raises `Misused` for what cannot be read."""
+    """The file's text, `None` if it is not there; raises `UsageError` for what cannot be read."""
     try:
         return file.read_bytes().decode()
     except OSError as error:
         if not exists(file):
             return None  # nor where it cannot be looked for, as in the home of somebody else
-        raise Misused(f"{file}: cannot be read: {error.strerror}", fix="EXTCLI_CONFIG names another file") from None
+        raise UsageError(f"{file}: cannot be read: {error.strerror}", fix="EXTCLI_CONFIG names another file") from None
     except UnicodeDecodeError:
-        raise Misused(f"{file}: is not TOML: it is not UTF-8 text", fix="EXTCLI_CONFIG names another file") from None
+        raise UsageError(f"{file}: is not TOML: it is not UTF-8 text", fix="EXTCLI_CONFIG names another file") from None
 
 
 def document_of(file: Path, text: str) -> dict[str, Any]:
@@ -122,28 +122,28 @@ def document_of(file: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # of TOML, or a number of more digits than Python reads
-        raise Misused(f"{file}: is not TOML: {str(error).splitlines()[0]}", fix=fix) from None
+        raise UsageError(f"{file}: is not TOML: {str(error).splitlines()[0]}", fix=fix) from None
     except RecursionError:
-        raise Misused(f"{file}: is nested too deeply", fix=fix) from None
+        raise UsageError(f"{file}: is nested too deeply", fix=fix) from None
 
 
 def check_name(where: str, name: str) -> None:
-    """Raise `Misused` for a name that would need quotes in the file or at a prompt."""
+    """Raise `UsageError` for a name that would need quotes in the file or at a prompt."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-        raise Misused(f"{where}{name!r} is no name for a profile", fix="use letters, digits, - and _")
+        raise UsageError(f"{where}{name!r} is no name for a profile", fix="use letters, digits, - and _")
 
 
 def check_key(where: str, key: str) -> None:
-    """Raise `Misused` for a key that a profile cannot have, and above all for a secret."""
+    """Raise `UsageError` for a key that a profile cannot have, and above all for a secret."""
     check_no_secret(where, key)
     if key not in KEYS:
-        raise Misused(f"{where}: is not a known key", fix=f"one of {', '.join(KEYS)}")
+        raise UsageError(f"{where}: is not a known key", fix=f"one of {', '.join(KEYS)}")
 
 
 def check_keys(where: str, table: Mapping[str, Any]) -> None:
-    """Raise `Misused` for a secret or token without the URL of what it opens: it would open any service that is met."""
+    """Raise `UsageError` for a secret or token without the URL of the service that it opens."""
     if URL.key not in table and (key := next((key for key in _FILES if key in table), None)):
-        raise Misused(
+        raise UsageError(
             f"{where}.{key}: needs a {URL.key} beside it",
             why="it is for that service alone",
             fix='write it like url = "https://…"',
@@ -151,9 +151,9 @@ def check_keys(where: str, table: Mapping[str, Any]) -> None:
 
 
 def check_no_secret(where: str, key: str) -> None:
-    """Raise `Misused` if this key holds a secret or token itself."""
+    """Raise `UsageError` if this key holds a secret or token itself."""
     if key in _NEVER:
-        raise Misused(
+        raise UsageError(
             f"{where}: a secret or token itself never stands in this file",
             why="such files are copied, shown and shared",
             fix=f"put it into a file that you alone can read, and name that by {_NEVER[key]}",
@@ -164,13 +164,15 @@ def _profile(file: Path, name: str, table: Any) -> Profile:
     check_name(f"{file}: profiles: ", name)
     where = f"{file}: profiles.{name}"
     if not isinstance(table, dict):
-        raise Misused(f"{where}: must be a table", fix=f"write [profiles.{name}], and its keys below")
+        raise UsageError(f"{where}: must be a table", fix=f"write [profiles.{name}], and its keys below")
     for key, value in table.items():
         check_key(f"{where}.{key}", key)
         if key == PRODUCTION and not isinstance(value, bool):
-            raise Misused(f"{where}.{key}: must be true or false", fix=f"write it like {key} = true")
+            raise UsageError(f"{where}.{key}: must be true or false", fix=f"write it like {key} = true")
         if key in SETTINGS and not (isinstance(value, str) and value):
-            raise Misused(f"{where}.{key}: must be text", fix=f'write it in quotes, like {key} = "…", or leave it out')
+            raise UsageError(
+                f"{where}.{key}: must be text", fix=f'write it in quotes, like {key} = "…", or leave it out'
+            )
     check_keys(where, table)
     texts = {key: value for key, value in table.items() if key != PRODUCTION}
     return Profile(name, file, texts, table.get(PRODUCTION, False))

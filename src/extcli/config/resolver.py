@@ -1,6 +1,6 @@
 """Where each value comes from: the flag, then the environment, then the chosen profile, then a default.
 
-`Sources.find` asks these places in that order, for every setting alike. What goes beyond it is due to addresses: a
+`Resolver.find` asks these places in that order, for every setting alike. What goes beyond it is due to addresses: a
 socket is of one service only, and so are a profile's secret and token (`at_hand.py`).
 """
 
@@ -46,7 +46,7 @@ class Found(Generic[T]):
         return f"{self.key} of {self.origin}" if self.place is Place.PROFILE else self.origin
 
 
-class Sources:
+class Resolver:
     """Finds settings."""
 
     def __init__(self, flags: Flags, environ: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class Sources:
         return self._environ.get(name) or None
 
     def find(self, setting: Setting[T]) -> Found[T] | None:
-        """The value of the nearest place that has one. Raises `Misused` if it or the profile makes no sense."""
+        """The value of the nearest place that has one. Raises `UsageError` if it or the profile makes no sense."""
         if text := setting.given_in(self.flags):
             return Found(setting.read(text, setting.option), Place.FLAG, setting.option, setting.key)
         if text := self.variable(setting.variable):
@@ -100,7 +100,7 @@ class Sources:
 
     @cached_property
     def profile(self) -> Profile | None:
-        """The chosen profile. Raises `Misused` if it is not there, or the file of profiles makes no sense."""
+        """The chosen profile. Raises `UsageError` if it is not there, or the file of profiles makes no sense."""
         if asked := self.asked_profile:
             return self.profiles.named(*asked)
         default = self.profiles.default

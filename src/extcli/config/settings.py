@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.output import times
 from extcli.output.format import Format
 
@@ -59,7 +59,7 @@ class Identity:
     def parse(cls, text: str, origin: str) -> Identity:
         role, _, user = text.partition(":")
         if not re.fullmatch(r"[A-Za-z_]+", role):
-            raise Misused(f"{text!r} ({origin}) names no role", fix="write ROLE or ROLE:USER, for example viewer:U1")
+            raise UsageError(f"{text!r} ({origin}) names no role", fix="write ROLE or ROLE:USER, for example viewer:U1")
         return cls(role, user or None)
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Setting(Generic[T_co]):
     key: str
     """What it is called in a profile, and by `extcli config`."""
     read: Callable[[str, str], T_co]
-    """What a text means; given what to call the text in a complaint, which is `Misused`."""
+    """What a text means; given what to call the text in a complaint, which is `UsageError`."""
     variable: str = ""
     option: str = ""
 
@@ -91,28 +91,28 @@ class Setting(Generic[T_co]):
 def one_word(text: str, origin: str, what: str) -> str:
     """A text that can stand in a header: printable ASCII without spaces."""
     if not text:
-        raise Misused(f"what {origin} holds is empty", fix="did the command that was to fill it fail?")
+        raise UsageError(f"what {origin} holds is empty", fix="did the command that was to fill it fail?")
     if not re.fullmatch(r"[!-~]+", text):
-        raise Misused(f"what {origin} holds is not {what}", why="it has spaces, line breaks or non-ASCII characters")
+        raise UsageError(f"what {origin} holds is not {what}", why="it has spaces, line breaks or non-ASCII characters")
     return text
 
 
 def _seconds(text: str, origin: str) -> float:
     try:
         return max(times.duration(text, bare="s"), 1) / 1000
-    except Misused as error:
-        raise Misused(f"{error.what} ({origin})", fix=error.fix) from None
+    except UsageError as error:
+        raise UsageError(f"{error.what} ({origin})", fix=error.fix) from None
 
 
 def _format(text: str, origin: str) -> Format:
     if text not in list(Format):
-        raise Misused(f"{text!r} ({origin}) is no output format", fix=f"one of {', '.join(Format)}")
+        raise UsageError(f"{text!r} ({origin}) is no output format", fix=f"one of {', '.join(Format)}")
     return Format(text)
 
 
 def _method(text: str, origin: str) -> str:
     if text.upper() not in ("GET", "POST"):
-        raise Misused(f"{text!r} ({origin}) is no way to broadcast", fix="GET or POST")
+        raise UsageError(f"{text!r} ({origin}) is no way to broadcast", fix="GET or POST")
     return text.upper()
 
 

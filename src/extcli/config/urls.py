@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote, urlsplit
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 WEB = ("http", "https")
 SOCKET = ("ws", "wss")
 
 
 def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like: str) -> str:
-    """A base address without its last slash; raises `Misused`, which proposes one `like` this."""
+    """A base address without its last slash; raises `UsageError`, which proposes one `like` this."""
     how = f"write it like {like}"
     try:
         parts = urlsplit(text)
@@ -21,12 +21,12 @@ def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like:
         usable = False
     if not usable:
         shown = "what it holds" if "@" in text else repr(text)  # before an @ there may be a password
-        raise Misused(f"{shown} ({origin}) is no {schemes[0]}(s) address", fix=how)
+        raise UsageError(f"{shown} ({origin}) is no {schemes[0]}(s) address", fix=how)
     if parts.username or parts.password:
-        raise Misused(f"the address in {origin} carries a user name or password", fix=how)
+        raise UsageError(f"the address in {origin} carries a user name or password", fix=how)
     # Not what they hold: `?` and `#` alone would swallow every path as well.
     if "?" in text or "#" in text:
-        raise Misused(f"{text!r} ({origin}) goes beyond the base address", fix=how)
+        raise UsageError(f"{text!r} ({origin}) goes beyond the base address", fix=how)
     return text.rstrip("/")
 
 
@@ -37,10 +37,10 @@ def socket_of(url: str) -> str:
 
 
 def checked_path(text: str, origin: str) -> str:
-    """A path below `/v1/e/`, without slashes around it; raises `Misused`."""
+    """A path below `/v1/e/`, without slashes around it; raises `UsageError`."""
     path = text.strip("/")
     if not re.fullmatch(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*", path) or {".", ".."} & set(path.split("/")):
-        raise Misused(f"{text!r} ({origin}) is no path below /v1/e/", fix="write it like link/pin")
+        raise UsageError(f"{text!r} ({origin}) is no path below /v1/e/", fix="write it like link/pin")
     return path
 
 

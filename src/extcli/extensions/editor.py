@@ -15,7 +15,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from extcli import atomic_file
-from extcli.errors import Misused
+from extcli.errors import UsageError
 from extcli.extensions.registry import ENOUGH, LISTS, read_text, tables_of
 
 _HEADING = "The extensions that `extcli serve --extensions` registers. `extcli extension` edits it."
@@ -51,7 +51,7 @@ def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> 
     tables = tables_of(path, before or "")
     if client_id in tables:
         fix = f"`extcli extension rotate --client-id {client_id}` gives it a fresh secret"
-        raise Misused(f"{path}: extensions.{client_id}: is registered already", fix=fix)
+        raise UsageError(f"{path}: extensions.{client_id}: is registered already", fix=fix)
     addition, extensions, table = tomlkit.document(), tomlkit.table(is_super_table=True), tomlkit.table()
     written = _with_secret(path, client_id, table, inline=inline)
     if owner is not None:
@@ -89,7 +89,7 @@ def _registered(path: Path, text: str, client_id: str) -> tuple[tomlkit.TOMLDocu
     tables = tables_of(path, text)
     if client_id not in tables:
         known = f"registered are {', '.join(tables)}" if tables else "nothing is registered"
-        raise Misused(f"{path}: extensions.{client_id}: is not registered", why=known)
+        raise UsageError(f"{path}: extensions.{client_id}: is not registered", why=known)
     document = _editable(path, text)
     extensions: Any = document["extensions"]
     return document, extensions[client_id]
@@ -149,19 +149,19 @@ def _editable(path: Path, text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
-        raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
 
 
 def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], *, made: Path | None = None) -> None:
     """Write the edited file, unless it does not say what was meant, or somebody else was faster; `made` goes then."""
     try:
         if not _says(text, meant):
-            raise Misused(
+            raise UsageError(
                 f"{path}: extensions: is laid out in a way that cannot be edited here",
                 fix="write a table [extensions.<client id>] for each",
             )
         if (read_text(path) if path.exists() else None) != before:
-            raise Misused(f"{path}: was changed by somebody else meanwhile", fix="run the command again")
+            raise UsageError(f"{path}: was changed by somebody else meanwhile", fix="run the command again")
         atomic_file.replace(path, text)
     except BaseException as error:
         if made:

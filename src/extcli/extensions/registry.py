@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 ENOUGH = 32
 """Bytes that HS256 asks of a secret."""
@@ -41,16 +41,16 @@ class Registration:
 
 
 def read_text(path: Path) -> str:
-    """The file's text; raises `Misused` naming what is wrong with it."""
+    """The file's text; raises `UsageError` naming what is wrong with it."""
     try:
         return path.read_bytes().decode()
     except FileNotFoundError as error:
         fix = "`extcli extension init --client-id ID` makes one"
-        raise Misused(f"{path}: cannot be read: {error.strerror}", fix=fix) from None
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", fix=fix) from None
     except OSError as error:
-        raise Misused(f"{path}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Misused(f"{path}: is not TOML: it is not text") from None
+        raise UsageError(f"{path}: is not TOML: it is not text") from None
 
 
 def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
@@ -58,22 +58,22 @@ def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
     try:
         document = tomllib.loads(text)
     except ValueError as error:  # of TOML, or a number of more digits than Python reads
-        raise Misused(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
-        raise Misused(f"{path}: is nested too deeply") from None
+        raise UsageError(f"{path}: is nested too deeply") from None
     tables = document.get("extensions", {})
     if not isinstance(tables, dict):
-        raise Misused(f"{path}: extensions: must be a table")
+        raise UsageError(f"{path}: extensions: must be a table")
     for client_id, table in tables.items():
         _check(f"{path}: extensions.{client_id}", table)
     return tables
 
 
 def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[Registration]:
-    """What is registered, in the order of the file. Raises `Misused` for what the service would not start with."""
+    """What is registered, in the order of the file. Raises `UsageError` for what the service would not start with."""
     tables = tables_of(path, read_text(path))
     if not tables:
-        raise Misused(f"{path}: extensions: has no table [extensions.<client id>]")
+        raise UsageError(f"{path}: extensions: has no table [extensions.<client id>]")
     return [
         Registration(client_id, table.get("owner_user_id"), tuple(_sources(path, client_id, table, environ)))
         for client_id, table in tables.items()
@@ -82,20 +82,20 @@ def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[R
 
 def _check(where: str, table: Any) -> None:
     if not isinstance(table, dict):
-        raise Misused(f"{where}: must be a table")
+        raise UsageError(f"{where}: must be a table")
     for key, value in table.items():
         if key not in KEYS:
-            raise Misused(f"{where}.{key!r}: is not a known key (known: {', '.join(KEYS)})")
+            raise UsageError(f"{where}.{key!r}: is not a known key (known: {', '.join(KEYS)})")
         if key in LISTS and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-            raise Misused(f"{where}.{key}: must be an array of strings")
+            raise UsageError(f"{where}.{key}: must be an array of strings")
         if key not in LISTS and not isinstance(value, str):
-            raise Misused(f"{where}.{key}: must be a string")
+            raise UsageError(f"{where}.{key}: must be a string")
 
 
 def _sources(path: Path, client_id: str, table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[Source]:
     where = f"{path}: extensions.{client_id}"
     if not any(table.get(key) for key in (*LISTS, "secret_env")):
-        raise Misused(f"{where}: has no secret", fix=f"`extcli extension rotate --client-id {client_id}` makes one")
+        raise UsageError(f"{where}: has no secret", fix=f"`extcli extension rotate --client-id {client_id}` makes one")
     for index, text in enumerate(table.get("secrets", [])):
         yield Source("inline", "", _state(f"{where}.secrets[{index}]", text))
     for index, name in enumerate(table.get("secret_files", [])):
@@ -111,14 +111,14 @@ def _content(where: str, file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
-        raise Misused(f"{where}: {str(file)!r} cannot be read: {why}") from None
+        raise UsageError(f"{where}: {str(file)!r} cannot be read: {why}") from None
 
 
 def _state(where: str, text: str) -> str:
     try:
         secret = base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
-        raise Misused(f"{where}: is not base64") from None
+        raise UsageError(f"{where}: is not base64") from None
     if not secret:
-        raise Misused(f"{where}: is empty")
+        raise UsageError(f"{where}: is empty")
     return "ok" if len(secret) >= ENOUGH else "short"

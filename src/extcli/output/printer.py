@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from extcli.errors import Answered, CliError, Unexpected
+from extcli.errors import Answered, CliError, UnexpectedAnswer
 from extcli.output.format import Format
 from extcli.output.sanitize import compact
 
@@ -53,7 +53,7 @@ class Output:
         """An answer of the service; as `json` byte for byte its body, once it is known to be JSON."""
         if self.format is Format.JSON:
             if not _is_json(answer.content):
-                raise Unexpected(answer)
+                raise UnexpectedAnswer(answer)
             self.body([answer.content])
         else:
             with _expected(answer):
@@ -97,12 +97,12 @@ class Output:
     def report(self, text: str) -> None:
         """A remark that matters in a log as well."""
         if not self.quiet:
-            complain([text])
+            write_stderr([text])
 
     def trace(self, text: str) -> None:
         """What went over the wire, for `--verbose`."""
         if self._verbose:
-            complain([text])
+            write_stderr([text])
 
     def _print(self, document: Any, view: View) -> None:
         if self.format is Format.TABLE:
@@ -122,7 +122,7 @@ def _expected(answer: Answer, *others: type[Exception]) -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, (*SHAPE_ERRORS, *others)):
-            raise Unexpected(answer) from error
+            raise UnexpectedAnswer(answer) from error
         raise
 
 
@@ -149,10 +149,10 @@ def _begun_as_json(answer: Answer) -> Iterator[bytes]:
             yield blank
             yield from chunks
             return
-    raise Unexpected(answer)
+    raise UnexpectedAnswer(answer)
 
 
-def complain(lines: Iterable[str]) -> None:
+def write_stderr(lines: Iterable[str]) -> None:
     """Lines to standard error; nobody there to read them is no error."""
     try:
         for line in lines:
@@ -169,9 +169,9 @@ def silence(stream: Any) -> None:
     os.close(nothing)
 
 
-def explain(error: CliError, *, as_json: bool) -> None:
+def print_error(error: CliError, *, as_json: bool) -> None:
     """Say what went wrong, in three lines or as one JSON object."""
-    complain([json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines())
+    write_stderr([json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines())
 
 
 def flush() -> None:

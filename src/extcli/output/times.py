@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from extcli.errors import Misused
+from extcli.errors import UsageError
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
@@ -21,7 +21,7 @@ def duration(text: str, *, bare: str | None = None) -> int:
     if bare and re.fullmatch(r"\d+(\.\d+)?", compact):
         compact += bare
     if not compact or _PART.sub("", compact):
-        raise Misused(f"{text!r} is no duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
+        raise UsageError(f"{text!r} is no duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
     return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact)))
 
 
@@ -33,7 +33,7 @@ def instant(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
         return (moment.astimezone() - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
-        raise Misused(
+        raise UsageError(
             f"{text!r} is no point in time",
             fix="write Unix milliseconds (1760000000000) or ISO 8601 (2026-11-20T20:15:00Z)",
         ) from None

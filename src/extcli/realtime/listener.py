@@ -8,7 +8,7 @@ from random import uniform
 
 from extcli import clock
 from extcli.api.envelope import Message
-from extcli.errors import CliError, Failed, Unreachable
+from extcli.errors import CliError, ServerError, Unreachable
 from extcli.realtime import login
 from extcli.session import VIEWER, Session
 
@@ -19,13 +19,13 @@ _STEADY = 10.0
 _PATIENCE = 120.0
 
 
-class Listening:
+class Listener:
     """One listener, over as many connections as it takes."""
 
-    def __init__(self, session: Session, events: Sequence[str], *, patience: float = _PATIENCE) -> None:
+    def __init__(self, session: Session, events: Sequence[str], *, give_up_after: float = _PATIENCE) -> None:
         self._session = session
         self._events = list(dict.fromkeys(events)) or [ALL]
-        self._patience = patience
+        self._give_up_after = give_up_after
         self._attempts = 0
         self._connected_at = -inf
         self._trouble_since = inf
@@ -35,14 +35,14 @@ class Listening:
         how = login.introduce(self._session, VIEWER)
         for event in self._events:
             # By this target an event may have the name of anything else that can be followed.
-            self._session.live.ask("subscribe", "broadcast", {"topic_id": event})
+            self._session.websocket.ask("subscribe", "broadcast", {"topic_id": event})
         return how
 
     def heard(self, deadline: float | None) -> Iterator[Message]:
         """Updates as they come, to the deadline by `clock.elapsed`; raises the error that lasts up to it."""
         while deadline is None or clock.elapsed() < deadline:
             try:
-                update = self._session.live.update(deadline)
+                update = self._session.websocket.update(deadline)
             except CliError as error:
                 self._connect_again(error, inf if deadline is None else deadline)
                 continue
@@ -57,7 +57,7 @@ class Listening:
         since = clock.elapsed()
         if since - self._connected_at >= _STEADY:
             self._attempts, self._trouble_since = 0, since
-        until = min(deadline, self._trouble_since + self._patience)
+        until = min(deadline, self._trouble_since + self._give_up_after)
         self._session.output.report(f"lost: {lost.what}; trying again")
         while _may_pass(lost):
             clock.sleep(max(min(_pause(self._attempts), until - clock.elapsed()), 0))
@@ -83,7 +83,7 @@ class Listening:
 
 def _may_pass(error: CliError) -> bool:
     """Whether it may be otherwise in a moment; a refusal is for ever."""
-    return error.exit_code in (Unreachable.exit_code, Failed.exit_code)
+    return error.exit_code in (Unreachable.exit_code, ServerError.exit_code)
 
 
 def _pause(attempts: int) -> float:

@@ -13,7 +13,7 @@ from extcli.api.envelope import Message
 from extcli.config import secret_lookup, settings
 from extcli.config.link_store import Link
 from extcli.config.settings import DEFAULT_CHANNEL
-from extcli.errors import CliError, Failed, Misused, Refused
+from extcli.errors import CliError, Refused, ServerError, UsageError
 from extcli.output.times import instant_of
 from extcli.session import BROADCASTER, Session
 
@@ -38,15 +38,15 @@ def log_in(session: Session, pin: str) -> tuple[Pair, Link]:
     pair = _pair_of(session, _authenticate(session, pin=pin))
     now = clock.now()
     link = Link(
-        service=session.sources.url(),
-        socket=session.sources.ws_url(),
-        client_id=session.sources.client_id(),
+        service=session.resolver.url(),
+        socket=session.resolver.ws_url(),
+        client_id=session.resolver.client_id(),
         channel_id=pair.channel_id,
         refresh=pair.refresh,
         since=now,
         until=_end_of(pair.refresh),
     )
-    session.links.keep(link)
+    session.link_store.keep(link)
     return pair, link
 
 
@@ -56,11 +56,11 @@ def renew(session: Session, link: Link) -> Pair:
         pair = _pair_of(session, _authenticate(session, refresh=link.refresh), link.channel_id)
     except Refused as error:
         if is_invalid(error):
-            session.links.forget(link)
+            session.link_store.forget(link)
             error.what = f"the kept link to channel {link.channel_id} is dead, and forgotten now"
             error.fix = "link again with `extcli pin login`; a service without --data forgets all links when it stops"
         raise
-    session.links.renew(link, pair.refresh, _end_of(pair.refresh))
+    session.link_store.renew(link, pair.refresh, _end_of(pair.refresh))
     return pair
 
 
@@ -69,19 +69,19 @@ def forget_ended(session: Session, channel_id: str | None = None) -> None:
 
     A file of links that cannot be used is no failure here: what ended them is done.
     """
-    sources = session.sources
+    resolver = session.resolver
     with suppress(CliError):
-        for link in session.links.all():
-            of_channel = (link.client_id, link.channel_id) == (sources.client_id(), channel_id)
-            if link.service == sources.url() and (channel_id is None or of_channel):
-                session.links.forget(link)
+        for link in session.link_store.all():
+            of_channel = (link.client_id, link.channel_id) == (resolver.client_id(), channel_id)
+            if link.service == resolver.url() and (channel_id is None or of_channel):
+                session.link_store.forget(link)
                 session.output.report(f"the link to channel {link.channel_id} that was kept here is forgotten")
 
 
 def own_channel(session: Session) -> str:
     """The channel that a command acts for as broadcaster: that of a token that was given, else the one chosen."""
-    given = secret_lookup.token(session.sources)
-    return _channel_of(given) if given else session.sources.channel() or DEFAULT_CHANNEL
+    given = secret_lookup.token(session.resolver)
+    return _channel_of(given) if given else session.resolver.channel() or DEFAULT_CHANNEL
 
 
 def is_invalid(error: Refused) -> bool:
@@ -90,13 +90,13 @@ def is_invalid(error: Refused) -> bool:
 
 
 def kept_link(session: Session) -> Link:
-    """The link of this service, client id and channel; raises `Misused` if none is kept."""
+    """The link of this service, client id and channel; raises `UsageError` if none is kept."""
     link = _kept(session)
     if link is None:
-        sources = session.sources
-        channel = sources.channel()
-        raise Misused(
-            f"no link is kept of {sources.client_id()} at {sources.url()}"
+        resolver = session.resolver
+        channel = resolver.channel()
+        raise UsageError(
+            f"no link is kept of {resolver.client_id()} at {resolver.url()}"
             + (f", channel {channel}" if channel else ""),
             fix="link with `extcli pin request -o plain | extcli pin login`; `extcli token list` shows what is kept",
         )
@@ -116,7 +116,7 @@ def introduce(session: Session, acts_as: str = BROADCASTER) -> str:
 
 
 def _introduce_by_token(session: Session, acts_as: str) -> str:
-    credentials = session.credentials(acts_as, to=session.sources.ws_url())
+    credentials = session.credentials(acts_as, to=session.resolver.ws_url())
     try:
         reply = _authenticate(session, jwt=credentials.token())
     except Refused as error:
@@ -130,28 +130,28 @@ def _introduce_by_token(session: Session, acts_as: str) -> str:
         return f"by {credentials.origin}"
     channel = reply.data.get("twitch_id")
     where = f" of channel {channel}" if isinstance(channel, str) and channel else ""
-    return f"as {session.sources.identity(acts_as).role}{where}, by {credentials.origin}"
+    return f"as {session.resolver.identity(acts_as).role}{where}, by {credentials.origin}"
 
 
 def _names_somebody(session: Session) -> bool:
     """Whether the user said whom to act as, by a role or by a token."""
-    sources = session.sources
-    return bool(sources.find(settings.ACTS_AS) or secret_lookup.token_at(sources, sources.ws_url()))
+    resolver = session.resolver
+    return bool(resolver.find(settings.ACTS_AS) or secret_lookup.token_at(resolver, resolver.ws_url()))
 
 
 def _kept(session: Session) -> Link | None:
-    sources = session.sources
-    found = session.links.find(
-        service=sources.url(), socket=sources.ws_url(), client_id=sources.client_id(), channel_id=sources.channel()
+    resolver = session.resolver
+    found = session.link_store.find(
+        service=resolver.url(), socket=resolver.ws_url(), client_id=resolver.client_id(), channel_id=resolver.channel()
     )
     if len(found) > 1:
         channels = ", ".join(link.channel_id for link in found)
-        raise Misused("links to several channels are kept", why=channels, fix="choose one with --channel")
+        raise UsageError("links to several channels are kept", why=channels, fix="choose one with --channel")
     return found[0] if found else None
 
 
 def _authenticate(session: Session, **by: str) -> Message:
-    return session.live.ask("authenticate", data={"client_id": session.sources.client_id(), **by})
+    return session.websocket.ask("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
 def _pair_of(session: Session, reply: Message, channel_id: str = "") -> Pair:
@@ -164,14 +164,14 @@ def _pair_of(session: Session, reply: Message, channel_id: str = "") -> Pair:
         channel_name=_text(data.get("twitch_name")) or channel,
     )
     if not (pair.access and pair.refresh and pair.channel_id):
-        raise _NoPair(session.sources.ws_url())
+        raise _NoPair(session.resolver.ws_url())
     return pair
 
 
 class _NoPair(CliError):
     """Success, and nothing to go on with."""
 
-    exit_code = Failed.exit_code
+    exit_code = ServerError.exit_code
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} answered without tokens", fix="is EXTCLI_WS_URL (or --url) an extension service?")
@@ -184,7 +184,7 @@ def _text(value: object) -> str:
 def _claims_of(token: str) -> Mapping[str, Any]:
     try:
         return tokens.inspect(token, now=0).claims
-    except Misused:
+    except UsageError:
         return {}
 
 

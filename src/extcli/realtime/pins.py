@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from extcli.errors import CliError, Misused, Refused
-from extcli.output.printer import complain
+from extcli.errors import CliError, Refused, UsageError
+from extcli.output.printer import write_stderr
 from extcli.session import Session
 
 LIFETIME = 5 * 60_000
@@ -33,13 +33,13 @@ T = TypeVar("T")
 def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
     """What `use` makes of the PIN. On a terminal one that is refused may be typed again, three times."""
     if argument not in (None, "-"):
-        raise Misused(
+        raise UsageError(
             "a PIN is not taken from the command line",
             why="process lists and histories show it",
             fix="type it when asked, or pipe it in",
         )
     if sys.__stdin__ is None:
-        raise Misused("standard input is closed", fix="type the PIN when asked, or pipe it in")
+        raise UsageError("standard input is closed", fix="type the PIN when asked, or pipe it in")
     left = _RETYPINGS if sys.stdin.isatty() else 0
     while True:
         try:
@@ -53,18 +53,18 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
                 error.fix = f"PINs run out after five minutes: let {shown_by} ask for a new one"
             if not (wrong and left):
                 raise
-            complain(error.lines())
+            write_stderr(error.lines())
             left -= 1
 
 
-class _Unlike(Misused):
+class _Unlike(UsageError):
     """What was handed over is no PIN at all."""
 
 
 def checked_pin(text: str) -> str:
-    """Six letters or digits, or `Misused`, which does not quote them."""
+    """Six letters or digits, or `UsageError`, which does not quote them."""
     if not text:
-        raise Misused("no PIN was given", why="standard input is empty", fix="type it when asked, or pipe it in")
+        raise UsageError("no PIN was given", why="standard input is empty", fix="type it when asked, or pipe it in")
     if len(text) != _LENGTH or not (text.isascii() and text.isalnum()):
         raise _Unlike(
             "this is no PIN",

@@ -12,10 +12,10 @@ from threading import Semaphore, Thread
 
 from extcli.api import envelope
 from extcli.api.envelope import Message
-from extcli.api.http import too_slow
-from extcli.api.websocket import Live
-from extcli.errors import CliError, Failed, Misused, Refused
-from extcli.output.printer import Output, complain, flush
+from extcli.api.http import timed_out
+from extcli.api.websocket import WebSocketClient
+from extcli.errors import CliError, Refused, ServerError, UsageError
+from extcli.output.printer import Output, flush, write_stderr
 from extcli.output.sanitize import json_text
 
 HELP = """\
@@ -44,10 +44,10 @@ class LinesRefused(CliError):
     exit_code = Refused.exit_code
 
 
-class Conversation:
+class Repl:
     """One connection and one standard input, until either ends."""
 
-    def __init__(self, live: Live, output: Output) -> None:
+    def __init__(self, live: WebSocketClient, output: Output) -> None:
         self._live = live
         self._output = output
         self._events: SimpleQueue[_Line | _Ended | Message | CliError] = SimpleQueue()
@@ -82,7 +82,7 @@ class Conversation:
                 raise event
             self._prompt()
         if self._prompted:
-            complain([""])  # so that what comes after begins on a line of its own
+            write_stderr([""])  # so that what comes after begins on a line of its own
         if self._wrong:
             raise self._wrong
         if self._refused and not self._is_watched:
@@ -93,7 +93,7 @@ class Conversation:
         try:
             return self._events.get(timeout=self._live.timeout if self._unanswered else None)
         except Empty:
-            raise too_slow(self._live.url) from None
+            raise timed_out(self._live.url) from None
 
     def _take(self, line: _Line) -> None:
         self._prompted = False
@@ -106,16 +106,16 @@ class Conversation:
         if not text:
             return False
         if text == b"help":
-            complain(HELP.splitlines())
+            write_stderr(HELP.splitlines())
             return False
         if text in (b"exit", b"quit"):
             self._ended = True
             return False
         try:
             frame = self._frame(text)
-        except Misused as error:
+        except UsageError as error:
             if self._is_watched:
-                complain(error.lines())
+                write_stderr(error.lines())
             else:
                 error.what = f"line {number}: {error.what}"
                 self._wrong, self._ended = error, True
@@ -132,7 +132,7 @@ class Conversation:
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            raise Misused("this is not UTF-8 text") from None
+            raise UsageError("this is not UTF-8 text") from None
         if text.startswith("{"):
             return text
         action, _, rest = text.partition(" ")
@@ -182,7 +182,7 @@ def _data(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         how = 'write it like: get state {"state_id": "channel"}'
-        raise Misused("the data is not JSON", why=str(error), fix=how) from None
+        raise UsageError("the data is not JSON", why=str(error), fix=how) from None
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:
@@ -205,5 +205,5 @@ def _read_some(descriptor: int) -> bytes:
 def _refusal(statuses: list[int], answered: int) -> CliError:
     error = LinesRefused(f"{len(statuses):,} of {answered:,} requests were refused", why="their replies say why")
     if all(status >= 500 for status in statuses):
-        error.exit_code = Failed.exit_code
+        error.exit_code = ServerError.exit_code
     return error

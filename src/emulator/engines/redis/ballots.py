@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from emulator.engines.base import Cast, Entry, Key, Mark, Tally, Terms
-from emulator.engines.redis.cast_batch import Casting, pairs_of
+from emulator.engines.base import Cast, CastRequest, Entry, Key, Tally, Terms
+from emulator.engines.redis.cast_batch import CastBatch, pairs_of
 from emulator.engines.redis.connection import Answer
 from emulator.engines.redis.entries import Readings
-from emulator.engines.redis.keys import beside_place, by_place, ending, moment
-from emulator.engines.redis.pipeline import Calls
+from emulator.engines.redis.keys import beside_channel, by_channel, ending, moment
+from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
 _ALL = b"%d" % 10**9
 
 
 class RedisBallots:
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
-        self._readings = Readings(calls)
-        self._casting: dict[bytes, Casting] = {}
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._readings = Readings(pipeline)
+        self._casting: dict[bytes, CastBatch] = {}
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         numbers = [b"%d" % number for number in terms[2:]]
         args = (moment(now), ending(expires_at), ending(terms.opens_at), ending(terms.closes_at), *numbers)
-        await self._calls.run(BALLOTS, b"define", by_place(key), definition, *args)
+        await self._pipeline.run(BALLOTS, b"define", by_channel(key), definition, *args)
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        found: bytes | None = await self._calls.run(BALLOTS, b"definition", by_place(key), moment(now))
+        found: bytes | None = await self._pipeline.run(BALLOTS, b"definition", by_channel(key), moment(now))
         return found
 
-    async def cast(self, key: Key, mark: Mark, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+    async def cast(self, key: Key, mark: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
         voter, choice, note, known, times = mark
         args = (voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, moment(now), ending(expires_at))
-        casting = self._casting_for(by_place(key))
+        casting = self._casting_for(by_channel(key))
         number = casting.add(args, choice, tally)
         done = (await casting.done())[number]
         if done.refused == "times":
@@ -42,12 +42,12 @@ class RedisBallots:
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
         asker = () if voter is None else (voter.encode(),)
-        if key.place is None:
-            rows, choice = await self._calls.run(BALLOTS, b"tally_of_all", beside_place(key), moment(now), *asker)
+        if key.channel is None:
+            rows, choice = await self._pipeline.run(BALLOTS, b"tally_of_all", beside_channel(key), moment(now), *asker)
             counts = _summed(rows)[:top]
         else:
             most = _ALL if top is None else b"%d" % top
-            rows, choice = await self._calls.run(BALLOTS, b"tally", by_place(key), moment(now), most, *asker)
+            rows, choice = await self._pipeline.run(BALLOTS, b"tally", by_channel(key), moment(now), most, *asker)
             counts = pairs_of(rows)
         return Tally(counts, None if choice is None else choice.decode())
 
@@ -57,19 +57,19 @@ class RedisBallots:
         return self._readings.entries(key, now, since, limit)
 
     async def drop(self, key: Key, *, now: int) -> None:
-        if key.place is None:
-            await self._calls.run(BALLOTS, b"drop_all", moment(now), beside_place(key))
+        if key.channel is None:
+            await self._pipeline.run(BALLOTS, b"drop_all", moment(now), beside_channel(key))
         else:
-            await self._calls.run(BALLOTS, b"drop", moment(now), by_place(key))
+            await self._pipeline.run(BALLOTS, b"drop", moment(now), by_channel(key))
 
-    def _casting_for(self, name: bytes) -> Casting:
+    def _casting_for(self, name: bytes) -> CastBatch:
         casting = self._casting.get(name)
         if casting is None or casting.is_full:
-            casting = self._casting[name] = Casting(self._calls, name)
+            casting = self._casting[name] = CastBatch(self._pipeline, name)
             casting.call.answer.add_done_callback(lambda _: self._finished(name, casting))
         return casting
 
-    def _finished(self, name: bytes, casting: Casting) -> None:
+    def _finished(self, name: bytes, casting: CastBatch) -> None:
         if self._casting.get(name) is casting:
             del self._casting[name]
 

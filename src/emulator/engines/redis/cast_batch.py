@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from emulator.engines.base import EMPTY_TALLY, Cast, Tally
 from emulator.engines.redis.connection import Answer
-from emulator.engines.redis.pipeline import Calls
+from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
 MOST_MARKS = 250
@@ -19,9 +19,9 @@ _ASKS_FOR_TALLY = 6
 Pairs = tuple[tuple[str, int], ...]
 
 
-class Casting:
-    def __init__(self, calls: Calls, name: bytes) -> None:
-        self.call = calls.put(BALLOTS, [b"cast", name, b"0"])
+class CastBatch:
+    def __init__(self, pipeline: Pipeline, name: bytes) -> None:
+        self.call = pipeline.put(BALLOTS, [b"cast", name, b"0"])
         self._marks: list[tuple[str, bool]] = []
         """The choice of each, and whether a tally is asked for."""
         self._done: list[Cast] | None = None

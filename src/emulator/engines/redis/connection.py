@@ -20,11 +20,11 @@ from redis.exceptions import TimeoutError as TimedOut
 from emulator.engines.redis.scripts import ALL
 from emulator.errors import EngineError
 
-PATIENCE = 2.0
+TIMEOUT = 2.0
 """Seconds in which Redis has to take a connection, or to answer."""
 READ_AT_ONCE = 50
 """Answers that have to come within the patience."""
-REST = 0.2
+COOLDOWN = 0.2
 """Seconds in which it is not tried again after it did not answer, so that those who queue do not wait in a row."""
 
 Command = Sequence[bytes]
@@ -59,8 +59,8 @@ def pool_of(url: str) -> ConnectionPool:
             f"{'redis' if scheme == 'valkey' else scheme}://{rest}",
             protocol=2,
             retry=Retry(NoBackoff(), 0),
-            socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
+            socket_timeout=TIMEOUT,
+            socket_connect_timeout=TIMEOUT,
             socket_keepalive=True,
         )
         connection_of(pool)
@@ -75,7 +75,7 @@ def connection_of(pool: ConnectionPool) -> AbstractConnection:
     return connection
 
 
-class Link:
+class Connection:
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
         self._connection: AbstractConnection | None = None
@@ -135,7 +135,7 @@ class Link:
         return connection
 
     def _rest(self) -> None:
-        self._rests_until = asyncio.get_running_loop().time() + REST
+        self._rests_until = asyncio.get_running_loop().time() + COOLDOWN
 
     async def _end_former(self, connection: AbstractConnection) -> None:
         """Have Redis drop the connection that was given up, so that what it has not heard by now it never hears.
@@ -177,7 +177,7 @@ async def _exchanged(connection: AbstractConnection, commands: Sequence[Command]
     await connection.send_packed_command(b"".join(map(_packed, commands)), check_health=False)
     answers: list[Answer] = []
     while len(answers) < len(commands):
-        async with asyncio.timeout(PATIENCE):  # one for many, as each costs as much as reading an answer
+        async with asyncio.timeout(TIMEOUT):  # one for many, as each costs as much as reading an answer
             for _ in range(min(READ_AT_ONCE, len(commands) - len(answers))):
                 answers.append(await _answer(connection))
     return answers

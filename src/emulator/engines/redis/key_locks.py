@@ -23,7 +23,7 @@ async def attempts() -> AsyncIterator[int]:
     raise EngineError(f"others wrote the same things each of {_ATTEMPTS} times")
 
 
-class Queues:
+class KeyLocks:
     def __init__(self) -> None:
         self._locks: dict[bytes, asyncio.Lock] = {}
         self._users: dict[bytes, int] = {}

@@ -28,43 +28,43 @@ def moment(now: int) -> bytes:
     return b"%016d" % min(now, FOREVER - 1)
 
 
-def by_holder(key: Key) -> bytes:
+def by_user(key: Key) -> bytes:
     """For shapes that ask for all holders together."""
-    return _written(key.shelf, key.owner, key.name, key.place, key.holder)
+    return _written(key.kind, key.owner, key.name, key.channel, key.user)
 
 
-def beside_holder(key: Key) -> bytes:
-    """What `by_holder` gives, up to the holder."""
-    return _written(key.shelf, key.owner, key.name, key.place)
+def beside_user(key: Key) -> bytes:
+    """What `by_user` gives, up to the user."""
+    return _written(key.kind, key.owner, key.name, key.channel)
 
 
-def of_holder(text: bytes) -> Key:
+def of_user(text: bytes) -> Key:
     return Key(*_read(text))
 
 
-def by_place(key: Key) -> bytes:
-    """For shapes that ask for all places together."""
-    return _written(key.shelf, key.owner, key.name, key.holder, key.place)
+def by_channel(key: Key) -> bytes:
+    """For shapes that ask for all channels together."""
+    return _written(key.kind, key.owner, key.name, key.user, key.channel)
 
 
-def beside_place(key: Key) -> bytes:
-    """What `by_place` gives, up to the place."""
-    return _written(key.shelf, key.owner, key.name, key.holder)
+def beside_channel(key: Key) -> bytes:
+    """What `by_channel` gives, up to the channel."""
+    return _written(key.kind, key.owner, key.name, key.user)
 
 
-def of_place(text: bytes) -> Key:
-    shelf, owner, name, holder, place = _read(text)
-    return Key(shelf, owner, name, place, holder)
+def of_channel(text: bytes) -> Key:
+    kind, owner, name, user, channel = _read(text)
+    return Key(kind, owner, name, channel, user)
 
 
 def by_name(key: Key) -> bytes:
     """For shapes that ask for all names together."""
-    return _written(key.shelf, key.owner, key.holder, key.place, key.name)
+    return _written(key.kind, key.owner, key.user, key.channel, key.name)
 
 
 def beside_name(key: Key) -> bytes:
     """What `by_name` gives, up to the name."""
-    return _written(key.shelf, key.owner, key.holder, key.place)
+    return _written(key.kind, key.owner, key.user, key.channel)
 
 
 def name_of(part: bytes) -> str:
@@ -75,7 +75,7 @@ def name_of(part: bytes) -> str:
 def _written(*parts: str | None) -> bytes:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
-        raise ValueError(f"this operation needs one place: {parts}")
+        raise ValueError(f"this operation needs one channel: {parts}")
     text = "|".join(known)
     if "%" in text or text.count("|") >= len(known):
         text = "|".join([_escaped(part) for part in known])

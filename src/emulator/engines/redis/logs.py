@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import Item, Key, Span
-from emulator.engines.redis.keys import beside_place, by_place, ending, moment
+from emulator.engines.redis.keys import beside_channel, by_channel, ending, moment
 from emulator.engines.redis.merge import Position, merged
-from emulator.engines.redis.pipeline import Calls
+from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import LOGS
 
 
 class RedisLogs:
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        await self._calls.run(LOGS, b"append", by_place(key), moment(now), ending(expires_at), value)
+        await self._pipeline.run(LOGS, b"append", by_channel(key), moment(now), ending(expires_at), value)
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        name, is_all = (beside_place(key), b"1") if key.place is None else (by_place(key), b"0")
-        bound, latest, *logs = await self._calls.run(LOGS, b"begin", moment(now), is_all, name)
-        readings = [_Reading(self._calls, log, (ending(since), bound, moment(now))) for log in logs]
+        name, is_all = (beside_channel(key), b"1") if key.channel is None else (by_channel(key), b"0")
+        bound, latest, *logs = await self._pipeline.run(LOGS, b"begin", moment(now), is_all, name)
+        readings = [_Reading(self._pipeline, log, (ending(since), bound, moment(now))) for log in logs]
         return Span(int(latest or 0), _pages(readings))
 
 
@@ -33,14 +33,14 @@ async def _pages(readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
 class _Reading:
     """One log, newest first."""
 
-    def __init__(self, calls: Calls, log: bytes, bounds: tuple[bytes, bytes, bytes]) -> None:
-        self._calls = calls
+    def __init__(self, pipeline: Pipeline, log: bytes, bounds: tuple[bytes, bytes, bytes]) -> None:
+        self._pipeline = pipeline
         self._log = log
         self._from = b"+"
         self._bounds = bounds
 
     async def fetch(self, size: int) -> tuple[list[tuple[Position, Item]], bool]:
-        reached, rows = await self._calls.run(LOGS, b"page", self._log, self._from, *self._bounds, b"%d" % size)
+        reached, rows = await self._pipeline.run(LOGS, b"page", self._log, self._from, *self._bounds, b"%d" % size)
         self._from = b"(" + reached
         return [_item(*row) for row in rows], bool(reached)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from redis.asyncio.connection import ConnectionPool
 
-from emulator.engines.redis.connection import Answer, Link
+from emulator.engines.redis.connection import Answer, Connection
 from emulator.engines.redis.scripts import Script
 from emulator.errors import EngineError
 
@@ -15,7 +15,7 @@ MOST_AT_ONCE = 1000
 """Commands of one batch."""
 
 
-class Call:
+class ScriptCall:
     """One command; until it is sent, arguments may be added to it."""
 
     __slots__ = ("answer", "command", "is_sent")
@@ -26,13 +26,13 @@ class Call:
         self.is_sent = False
 
 
-class Calls:
+class Pipeline:
     """Commands are carried out in the order in which they were put, by one connection."""
 
     def __init__(self, pool: ConnectionPool, namespace: bytes) -> None:
-        self._link = Link(pool)
+        self._connection = Connection(pool)
         self._namespace = namespace
-        self._waiting: list[Call] = []
+        self._waiting: list[ScriptCall] = []
         self._sending: asyncio.Task[None] | None = None
         self._is_open = False
 
@@ -44,7 +44,7 @@ class Calls:
         self._is_open = False
         if self._sending is not None:
             await self._sending
-        await self._link.close()
+        await self._connection.close()
 
     async def run(self, script: Script, *args: bytes) -> Answer:
         """Run a script in the namespace and return what it says."""
@@ -53,13 +53,13 @@ class Calls:
     async def send(self, *command: bytes) -> Answer:
         return await self._put(list(command)).answer
 
-    def put(self, script: Script, args: Iterable[bytes]) -> Call:
+    def put(self, script: Script, args: Iterable[bytes]) -> ScriptCall:
         return self._put([b"EVALSHA", script.digest, b"1", self._namespace, *args])
 
-    def _put(self, command: list[bytes]) -> Call:
+    def _put(self, command: list[bytes]) -> ScriptCall:
         if not self._is_open:
             raise EngineError("the engine is closed")
-        call = Call(command, asyncio.get_running_loop().create_future())
+        call = ScriptCall(command, asyncio.get_running_loop().create_future())
         self._waiting.append(call)
         if self._sending is None:
             self._sending = asyncio.create_task(self._send())
@@ -76,9 +76,9 @@ class Calls:
         finally:
             self._sending = None
 
-    async def _carry_out(self, batch: list[Call]) -> None:
+    async def _carry_out(self, batch: list[ScriptCall]) -> None:
         try:
-            answers = await self._link.exchange([call.command for call in batch])
+            answers = await self._connection.exchange([call.command for call in batch])
         except Exception as error:  # also what is not expected of the driver reaches those who wait for it
             answers = [error] * len(batch)
         except BaseException:

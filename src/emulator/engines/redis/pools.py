@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Holding, Stock, Supply
-from emulator.engines.redis.key_locks import Queues, attempts
-from emulator.engines.redis.keys import by_holder, ending, moment, of_holder
-from emulator.engines.redis.pipeline import Calls
+from emulator.engines.pools import Assignment, Holding, Stock
+from emulator.engines.redis.key_locks import KeyLocks, attempts
+from emulator.engines.redis.keys import by_user, ending, moment, of_user
+from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import POOLS
 
 PASSED = 500
@@ -18,20 +18,20 @@ _Versions = Mapping[Key, bytes]
 
 
 class RedisPools:
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
-        self._queues = Queues()
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._key_locks = KeyLocks()
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         texts = [item.encode() for item in items]
         if any(b"\0" in text for text in texts):
             raise ValueError("an item must not contain NUL")
-        if not await self._calls.run(POOLS, b"fill", by_holder(source), moment(now), ending(expires_at), *texts):
+        if not await self._pipeline.run(POOLS, b"fill", by_user(source), moment(now), ending(expires_at), *texts):
             raise ValueError(f"a pool hands out from this list: {source}")
 
-    async def supply(self, keys: Sequence[Key], change: Supply, *, now: int, expires_at: int) -> None:
-        names = {key: by_holder(key) for key in keys}
-        async with self._queues.turn(names.values()):
+    async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
+        names = {key: by_user(key) for key in keys}
+        async with self._key_locks.turn(names.values()):
             async for _ in attempts():
                 stocks, versions = await self._stocks(keys, now)
                 written = dict(change(stocks))
@@ -43,10 +43,10 @@ class RedisPools:
                 for key, name in names.items():
                     args += (name, versions.get(key, b"0"))
                 for key, (source, note) in written.items():
-                    args += (names[key], by_holder(source), note)
-                became, *taken = await self._calls.run(POOLS, *args)
+                    args += (names[key], by_user(source), note)
+                became, *taken = await self._pipeline.run(POOLS, *args)
                 if taken:
-                    raise ValueError(f"another pool hands out from this list: {of_holder(taken[0])}")
+                    raise ValueError(f"another pool hands out from this list: {of_user(taken[0])}")
                 if became != b"again":
                     break
 
@@ -55,18 +55,18 @@ class RedisPools:
         return stocks
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
-        await self._calls.run(POOLS, b"discard", *map(by_holder, sources))
+        await self._pipeline.run(POOLS, b"discard", *map(by_user, sources))
 
-    async def draw(self, key: Key, holder: str, *, most: int, now: int, source: Key | None = None) -> str | None:
-        of = b"" if source is None else by_holder(source)
-        args = (by_holder(key), holder.encode(), b"%d" % most, moment(now), b"%d" % PASSED, of)
+    async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
+        of = b"" if source is None else by_user(source)
+        args = (by_user(key), user.encode(), b"%d" % most, moment(now), b"%d" % PASSED, of)
         while True:
-            became, *item = await self._calls.run(POOLS, b"draw", *args)
+            became, *item = await self._pipeline.run(POOLS, b"draw", *args)
             if became != b"more":
                 return item[0].decode() if item else None
 
-    async def held(self, keys: Sequence[Key], holder: str, *, now: int) -> dict[Key, Holding]:
-        found = await self._calls.run(POOLS, b"held", holder.encode(), moment(now), *map(by_holder, keys))
+    async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
+        found = await self._pipeline.run(POOLS, b"held", user.encode(), moment(now), *map(by_user, keys))
         return {
             key: Holding(tuple(item.decode() for item in items), current)
             for key, (current, items) in zip(keys, found, strict=True)
@@ -74,12 +74,12 @@ class RedisPools:
         }
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        counts = await self._calls.run(POOLS, b"drop", moment(now), *map(by_holder, keys))
+        counts = await self._pipeline.run(POOLS, b"drop", moment(now), *map(by_user, keys))
         # Of a key that stands twice, the second has found nothing.
         return {key: count for key, count in zip(keys, counts, strict=True) if count is not None}
 
     async def _stocks(self, keys: Sequence[Key], now: int) -> tuple[dict[Key, Stock], _Versions]:
-        found = await self._calls.run(POOLS, b"stocks", moment(now), *map(by_holder, keys))
+        found = await self._pipeline.run(POOLS, b"stocks", moment(now), *map(by_user, keys))
         live = [(key, pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
-        stocks = {key: Stock(of_holder(source), note) for key, (_, source, note) in live}
+        stocks = {key: Stock(of_user(source), note) for key, (_, source, note) in live}
         return stocks, {key: version for key, (version, _, _) in live}

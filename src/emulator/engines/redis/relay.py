@@ -21,11 +21,11 @@ from redis.exceptions import ResponseError
 
 from emulator.engines.base import Key
 from emulator.engines.redis.connection import connection_of, engine_errors
-from emulator.engines.redis.keys import by_holder, of_holder
-from emulator.engines.redis.pipeline import Calls
+from emulator.engines.redis.keys import by_user, of_user
+from emulator.engines.redis.pipeline import Pipeline
 from emulator.errors import EngineError
 
-AGAIN_AFTER = 0.3
+RETRY_AFTER = 0.3
 """Seconds between two attempts to subscribe."""
 SILENCE = 5.0
 """Seconds without a message after which the connection is asked whether it still is one."""
@@ -35,8 +35,8 @@ _log = logging.getLogger("emulator.engines")
 class RedisRelay:
     is_alone = False
 
-    def __init__(self, calls: Calls, pool: ConnectionPool, namespace: bytes) -> None:
-        self._calls = calls
+    def __init__(self, pipeline: Pipeline, pool: ConnectionPool, namespace: bytes) -> None:
+        self._pipeline = pipeline
         self._pool = pool
         database = pool.connection_kwargs.get("db", 0)
         self._channel = namespace + b":relay:%d" % database  # as to publish and subscribe all databases are one
@@ -48,14 +48,14 @@ class RedisRelay:
         self._deliver.append(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
-        name = by_holder(topic)
+        name = by_user(topic)
         said = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
         try:
-            await self._calls.send(b"SPUBLISH", self._channel, said)
+            await self._pipeline.send(b"SPUBLISH", self._channel, said)
         except EngineError as error:
             if not _is_of_later(error.__cause__):
                 raise
-            await self._calls.send(b"PUBLISH", self._channel, said)
+            await self._pipeline.send(b"PUBLISH", self._channel, said)
         self._hand_out(topic, message)
 
     async def open(self) -> None:
@@ -112,7 +112,7 @@ class RedisRelay:
                 if connection is not None:
                     await connection.disconnect(nowait=True)
             connection = None
-            await asyncio.sleep(AGAIN_AFTER)
+            await asyncio.sleep(RETRY_AFTER)
 
     async def _hear_from(self, connection: AbstractConnection) -> None:
         is_asked = False
@@ -135,7 +135,7 @@ class RedisRelay:
             return
         start = 20 + int.from_bytes(said[16:20], "big")
         try:
-            topic = of_holder(said[20:start])
+            topic = of_user(said[20:start])
         except (ValueError, TypeError):
             _log.warning("somebody else has published on the channel %r", self._channel)
         else:

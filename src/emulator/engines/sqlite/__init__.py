@@ -11,15 +11,15 @@ from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
-from emulator.engines.sqlite.ballot_cache import Heads
+from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.logs import SqliteLogs
-from emulator.engines.sqlite.namespace_ids import Space
-from emulator.engines.sqlite.pool_cache import Generations
+from emulator.engines.sqlite.namespace_ids import NamespaceIds
+from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.pools import SqlitePools
 from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.relay import SqliteRelay
@@ -33,50 +33,50 @@ class SqliteEngine:
     """
 
     name = "sqlite"
-    doubts: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
-        self._turns = Turns(path, awaits_disk=awaits_disk)
-        self._space = Space(self._turns, namespace)
-        self._heads = Heads(self._turns, self._space)
-        lists = Lists(self._turns, self._space)
-        self._generations = Generations(self._turns, self._space, lists)
-        self.documents: Documents = SqliteDocuments(self._turns, self._space)
-        self.ballots: Ballots = SqliteBallots(self._turns, self._space, self._heads)
-        self.logs: Logs = SqliteLogs(self._turns, self._space)
-        pools = SqlitePools(self._turns, self._space, lists, self._generations)
+        self._group_commit = GroupCommit(path, awaits_disk=awaits_disk)
+        self._namespace = NamespaceIds(self._group_commit, namespace)
+        self._ballot_cache = BallotCache(self._group_commit, self._namespace)
+        lists = Lists(self._group_commit, self._namespace)
+        self._pool_cache = PoolCache(self._group_commit, self._namespace, lists)
+        self.documents: Documents = SqliteDocuments(self._group_commit, self._namespace)
+        self.ballots: Ballots = SqliteBallots(self._group_commit, self._namespace, self._ballot_cache)
+        self.logs: Logs = SqliteLogs(self._group_commit, self._namespace)
+        pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache)
         self.pools: Pools = pools
-        rosters = SqliteRosters(self._turns, self._space)
+        rosters = SqliteRosters(self._group_commit, self._namespace)
         self.rosters: Rosters = rosters
-        self._checkpoints = Checkpoints(self._turns)
-        self._relay = SqliteRelay(self._turns, self._space, uuid.uuid4().hex)
+        self._checkpoints = Checkpoints(self._group_commit)
+        self._relay = SqliteRelay(self._group_commit, self._namespace, uuid.uuid4().hex)
         self.relay: Relay = self._relay
-        self._purge = Purge(self._turns, self._space, self._heads, self._generations, lists, rosters)
-        self._turns.held = [self._heads, self._generations, pools, self._space]
+        self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
+        self._group_commit.held = [self._ballot_cache, self._pool_cache, pools, self._namespace]
 
     async def __aenter__(self) -> Self:
-        await self._turns.open()
+        await self._group_commit.open()
         try:
-            with self._turns.damage.opening():
-                await self._turns.write(self._space.settle)
+            with self._group_commit.damage.opening():
+                await self._group_commit.write(self._namespace.settle)
                 await self._relay.open()
                 await self._checkpoints.open()
         except BaseException:
-            self._turns.close()
+            self._group_commit.close()
             raise
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._relay.close()
         await self._checkpoints.close()
-        self._turns.close()
+        self._group_commit.close()
 
     async def check(self) -> None:
         # A full disk still answers those who read.
-        if self._turns.is_failing:
-            await self._turns.write(self._space.touch)
+        if self._group_commit.is_failing:
+            await self._group_commit.write(self._namespace.touch)
         else:
-            await self._turns.read(self._space.look)
+            await self._group_commit.read(self._namespace.look)
 
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
@@ -85,9 +85,9 @@ class SqliteEngine:
         await self._purge.tidy()
 
     async def reset(self) -> None:
-        await self._turns.write(self._reset)
+        await self._group_commit.write(self._reset)
 
     def _reset(self) -> None:
-        self._heads.forget()
-        self._generations.forget()
-        self._space.renew()
+        self._ballot_cache.forget()
+        self._pool_cache.forget()
+        self._namespace.renew()

@@ -6,9 +6,9 @@ The ballots in use are held in memory between turns, and what changed of them is
 from __future__ import annotations
 
 from emulator.engines.base import Key, Terms
-from emulator.engines.sqlite.group_commit import Turns
-from emulator.engines.sqlite.histogram import Counts
-from emulator.engines.sqlite.namespace_ids import KEY, Space
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.histogram import Histogram
+from emulator.engines.sqlite.namespace_ids import KEY, NamespaceIds
 
 MOST_HEADS = 1024
 MOST_COUNTS = 256
@@ -35,11 +35,11 @@ _DROP_COUNT = "DELETE FROM tallies WHERE ballot = ? AND choice = ?"
 _DROP_EMPTY = "DELETE FROM tallies WHERE ballot = ? AND choice = ? AND count = 0"
 
 
-class Head:
+class CachedBallot:
     __slots__ = ("counts", "definition", "expires_at", "id", "stored_end", "terms")
 
     def __init__(
-        self, id: int, expires_at: int, *, terms: Terms, definition: bytes | None, counts: Counts | None
+        self, id: int, expires_at: int, *, terms: Terms, definition: bytes | None, counts: Histogram | None
     ) -> None:
         self.id = id
         self.expires_at = expires_at
@@ -50,39 +50,39 @@ class Head:
         """None when there are more than `MOST_COUNTS`."""
 
 
-class Heads:
-    def __init__(self, turns: Turns, space: Space) -> None:
-        self._turns = turns
-        self._space = space
-        self._held: dict[Key, Head] = {}
-        self._changed: set[Head] = set()
+class BallotCache:
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
+        self._held: dict[Key, CachedBallot] = {}
+        self._changed: set[CachedBallot] = set()
 
-    def alive(self, key: Key, now: int) -> Head | None:
+    def alive(self, key: Key, now: int) -> CachedBallot | None:
         head = self._held.get(key) or self._loaded(key)
         return head if head is not None and now < head.expires_at else None
 
-    def fresh(self, key: Key, now: int, expires_at: int) -> Head:
+    def fresh(self, key: Key, now: int, expires_at: int) -> CachedBallot:
         """A new ballot under a key where none is alive."""
         self.drop(key, now)
-        id = self._space.number()
+        id = self._namespace.number()
         terms = Terms()
-        self._turns.connection.execute(_CREATE, (id, *self._space.of(key), expires_at, *terms))
-        return self._hold(key, Head(id, expires_at, terms=terms, definition=None, counts=Counts([])))
+        self._group_commit.connection.execute(_CREATE, (id, *self._namespace.of(key), expires_at, *terms))
+        return self._hold(key, CachedBallot(id, expires_at, terms=terms, definition=None, counts=Histogram([])))
 
-    def define(self, head: Head, definition: bytes, terms: Terms) -> None:
-        self._turns.connection.execute(_DEFINE, (definition, *terms, head.id))
+    def define(self, head: CachedBallot, definition: bytes, terms: Terms) -> None:
+        self._group_commit.connection.execute(_DEFINE, (definition, *terms, head.id))
         head.definition, head.terms = definition, terms
 
-    def move_end(self, head: Head, expires_at: int) -> None:
+    def move_end(self, head: CachedBallot, expires_at: int) -> None:
         head.expires_at = expires_at
         self._changed.add(head)
 
-    def shift(self, head: Head, choice: str, by: int, number: int) -> None:
+    def shift(self, head: CachedBallot, choice: str, by: int, number: int) -> None:
         """Count `by` more or fewer casts for a choice."""
         if head.counts is None:
-            self._turns.connection.execute(_ADD_COUNT, (head.id, choice, by, number))
+            self._group_commit.connection.execute(_ADD_COUNT, (head.id, choice, by, number))
             if by < 0:
-                self._turns.connection.execute(_DROP_EMPTY, (head.id, choice))
+                self._group_commit.connection.execute(_DROP_EMPTY, (head.id, choice))
             return
         head.counts.shift(choice, by, number)
         self._changed.add(head)
@@ -96,21 +96,21 @@ class Heads:
         if head is None:
             return
         if head.expires_at <= now:
-            self._space.fell(key, head.expires_at)
-        self.bury(head.id, key)
+            self._namespace.expired(key, head.expires_at)
+        self.tombstone(head.id, key)
 
-    def bury(self, id: int, key: Key) -> None:
+    def tombstone(self, id: int, key: Key) -> None:
         """Take a ballot's head away and leave its rows to `purge`."""
         head = self._held.pop(key, None)
         if head is not None:
             self._changed.discard(head)
-        self._turns.connection.execute("DELETE FROM ballots WHERE id = ?", (id,))
-        self._turns.connection.execute("INSERT INTO dead VALUES (?)", (id,))
+        self._group_commit.connection.execute("DELETE FROM ballots WHERE id = ?", (id,))
+        self._group_commit.connection.execute("INSERT INTO dead VALUES (?)", (id,))
 
     def flush(self) -> None:
         for head in self._changed:
             if head.expires_at != head.stored_end:
-                self._turns.connection.execute(_MOVE_END, (head.expires_at, head.id))
+                self._group_commit.connection.execute(_MOVE_END, (head.expires_at, head.id))
                 head.stored_end = head.expires_at
             self._flush_counts(head)
         self._changed.clear()
@@ -119,24 +119,24 @@ class Heads:
         self._held.clear()
         self._changed.clear()
 
-    def _flush_counts(self, head: Head) -> None:
+    def _flush_counts(self, head: CachedBallot) -> None:
         if head.counts is None:
             return
         held, gone = head.counts.taken_changes()
-        self._turns.connection.executemany(_SET_COUNT, [(head.id, *row) for row in held])
-        self._turns.connection.executemany(_DROP_COUNT, [(head.id, choice) for choice in gone])
+        self._group_commit.connection.executemany(_SET_COUNT, [(head.id, *row) for row in held])
+        self._group_commit.connection.executemany(_DROP_COUNT, [(head.id, choice) for choice in gone])
 
-    def _loaded(self, key: Key) -> Head | None:
-        row = self._turns.connection.execute(_LOAD, self._space.of(key)).fetchone()
+    def _loaded(self, key: Key) -> CachedBallot | None:
+        row = self._group_commit.connection.execute(_LOAD, self._namespace.of(key)).fetchone()
         if row is None:
             return None
         id, expires_at, definition, opens_at, closes_at, disabled, known_voters_only, *limits = row
-        counts = self._turns.connection.execute(_LOAD_COUNTS, (id, MOST_COUNTS + 1)).fetchall()
+        counts = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MOST_COUNTS + 1)).fetchall()
         terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
-        few = Counts(counts) if len(counts) <= MOST_COUNTS else None
-        return self._hold(key, Head(id, expires_at, terms=terms, definition=definition, counts=few))
+        few = Histogram(counts) if len(counts) <= MOST_COUNTS else None
+        return self._hold(key, CachedBallot(id, expires_at, terms=terms, definition=definition, counts=few))
 
-    def _hold(self, key: Key, head: Head) -> Head:
+    def _hold(self, key: Key, head: CachedBallot) -> CachedBallot:
         if len(self._held) >= MOST_HEADS:
             self.flush()
             del self._held[next(iter(self._held))]

@@ -10,16 +10,16 @@ from emulator.engines.base import (
     OVER_ALLOWANCE,
     UNKNOWN_VOTER,
     Cast,
+    CastRequest,
     Entry,
     Key,
-    Mark,
     Tally,
     Terms,
 )
-from emulator.engines.sqlite.ballot_cache import Head, Heads
+from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.engines.sqlite.entries import Readings
-from emulator.engines.sqlite.group_commit import Turns
-from emulator.engines.sqlite.namespace_ids import KEY_EVERYWHERE, Space
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import KEY_EVERYWHERE, NamespaceIds
 
 _HELD = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
 _WRITE = """
@@ -44,25 +44,25 @@ _DEFAULT = Terms()
 
 
 class SqliteBallots:
-    def __init__(self, turns: Turns, space: Space, heads: Heads) -> None:
-        self._turns = turns
-        self._space = space
-        self._heads = heads
-        self._readings = Readings(turns, space)
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
+        self._ballot_cache = ballot_cache
+        self._readings = Readings(group_commit, namespace)
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
-        await self._turns.write(self._define, key, definition, terms, now, expires_at)
+        await self._group_commit.write(self._define, key, definition, terms, now, expires_at)
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        head = await self._turns.read(self._heads.alive, key, now)
+        head = await self._group_commit.read(self._ballot_cache.alive, key, now)
         return head.definition if head else None
 
-    async def cast(self, key: Key, mark: Mark, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        return await self._turns.write(self._cast, key, mark, now, expires_at, tally)
+    async def cast(self, key: Key, mark: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+        return await self._group_commit.write(self._cast, key, mark, now, expires_at, tally)
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        question = self._tally if key.place is not None else self._tally_of_all
-        return await self._turns.read(question, key, now, voter, top)
+        question = self._tally if key.channel is not None else self._tally_of_all
+        return await self._group_commit.read(question, key, now, voter, top)
 
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
@@ -70,84 +70,84 @@ class SqliteBallots:
         return self._readings.entries(key, now, since, limit)
 
     async def drop(self, key: Key, *, now: int) -> None:
-        await self._turns.write(self._drop, key, now)
+        await self._group_commit.write(self._drop, key, now)
 
     def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> None:
-        head = self._heads.alive(key, now) or self._heads.fresh(key, now, expires_at)
-        self._heads.define(head, definition, terms)
+        head = self._ballot_cache.alive(key, now) or self._ballot_cache.fresh(key, now, expires_at)
+        self._ballot_cache.define(head, definition, terms)
         if head.counts is not None and not head.counts:
-            self._heads.move_end(head, expires_at)
+            self._ballot_cache.move_end(head, expires_at)
 
-    def _cast(self, key: Key, mark: Mark, now: int, expires_at: int, tally: bool) -> Cast:
+    def _cast(self, key: Key, mark: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
         voter, choice, note, _, _ = mark
         (voter + choice).encode()  # what cannot be stored has to fail before anything is written
-        head = self._heads.alive(key, now)
+        head = self._ballot_cache.alive(key, now)
         held = self._held_by(voter, head)
         previous = max(held)[2] if held else None
         terms = head.terms if head else _DEFAULT
         if refused := _refusal(terms, mark, held, now):
             return Cast(refused, previous, self._counted(head, previous) if tally else EMPTY_TALLY)
         if head is None:
-            head = self._heads.fresh(key, now, expires_at)
+            head = self._ballot_cache.fresh(key, now, expires_at)
         replaced = held if terms.per_voter == 1 else [row for row in held if row[2] == choice]
         if replaced and self._readings.under_way:
             self._readings.keep(head.id, voter, [row[0] for row in replaced])
         if terms.per_voter == 1:
             slot, times = held[0][1] if held else 0, 1
             if len(held) > 1:
-                self._turns.connection.execute(_DROP_OTHERS, (head.id, voter, slot))
+                self._group_commit.connection.execute(_DROP_OTHERS, (head.id, voter, slot))
         else:
             slot = replaced[0][1] if replaced else 1 + max((row[1] for row in held), default=-1)
             times = mark.times + sum(row[3] for row in replaced)
-        number = self._space.number()
-        self._turns.connection.execute(_WRITE, (head.id, voter, slot, choice, times, now, number, note))
+        number = self._namespace.number()
+        self._group_commit.connection.execute(_WRITE, (head.id, voter, slot, choice, times, now, number, note))
         self._count(head, choice, times, replaced, number)
-        self._heads.move_end(head, expires_at)
+        self._ballot_cache.move_end(head, expires_at)
         return Cast(None, previous, self._counted(head, choice) if tally else EMPTY_TALLY)
 
-    def _held_by(self, voter: str, head: Head | None) -> list[Row]:
-        return [] if head is None else self._turns.connection.execute(_HELD, (head.id, voter)).fetchall()
+    def _held_by(self, voter: str, head: CachedBallot | None) -> list[Row]:
+        return [] if head is None else self._group_commit.connection.execute(_HELD, (head.id, voter)).fetchall()
 
-    def _count(self, head: Head, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
+    def _count(self, head: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
         for _, _, earlier, fewer in replaced:
             if earlier == choice:
                 times -= fewer  # one step, so that a choice that is held on has no gap
             else:
-                self._heads.shift(head, earlier, -fewer, number)
+                self._ballot_cache.shift(head, earlier, -fewer, number)
         if times:
-            self._heads.shift(head, choice, times, number)
+            self._ballot_cache.shift(head, choice, times, number)
 
-    def _counted(self, head: Head | None, choice: str | None, top: int | None = None) -> Tally:
+    def _counted(self, head: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
         if head is None:
             return EMPTY_TALLY
         if head.counts is not None:
             return Tally(head.counts.pairs(top), choice)
-        rows = self._turns.connection.execute(_TOP, (head.id, -1 if top is None else top)).fetchall()
+        rows = self._group_commit.connection.execute(_TOP, (head.id, -1 if top is None else top)).fetchall()
         return Tally(tuple(rows), choice)
 
     def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        head = self._heads.alive(key, now)
+        head = self._ballot_cache.alive(key, now)
         held = self._held_by(voter, head) if voter is not None else []
         return self._counted(head, max(held)[2] if held else None, top)
 
     def _tally_of_all(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        self._heads.flush()
-        ballots = (*self._space.everywhere(key), now)
-        connection = self._turns.connection
+        self._ballot_cache.flush()
+        ballots = (*self._namespace.everywhere(key), now)
+        connection = self._group_commit.connection
         rows = connection.execute(_TOP_OF_ALL, (*ballots, -1 if top is None else top)).fetchall()
         latest = None if voter is None else connection.execute(_LATEST_OF_ALL, (*ballots, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
 
     def _drop(self, key: Key, now: int) -> None:
-        if key.place is not None:
-            self._heads.drop(key, now)
+        if key.channel is not None:
+            self._ballot_cache.drop(key, now)
             return
-        self._heads.flush()
-        for (place,) in self._turns.connection.execute(_PLACES, self._space.everywhere(key)).fetchall():
-            self._heads.drop(key._replace(place=place), now)
+        self._ballot_cache.flush()
+        for (place,) in self._group_commit.connection.execute(_PLACES, self._namespace.everywhere(key)).fetchall():
+            self._ballot_cache.drop(key._replace(channel=place), now)
 
 
-def _refusal(terms: Terms, mark: Mark, held: Sequence[Row], now: int) -> str | None:
+def _refusal(terms: Terms, mark: CastRequest, held: Sequence[Row], now: int) -> str | None:
     if terms.disabled or not terms.opens_at <= now < terms.closes_at:
         return CLOSED
     if terms.known_voters_only and not mark.known:

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 from contextlib import suppress
 
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 
 EVERY = 0.25
 """Seconds between two looks whether something was written."""
@@ -19,17 +19,17 @@ _log = logging.getLogger("emulator.engines")
 class Checkpoints:
     """A connection of its own, used in a thread: SQLite lets other Python code run while it waits for the disk."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, group_commit: GroupCommit) -> None:
+        self._group_commit = group_commit
         self._connection: sqlite3.Connection | None = None
         self._looking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Begin, for data in a file."""
-        if self._turns.path is None:
+        if self._group_commit.path is None:
             return
-        self._turns.connection.execute(f"PRAGMA wal_autocheckpoint = {ANYWAY}")
-        self._connection = await self._turns.another(check_same_thread=False)
+        self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {ANYWAY}")
+        self._connection = await self._group_commit.another(check_same_thread=False)
         self._looking = asyncio.create_task(self._look(self._connection))
 
     async def close(self) -> None:
@@ -43,14 +43,14 @@ class Checkpoints:
         self._looking = self._connection = None
 
     async def _look(self, connection: sqlite3.Connection) -> None:
-        seen = self._turns.commits
+        seen = self._group_commit.commits
         failing = False
         while True:
             await asyncio.sleep(EVERY)
-            self._turns.damage.look()
-            if seen == self._turns.commits:
+            self._group_commit.damage.look()
+            if seen == self._group_commit.commits:
                 continue
-            seen = self._turns.commits
+            seen = self._group_commit.commits
             # Shielded, so that the thread has let go of the connection before it is closed.
             copying = asyncio.ensure_future(asyncio.to_thread(_copied, connection))
             try:
@@ -58,7 +58,7 @@ class Checkpoints:
             except asyncio.CancelledError:
                 await copying
                 raise
-            self._turns.damage.note(error)
+            self._group_commit.damage.note(error)
             if error and not failing:
                 _log.warning("the log cannot be copied into the file for now: %s", error)
             failing = error is not None

@@ -26,7 +26,7 @@ def mark_of(path: str) -> str:
     return f"{os.path.abspath(path)}-damaged"
 
 
-class Damage:
+class Corruption:
     """What is known of the damage of one file; data in memory has none."""
 
     def __init__(self, path: str | None) -> None:

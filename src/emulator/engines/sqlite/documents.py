@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from emulator.engines.base import Change, Key
-from emulator.engines.sqlite.group_commit import Turns
-from emulator.engines.sqlite.namespace_ids import KEY, Space
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import KEY, NamespaceIds
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {KEY}"
 _END = f"SELECT expires_at FROM documents WHERE {KEY}"
@@ -24,26 +24,26 @@ _DROP = f"DELETE FROM documents WHERE {KEY}"
 
 
 class SqliteDocuments:
-    def __init__(self, turns: Turns, space: Space) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
-        return await self._turns.read(self._read, keys, now)
+        return await self._group_commit.read(self._read, keys, now)
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
-        return await self._turns.write(self._update, keys, change, now, expires_at)
+        return await self._group_commit.write(self._update, keys, change, now, expires_at)
 
-    async def holders(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        return await self._turns.read(self._holders, key, after, limit, now)
+    async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
+        return await self._group_commit.read(self._holders, key, after, limit, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
-        return await self._turns.write(self._drop, keys, now)
+        return await self._group_commit.write(self._drop, keys, now)
 
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:
         found: dict[Key, bytes] = {}
         for key in keys:
-            row = self._turns.connection.execute(_READ, self._space.of(key)).fetchone()
+            row = self._group_commit.connection.execute(_READ, self._namespace.of(key)).fetchone()
             if row is not None and now < row[1]:
                 found[key] = row[0]
         return found
@@ -55,23 +55,23 @@ class SqliteDocuments:
             raise ValueError(f"a change may only write the keys it was given, not {strangers}")
         self._note_fallen(written.keys() - live.keys(), now)
         for key, value in written.items():
-            self._turns.connection.execute(_WRITE, (*self._space.of(key), value, expires_at))
+            self._group_commit.connection.execute(_WRITE, (*self._namespace.of(key), value, expires_at))
         return written
 
     def _drop(self, keys: Sequence[Key], now: int) -> int:
         alive = self._read(keys, now)
         self._note_fallen(set(keys) - alive.keys(), now)
         for key in keys:
-            self._turns.connection.execute(_DROP, self._space.of(key))
+            self._group_commit.connection.execute(_DROP, self._namespace.of(key))
         return len(alive)
 
     def _holders(self, key: Key, after: str, limit: int, now: int) -> list[str]:
-        shared = (self._space.id, key.shelf, key.owner, key.name, key.place)
-        rows = self._turns.connection.execute(_HOLDERS, (*shared, after, now, limit)).fetchall()
+        shared = (self._namespace.id, key.kind, key.owner, key.name, key.channel)
+        rows = self._group_commit.connection.execute(_HOLDERS, (*shared, after, now, limit)).fetchall()
         return [holder for (holder,) in rows]
 
     def _note_fallen(self, keys: Iterable[Key], now: int) -> None:
         for key in keys:
-            row = self._turns.connection.execute(_END, self._space.of(key)).fetchone()
+            row = self._group_commit.connection.execute(_END, self._namespace.of(key)).fetchone()
             if row is not None and row[0] <= now:
-                self._space.fell(key, row[0])
+                self._namespace.expired(key, row[0])

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 
 from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.connection import engine_errors
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, Space
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, NamespaceIds
 
 _ONE = f"SELECT id FROM ballots WHERE {KEY} AND expires_at > ?"
 _EVERY = f"SELECT id FROM ballots WHERE {KEY_EVERYWHERE} AND expires_at > ?"
@@ -69,14 +69,14 @@ class Reading:
 class Readings:
     """The readings under way."""
 
-    def __init__(self, turns: Turns, space: Space) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
         self.under_way: dict[int, list[Reading]] = {}
         """Those that have to be told of replaced rows, by ballot."""
 
     async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
-        await self._turns.settled()
+        await self._group_commit.settled()
         async with self._begun(key, now, since) as readings:
             async for rows in merged(readings, NEVER if limit is None else limit):
                 yield [Entry(voter, choice, times, at, note) for at, _, voter, choice, times, note in rows]
@@ -86,21 +86,21 @@ class Readings:
         readings = self.under_way.get(ballot)
         if not readings:
             return
-        for row in self._turns.connection.execute(_HELD, (ballot, voter)).fetchall():
+        for row in self._group_commit.connection.execute(_HELD, (ballot, voter)).fetchall():
             if row[1] in numbers:
                 for reading in readings:
                     reading.keep(row)
 
     @asynccontextmanager
     async def _begun(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
-        if self._turns.path is not None:
-            async with self._turns.snapshot() as connection:
+        if self._group_commit.path is not None:
+            async with self._group_commit.snapshot() as connection:
                 with engine_errors():
                     readings = self._readings(connection, key, now, since, NEVER)
                 yield readings
             return
         with engine_errors():
-            readings = self._readings(self._turns.connection, key, now, since, self._space.bound())
+            readings = self._readings(self._group_commit.connection, key, now, since, self._namespace.bound())
         for reading in readings:
             self.under_way.setdefault(reading.ballot, []).append(reading)
         try:
@@ -113,8 +113,8 @@ class Readings:
                     del self.under_way[reading.ballot]
 
     def _readings(self, connection: sqlite3.Connection, key: Key, now: int, since: int, bound: int) -> list[Reading]:
-        if key.place is None:
-            ballots = connection.execute(_EVERY, (*self._space.everywhere(key), now)).fetchall()
+        if key.channel is None:
+            ballots = connection.execute(_EVERY, (*self._namespace.everywhere(key), now)).fetchall()
         else:
-            ballots = connection.execute(_ONE, (*self._space.of(key), now)).fetchall()
+            ballots = connection.execute(_ONE, (*self._namespace.of(key), now)).fetchall()
         return [Reading(connection, ballot, since, bound) for (ballot,) in ballots]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 
 STEP = 250
 """Rows deleted between two returns to the event loop."""
@@ -47,18 +47,18 @@ _OF_SPACE = tuple(
 )
 
 
-class Remains:
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+class Garbage:
+    def __init__(self, group_commit: GroupCommit) -> None:
+        self._group_commit = group_commit
 
     async def clear(self) -> None:
         # Each write waits for its commit, and so returns to the event loop.
-        while await self._turns.write(self._cleared):
+        while await self._group_commit.write(self._cleared):
             pass
 
     def _cleared(self) -> bool:
         """Delete some rows; False when there were none."""
-        connection = self._turns.connection
+        connection = self._group_commit.connection
         for dead, parts in _OF.items():
             if row := connection.execute(f"SELECT rowid FROM {dead} LIMIT 1").fetchone():
                 if not any(self._deleted(*each, row) for each in parts):
@@ -75,13 +75,13 @@ class Remains:
         return False
 
     def _deleted(self, question: str, deletion: str, of: tuple[int]) -> bool:
-        rows = self._turns.connection.execute(question, of).fetchall()
-        self._turns.connection.executemany(deletion, rows)
+        rows = self._group_commit.connection.execute(question, of).fetchall()
+        self._group_commit.connection.executemany(deletion, rows)
         return bool(rows)
 
     def _walk(self, root: int, member: str, roster: int) -> None:
         """Go through some more names and strike those whose roster is gone."""
-        connection = self._turns.connection
+        connection = self._group_commit.connection
         rows = connection.execute(_WALK, (root, member, roster)).fetchall()
         connection.executemany(_STRIKE, [(root, name, on) for name, on, is_gone in rows if is_gone])
         if len(rows) < _WALKED:
@@ -92,7 +92,7 @@ class Remains:
             )
 
     def _bury_some(self, table: str, column: str, burial: str, space: int) -> bool:
-        connection = self._turns.connection
+        connection = self._group_commit.connection
         rows = connection.execute(f"SELECT id, {column} FROM {table} WHERE space = ? LIMIT {STEP}", (space,)).fetchall()
         connection.executemany(f"DELETE FROM {table} WHERE id = ?", [row[:1] for row in rows])
         connection.executemany(burial, [row[1:] for row in rows])

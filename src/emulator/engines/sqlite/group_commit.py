@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import ParamSpec, Protocol, TypeVar
 
 from emulator.engines.sqlite.connection import PAUSES, connected, is_busy, said
-from emulator.engines.sqlite.corruption import Damage, examine
+from emulator.engines.sqlite.corruption import Corruption, examine
 from emulator.errors import EngineError
 
 Given = ParamSpec("Given")
@@ -23,7 +23,7 @@ _READINGS = 20
 """How often a reader tries, while others fail to write in the turns that it falls into."""
 
 
-class Held(Protocol):
+class WriteCache(Protocol):
     """Something of the database that is held in memory between turns."""
 
     def flush(self) -> None:
@@ -35,7 +35,7 @@ class Held(Protocol):
         ...
 
 
-class Turns:
+class GroupCommit:
     """`write` and `read` run a plain function at once and return its answer when nothing it saw can be lost.
 
     The first write of a turn begins a transaction, and the loop commits it when what was ready by then has had its
@@ -45,8 +45,8 @@ class Turns:
     def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
         self.path = path
         self._awaits_disk = awaits_disk
-        self.damage = Damage(path)
-        self.held: list[Held] = []
+        self.damage = Corruption(path)
+        self.held: list[WriteCache] = []
         self._connection: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop
         self._turn: list[asyncio.Future[None]] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 
-class Counts:
+class Histogram:
     """The counts of one ballot; it remembers which of them the database has not got yet."""
 
     __slots__ = ("_changed", "_order", "_pairs", "_ranks")

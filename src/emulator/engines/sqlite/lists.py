@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import Turns
-from emulator.engines.sqlite.namespace_ids import KEY, Space
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import KEY, NamespaceIds
 
 CHUNK = 128
 """Items of a row. A process that hands out in turns with another one reads the row at hand again and again, so few."""
@@ -33,19 +33,19 @@ class Listed(NamedTuple):
 
 
 class Lists:
-    def __init__(self, turns: Turns, space: Space) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
 
     def find(self, source: Key) -> Listed | None:
         """The list, dead or alive."""
-        row = self._turns.connection.execute(_FIND, self._space.of(source)).fetchone()
+        row = self._group_commit.connection.execute(_FIND, self._namespace.of(source)).fetchone()
         return None if row is None else Listed(*row)
 
     def fresh(self, source: Key, expires_at: int) -> Listed:
         """A new, empty list under a key where there is none."""
-        id = self._space.number()
-        self._turns.connection.execute(_CREATE, (id, *self._space.of(source), expires_at))
+        id = self._namespace.number()
+        self._group_commit.connection.execute(_CREATE, (id, *self._namespace.of(source), expires_at))
         return Listed(id, None, 0, expires_at)
 
     def add(self, to: Listed, chunks: Sequence[tuple[int, bytes]], expires_at: int) -> None:
@@ -54,22 +54,22 @@ class Lists:
         for count, items in chunks:
             rows.append((to.id, size, items))
             size += count
-        self._turns.connection.executemany(_ADD, rows)
-        self._turns.connection.execute(_GROW, (size, expires_at, to.id))
+        self._group_commit.connection.executemany(_ADD, rows)
+        self._group_commit.connection.execute(_GROW, (size, expires_at, to.id))
 
     def give(self, id: int, pool: int, expires_at: int) -> None:
         """Have the list end with the pool that hands out from it."""
-        self._turns.connection.execute(_GIVE, (pool, expires_at, id))
+        self._group_commit.connection.execute(_GIVE, (pool, expires_at, id))
 
     def chunk(self, id: int, position: int) -> tuple[int, list[str]]:
         """Items that stand side by side, up to and past `position` if the list is that long, and the first's place."""
-        row = self._turns.connection.execute(_CHUNK, (id, position)).fetchone()
+        row = self._group_commit.connection.execute(_CHUNK, (id, position)).fetchone()
         return (0, []) if row is None else (row[0], row[1].decode().split("\0"))
 
-    def bury(self, id: int) -> None:
+    def tombstone(self, id: int) -> None:
         """Take the list away and leave its items to `purge`."""
-        self._turns.connection.execute("DELETE FROM lists WHERE id = ?", (id,))
-        self._turns.connection.execute("INSERT INTO dead_lists VALUES (?)", (id,))
+        self._group_commit.connection.execute("DELETE FROM lists WHERE id = ?", (id,))
+        self._group_commit.connection.execute("INSERT INTO dead_lists VALUES (?)", (id,))
 
 
 def packed(items: Sequence[str]) -> list[tuple[int, bytes]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import NEVER, Item, Key, Span
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, Space
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, NamespaceIds
 
 _LOG = f"SELECT id FROM logs WHERE {KEY}"
 _LOGS = f"SELECT id FROM logs WHERE {KEY_EVERYWHERE}"
@@ -24,14 +24,14 @@ _PAGE = """
 class _Reading:
     """One log, newest first."""
 
-    def __init__(self, turns: Turns, log: int, start: tuple[int, int], now: int, since: int) -> None:
-        self._turns = turns
+    def __init__(self, group_commit: GroupCommit, log: int, start: tuple[int, int], now: int, since: int) -> None:
+        self._group_commit = group_commit
         self._log = log
         self._from = start
         self._bounds = (start[1], since, now)
 
     def __call__(self, size: int) -> list[Row]:
-        rows: list[Row] = self._turns.connection.execute(
+        rows: list[Row] = self._group_commit.connection.execute(
             _PAGE, (self._log, *self._from, *self._bounds, size)
         ).fetchall()
         if rows:
@@ -40,15 +40,15 @@ class _Reading:
 
 
 class SqliteLogs:
-    def __init__(self, turns: Turns, space: Space) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        await self._turns.write(self._append, key, value, now, expires_at)
+        await self._group_commit.write(self._append, key, value, now, expires_at)
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        latest, readings = await self._turns.read(self._begin, key, now, since)
+        latest, readings = await self._group_commit.read(self._begin, key, now, since)
         return Span(latest, self._pages(readings))
 
     async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
@@ -56,19 +56,19 @@ class SqliteLogs:
             yield [Item(-back, value) for back, _, value in rows]
 
     def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[_Reading]]:
-        connection = self._turns.connection
-        if key.place is None:
-            logs = connection.execute(_LOGS, self._space.everywhere(key)).fetchall()
+        connection = self._group_commit.connection
+        if key.channel is None:
+            logs = connection.execute(_LOGS, self._namespace.everywhere(key)).fetchall()
         else:
-            logs = connection.execute(_LOG, self._space.of(key)).fetchall()
+            logs = connection.execute(_LOG, self._namespace.of(key)).fetchall()
         latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
-        start = (NEVER, self._space.bound())
-        return latest, [_Reading(self._turns, log, start, now, since) for (log,) in logs]
+        start = (NEVER, self._namespace.bound())
+        return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
     def _append(self, key: Key, value: bytes, now: int, expires_at: int) -> None:
-        connection, place = self._turns.connection, self._space.of(key)
+        connection, place = self._group_commit.connection, self._namespace.of(key)
         row = connection.execute(_LOG, place).fetchone()
         if row is None:
-            row = (self._space.number(),)
+            row = (self._namespace.number(),)
             connection.execute(_START, (*row, *place))
-        connection.execute(_APPEND, (self._space.number(), *row, self._space.id, now, expires_at, value))
+        connection.execute(_APPEND, (self._namespace.number(), *row, self._namespace.id, now, expires_at, value))

@@ -44,7 +44,7 @@ class _Merge:
         self._sources = sources
         self._share = max(20, PAGE // max(1, len(sources)))
         self._waiting: list[list[Row]] = [[] for _ in sources]
-        self._heads: list[tuple[Any, Any, int, Row]] = []
+        self._heap: list[tuple[Any, Any, int, Row]] = []
 
     def start(self, indices: range) -> None:
         if len(self._sources) > 1:
@@ -55,8 +55,8 @@ class _Merge:
         if len(self._sources) == 1:
             return self._sources[0](size)
         rows: list[Row] = []
-        while self._heads and len(rows) < size:
-            _, _, index, row = heapq.heappop(self._heads)
+        while self._heap and len(rows) < size:
+            _, _, index, row = heapq.heappop(self._heap)
             rows.append(row)
             self._refill(index)
         return rows
@@ -67,4 +67,4 @@ class _Merge:
             waiting.extend(reversed(self._sources[index](self._share)))
         if waiting:
             row = waiting.pop()
-            heapq.heappush(self._heads, (row[0], row[1], index, row))
+            heapq.heappush(self._heap, (row[0], row[1], index, row))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 
 KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
 KEY_EVERYWHERE = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
@@ -11,11 +11,11 @@ KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
 
 
-class Space:
+class NamespaceIds:
     """One namespace. Its numbers rise over all namespaces and processes and are never given twice."""
 
-    def __init__(self, turns: Turns, namespace: str) -> None:
-        self._turns = turns
+    def __init__(self, group_commit: GroupCommit, namespace: str) -> None:
+        self._group_commit = group_commit
         self._namespace = namespace
         self._id: int | None = None
         self._next: int | None = None
@@ -38,20 +38,20 @@ class Space:
     def bound(self) -> int:
         """Larger than any number given so far."""
         if self._next is None:
-            (self._next,) = self._turns.connection.execute("SELECT next FROM numbers").fetchone()
+            (self._next,) = self._group_commit.connection.execute("SELECT next FROM numbers").fetchone()
             assert self._next is not None
         return self._next
 
     def of(self, key: Key) -> tuple[int, str, str, str, str, str]:
         """What `KEY` asks for."""
-        shelf, owner, name, place, holder = key
-        if place is None:
-            raise ValueError(f"this operation needs one place: {key}")
-        return self.id, shelf, owner, name, holder, place
+        kind, owner, name, channel, user = key
+        if channel is None:
+            raise ValueError(f"this operation needs one channel: {key}")
+        return self.id, kind, owner, name, user, channel
 
     def everywhere(self, key: Key) -> tuple[int, str, str, str, str]:
         """What `KEY_EVERYWHERE` asks for."""
-        return self.id, key.shelf, key.owner, key.name, key.holder
+        return self.id, key.kind, key.owner, key.name, key.user
 
     def settle(self) -> None:
         """Give the namespace its number, if it is new here."""
@@ -60,7 +60,7 @@ class Space:
 
     def renew(self) -> None:
         """Leave all behind by taking a new number; `purge` deletes what is left."""
-        self._turns.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
+        self._group_commit.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
         self._store(self.number())
         self._id = None
 
@@ -70,17 +70,17 @@ class Space:
 
     def touch(self) -> None:
         """Write, and change nothing."""
-        self._turns.connection.execute("UPDATE numbers SET next = next")
+        self._group_commit.connection.execute("UPDATE numbers SET next = next")
 
-    def fell(self, key: Key, at: int) -> None:
+    def expired(self, key: Key, at: int) -> None:
         """Note an expiry whose thing is about to go in another way than by `purge`."""
-        self._turns.connection.execute(
+        self._group_commit.connection.execute(
             f"INSERT INTO fallen (space, {KEY_COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (self.id, *key, at)
         )
 
     def flush(self) -> None:
         if self._moved:
-            self._turns.connection.execute("UPDATE numbers SET next = ?", (self._next,))
+            self._group_commit.connection.execute("UPDATE numbers SET next = ?", (self._next,))
             self._moved = False
 
     def forget(self) -> None:
@@ -88,10 +88,10 @@ class Space:
         self._moved = False
 
     def _stored(self) -> int | None:
-        row = self._turns.connection.execute(
+        row = self._group_commit.connection.execute(
             "SELECT space FROM spaces WHERE namespace = ?", (self._namespace,)
         ).fetchone()
         return None if row is None else int(row[0])
 
     def _store(self, space: int) -> None:
-        self._turns.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (self._namespace, space))
+        self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (self._namespace, space))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_COLUMNS, Space
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_COLUMNS, NamespaceIds
 
 MOST_HELD = 256
 
@@ -27,7 +27,7 @@ _CLOSE = "UPDATE pools SET closed = 1, list = 0 WHERE id = ?"
 _KEY_OF = f"SELECT {KEY_COLUMNS} FROM pools WHERE id = ?"
 
 
-class Generation:
+class CachedPool:
     __slots__ = ("chunk", "expires_at", "first", "handed", "id", "position", "root", "source")
 
     def __init__(self, id: int, root: int, expires_at: int, source: int, position: int = 0, handed: int = 0) -> None:
@@ -45,41 +45,41 @@ class Generation:
         """Some items of the list; the first of them stands at `first`."""
 
 
-class Generations:
-    def __init__(self, turns: Turns, space: Space, lists: Lists) -> None:
-        self._turns = turns
-        self._space = space
+class PoolCache:
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
         self._lists = lists
-        self._held: dict[Key, Generation] = {}
-        self._changed: set[Generation] = set()
+        self._held: dict[Key, CachedPool] = {}
+        self._changed: set[CachedPool] = set()
 
-    def find(self, key: Key) -> Generation | None:
+    def find(self, key: Key) -> CachedPool | None:
         """The pool, dead or alive, unless it was dropped; only inside a write, which is what lets go of it again."""
         return self._held.get(key) or self._loaded(key)
 
-    def alive(self, key: Key, now: int) -> Generation | None:
+    def alive(self, key: Key, now: int) -> CachedPool | None:
         found = self.find(key)
         return found if found is not None and now < found.expires_at else None
 
-    def fresh(self, key: Key, source: int, note: bytes, expires_at: int) -> Generation:
+    def fresh(self, key: Key, source: int, note: bytes, expires_at: int) -> CachedPool:
         """A new pool under a key where there is none; what dropped ones handed out is remembered beside it."""
-        place = self._space.of(key)
-        id = self._space.number()
-        row = self._turns.connection.execute(_ROOT, place).fetchone()
+        place = self._namespace.of(key)
+        id = self._namespace.number()
+        row = self._group_commit.connection.execute(_ROOT, place).fetchone()
         (root,) = row or (id,)
-        self._turns.connection.execute(_CREATE, (id, root, *place, expires_at, source, note))
-        self._held[key] = generation = Generation(id, root, expires_at, source)
+        self._group_commit.connection.execute(_CREATE, (id, root, *place, expires_at, source, note))
+        self._held[key] = generation = CachedPool(id, root, expires_at, source)
         return generation
 
-    def supply(self, pool: Generation, source: int, note: bytes, expires_at: int) -> None:
+    def assign(self, pool: CachedPool, source: int, note: bytes, expires_at: int) -> None:
         """Have the pool hand out from this list; from the one it has, it goes on where it is."""
         if source != pool.source:
-            self._lists.bury(pool.source)
+            self._lists.tombstone(pool.source)
             pool.source, pool.position, pool.first, pool.chunk = source, 0, 0, ()
         pool.expires_at = expires_at
-        self._turns.connection.execute(_SUPPLY, (source, pool.position, note, expires_at, pool.id))
+        self._group_commit.connection.execute(_SUPPLY, (source, pool.position, note, expires_at, pool.id))
 
-    def item(self, pool: Generation) -> str | None:
+    def item(self, pool: CachedPool) -> str | None:
         """The next item of its list."""
         at = pool.position - pool.first
         if at >= len(pool.chunk):
@@ -87,45 +87,45 @@ class Generations:
             at = pool.position - pool.first
         return pool.chunk[at] if at < len(pool.chunk) else None
 
-    def step(self, pool: Generation, *, handed: int) -> None:
+    def step(self, pool: CachedPool, *, handed: int) -> None:
         """Leave the next item behind."""
         pool.position += 1
         pool.handed += handed
         self._changed.add(pool)
 
-    def close(self, key: Key, pool: Generation) -> None:
+    def close(self, key: Key, pool: CachedPool) -> None:
         """Have the pool hand out nothing more, and remember what it has handed out."""
         if pool.handed == 0:
-            self.bury(key, pool.id, pool.source)
+            self.tombstone(key, pool.id, pool.source)
             return
         self._let_go(key)
-        self._turns.connection.execute(_CLOSE, (pool.id,))
-        self._lists.bury(pool.source)
+        self._group_commit.connection.execute(_CLOSE, (pool.id,))
+        self._lists.tombstone(pool.source)
 
-    def end(self, key: Key, pool: Generation) -> None:
+    def end(self, key: Key, pool: CachedPool) -> None:
         """Take a pool away that is past its end."""
-        self._space.fell(key, pool.expires_at)
-        self.bury(key, pool.id, pool.source)
+        self._namespace.expired(key, pool.expires_at)
+        self.tombstone(key, pool.id, pool.source)
 
     def end_user(self, pool: int) -> None:
         """Take the pool with this number away, which is past its end, and with it its list."""
-        key = Key(*self._turns.connection.execute(_KEY_OF, (pool,)).fetchone())
+        key = Key(*self._group_commit.connection.execute(_KEY_OF, (pool,)).fetchone())
         found = self.find(key)
         assert found is not None
         self.end(key, found)
 
-    def bury(self, key: Key, id: int, source: int) -> None:
+    def tombstone(self, key: Key, id: int, source: int) -> None:
         """Put a pool and its list out of reach, and leave their rows to `purge`; `source` is 0 for a dropped pool."""
         if source:
             self._let_go(key)
-            self._lists.bury(source)
-        self._turns.connection.execute("DELETE FROM pools WHERE id = ?", (id,))
-        self._turns.connection.execute("INSERT INTO dead_pools VALUES (?)", (id,))
+            self._lists.tombstone(source)
+        self._group_commit.connection.execute("DELETE FROM pools WHERE id = ?", (id,))
+        self._group_commit.connection.execute("INSERT INTO dead_pools VALUES (?)", (id,))
 
     def flush(self) -> None:
         if self._changed:
             moved = [(pool.position, pool.handed, pool.id) for pool in self._changed]
-            self._turns.connection.executemany(_MOVE, moved)
+            self._group_commit.connection.executemany(_MOVE, moved)
             self._changed.clear()
         if len(self._held) > MOST_HELD:  # only now, as operations of the turn go on with what they found
             self._held.clear()
@@ -139,9 +139,9 @@ class Generations:
         if held is not None:
             self._changed.discard(held)
 
-    def _loaded(self, key: Key) -> Generation | None:
-        row = self._turns.connection.execute(_LOAD, self._space.of(key)).fetchone()
+    def _loaded(self, key: Key) -> CachedPool | None:
+        row = self._group_commit.connection.execute(_LOAD, self._namespace.of(key)).fetchone()
         if row is None:
             return None
-        self._held[key] = generation = Generation(*row)
+        self._held[key] = generation = CachedPool(*row)
         return generation

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Holding, Stock, Supply
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.pools import Assignment, Holding, Stock
+from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Listed, Lists, packed
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_COLUMNS, Space
-from emulator.engines.sqlite.pool_cache import Generation, Generations
+from emulator.engines.sqlite.namespace_ids import KEY, KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.pool_cache import CachedPool, PoolCache
 
 PASSED = 500
 """Items that all pools together pass over between two returns to the event loop."""
@@ -41,43 +41,43 @@ class _Pending(Enum):
 
 
 class SqlitePools:
-    def __init__(self, turns: Turns, space: Space, lists: Lists, generations: Generations) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists, pool_cache: PoolCache) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
         self._lists = lists
-        self._generations = generations
+        self._pool_cache = pool_cache
         self._passed = 0
         """Items that were passed over in this turn."""
         self._passing: dict[Key, asyncio.Event] = {}
         """Pools that one draw is passing over items of, for all who wait."""
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._turns.write(self._fill, source, packed(items), now, expires_at)
+        await self._group_commit.write(self._fill, source, packed(items), now, expires_at)
 
-    async def supply(self, keys: Sequence[Key], change: Supply, *, now: int, expires_at: int) -> None:
-        await self._turns.write(self._supply, keys, change, now, expires_at)
+    async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
+        await self._group_commit.write(self._supply, keys, change, now, expires_at)
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
-        return await self._turns.read(self._stocks, keys, now)
+        return await self._group_commit.read(self._stocks, keys, now)
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
-        await self._turns.write(self._discard, sources)
+        await self._group_commit.write(self._discard, sources)
 
     async def draw(self, key: Key, holder: str, *, most: int, now: int, source: Key | None = None) -> str | None:
         while True:
             while key in self._passing:
                 await self._passing[key].wait()
-            answer = await self._turns.write(self._draw, key, holder, most, now, source)
+            answer = await self._group_commit.write(self._draw, key, holder, most, now, source)
             if answer is not _Pending.MORE:
                 return answer
             if key not in self._passing:
                 await self._pass_over(key, now)
 
     async def held(self, keys: Sequence[Key], holder: str, *, now: int) -> dict[Key, Holding]:
-        return await self._turns.read(self._held, keys, holder, now)
+        return await self._group_commit.read(self._held, keys, holder, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        return await self._turns.write(self._drop, keys, now)
+        return await self._group_commit.write(self._drop, keys, now)
 
     def flush(self) -> None:
         self._passed = 0
@@ -91,21 +91,21 @@ class SqlitePools:
             raise ValueError(f"a pool hands out from this list: {source}")
         self._lists.add(self._live(source, found, now) or self._lists.fresh(source, expires_at), chunks, expires_at)
 
-    def _supply(self, keys: Sequence[Key], change: Supply, now: int, expires_at: int) -> None:
+    def _supply(self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int) -> None:
         written = dict(change(self._stocks(keys, now)))
         if strangers := written.keys() - set(keys):
             raise ValueError(f"a supply may only write the keys it was given, not {strangers}")
         self._check_sources(written, now)
         for key, (source, note) in written.items():
-            pool = self._generations.find(key)
+            pool = self._pool_cache.find(key)
             if pool is not None and pool.expires_at <= now:
-                self._generations.end(key, pool)
+                self._pool_cache.end(key, pool)
                 pool = None
             found = self._live(source, self._lists.find(source), now) or self._lists.fresh(source, expires_at)
             if pool is None:
-                pool = self._generations.fresh(key, found.id, note, expires_at)
+                pool = self._pool_cache.fresh(key, found.id, note, expires_at)
             else:
-                self._generations.supply(pool, found.id, note, expires_at)
+                self._pool_cache.assign(pool, found.id, note, expires_at)
             self._lists.give(found.id, pool.id, expires_at)
 
     def _check_sources(self, stocks: Mapping[Key, Stock], now: int) -> None:
@@ -113,7 +113,7 @@ class SqlitePools:
         if len({source for source, _ in stocks.values()}) < len(stocks):
             raise ValueError("each pool needs a list of its own")
         for key, (source, _) in stocks.items():
-            found, pool = self._lists.find(source), self._generations.find(key)
+            found, pool = self._lists.find(source), self._pool_cache.find(key)
             if found is None or found.pool is None or found.expires_at <= now:
                 continue
             if pool is None or found.pool != pool.id:
@@ -124,15 +124,15 @@ class SqlitePools:
         if found is None or now < found.expires_at:
             return found
         if found.pool is None:
-            self._lists.bury(found.id)
+            self._lists.tombstone(found.id)
         else:
-            self._generations.end_user(found.pool)
+            self._pool_cache.end_user(found.pool)
         return None
 
     def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, Stock]:
         stocks = {}
         for key in keys:
-            row = self._turns.connection.execute(_STOCK, self._space.of(key)).fetchone()
+            row = self._group_commit.connection.execute(_STOCK, self._namespace.of(key)).fetchone()
             if row is not None and now < row[0]:
                 stocks[key] = Stock(Key(*row[2:]), row[1])
         return stocks
@@ -140,14 +140,14 @@ class SqlitePools:
     def _discard(self, sources: Sequence[Key]) -> None:
         for found in [self._lists.find(source) for source in dict.fromkeys(sources)]:
             if found is not None and found.pool is None:
-                self._lists.bury(found.id)
+                self._lists.tombstone(found.id)
 
     def _draw(self, key: Key, holder: str, most: int, now: int, source: Key | None) -> str | _Pending | None:
         holder.encode()  # what cannot be stored has to fail before anything is written
-        pool = self._generations.alive(key, now)
+        pool = self._pool_cache.alive(key, now)
         if pool is None or (source is not None and not self._gives(pool, source)):
             return None
-        connection = self._turns.connection
+        connection = self._group_commit.connection
         row = connection.execute(_HAS, (pool.root, holder, pool.id)).fetchone()
         nth = row[0] + 1 if row else 1
         if nth > most:
@@ -155,23 +155,23 @@ class SqlitePools:
         item = self._next(pool, now)
         if isinstance(item, str):
             connection.execute(_HAND, (pool.id, pool.handed + 1, pool.root, item, _sum(item), holder, nth))
-            self._generations.step(pool, handed=1)
+            self._pool_cache.step(pool, handed=1)
         return item
 
-    def _gives(self, pool: Generation, source: Key) -> bool:
+    def _gives(self, pool: CachedPool, source: Key) -> bool:
         """Whether a pool hands out from this list."""
         found = self._lists.find(source)
         return found is not None and found.pool == pool.id
 
-    def _next(self, pool: Generation, now: int) -> str | _Pending | None:
+    def _next(self, pool: CachedPool, now: int) -> str | _Pending | None:
         """The first item from here on that was not handed out; those before it are left behind."""
-        connection = self._turns.connection
-        while (item := self._generations.item(pool)) is not None:
+        connection = self._group_commit.connection
+        while (item := self._pool_cache.item(pool)) is not None:
             if connection.execute(_HANDED, (pool.root, _sum(item), item, now)).fetchone() is None:
                 return item
             if self._passed >= PASSED:
                 return _Pending.MORE
-            self._generations.step(pool, handed=0)
+            self._pool_cache.step(pool, handed=0)
             self._passed += 1
         return None
 
@@ -179,22 +179,22 @@ class SqlitePools:
         """Come to an item that was not handed out, or to the end of the list, in as many turns as that takes."""
         self._passing[key] = passed = asyncio.Event()
         try:
-            while await self._turns.write(self._passes, key, now):
+            while await self._group_commit.write(self._passes, key, now):
                 pass
         finally:
             del self._passing[key]
             passed.set()
 
     def _passes(self, key: Key, now: int) -> bool:
-        pool = self._generations.alive(key, now)
+        pool = self._pool_cache.alive(key, now)
         return pool is not None and self._next(pool, now) is _Pending.MORE
 
     def _held(self, keys: Sequence[Key], holder: str, now: int) -> dict[Key, Holding]:
         return {key: holding for key in keys if (holding := self._holding(key, holder, now)).items}
 
     def _holding(self, key: Key, holder: str, now: int) -> Holding:
-        connection = self._turns.connection
-        root = connection.execute(_ROOT, self._space.of(key)).fetchone()
+        connection = self._group_commit.connection
+        root = connection.execute(_ROOT, self._namespace.of(key)).fetchone()
         rows = connection.execute(_HELD, (*root, holder, now)).fetchall() if root else []
         return Holding(tuple(item for item, _ in rows), sum(not closed for _, closed in rows))
 
@@ -202,15 +202,15 @@ class SqlitePools:
         counts = {}
         for key, pool in list(self._found(keys)):  # found all before anything is written
             if pool.expires_at <= now:
-                self._generations.end(key, pool)
+                self._pool_cache.end(key, pool)
             else:
-                self._generations.close(key, pool)
+                self._pool_cache.close(key, pool)
                 counts[key] = pool.handed
         return counts
 
-    def _found(self, keys: Sequence[Key]) -> Iterator[tuple[Key, Generation]]:
+    def _found(self, keys: Sequence[Key]) -> Iterator[tuple[Key, CachedPool]]:
         for key in dict.fromkeys(keys):
-            if (pool := self._generations.find(key)) is not None:
+            if (pool := self._pool_cache.find(key)) is not None:
                 yield key, pool
 
 

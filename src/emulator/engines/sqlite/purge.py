@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
-from emulator.engines.sqlite.ballot_cache import Heads
-from emulator.engines.sqlite.garbage import Remains
-from emulator.engines.sqlite.group_commit import Turns
+from emulator.engines.sqlite.ballot_cache import BallotCache
+from emulator.engines.sqlite.garbage import Garbage
+from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Space
-from emulator.engines.sqlite.pool_cache import Generations
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.rosters import SqliteRosters
 
 STEP = 250
@@ -32,29 +32,35 @@ _ROSTERS = f"SELECT id, root FROM rosters WHERE space = ? AND expires_at <= ? LI
 
 class Purge:
     def __init__(
-        self, turns: Turns, space: Space, heads: Heads, generations: Generations, lists: Lists, rosters: SqliteRosters
+        self,
+        group_commit: GroupCommit,
+        namespace: NamespaceIds,
+        ballot_cache: BallotCache,
+        pool_cache: PoolCache,
+        lists: Lists,
+        rosters: SqliteRosters,
     ) -> None:
-        self._turns = turns
-        self._space = space
-        self._heads = heads
-        self._generations = generations
+        self._group_commit = group_commit
+        self._namespace = namespace
+        self._ballot_cache = ballot_cache
+        self._pool_cache = pool_cache
         self._of_pools = lists
         self._members = rosters
-        self._remains = Remains(turns)
+        self._remains = Garbage(group_commit)
 
     async def __call__(self, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.
         expired: list[Expired] = []
-        for step in (self._fallen, self._documents, self._ballots):
-            while some := await self._turns.write(step, now):
+        for step in (self._expired, self._documents, self._ballots):
+            while some := await self._group_commit.write(step, now):
                 expired += some
-        while pools := await self._turns.write(self._pools, now):
+        while pools := await self._group_commit.write(self._pools, now):
             expired += [one for one, is_closed in pools if not is_closed]
         for silent in (self._lists, self._rosters):
-            while await self._turns.write(silent, now):
+            while await self._group_commit.write(silent, now):
                 pass
         newest: dict[Key, int] = {}
-        while ends := await self._turns.write(self._items, now):
+        while ends := await self._group_commit.write(self._items, now):
             newest |= {key: max(at, newest.get(key, at)) for key, at in ends.items()}
         expired += [Expired(key, at) for key, at in newest.items()]
         return sorted(expired, key=lambda one: (one.at, one.key))
@@ -62,45 +68,45 @@ class Purge:
     async def tidy(self) -> None:
         await self._remains.clear()
 
-    def _fallen(self, now: int) -> list[Expired]:
+    def _expired(self, now: int) -> list[Expired]:
         return self._taken(_FALLEN, "DELETE FROM fallen WHERE rowid = ?", now)
 
     def _documents(self, now: int) -> list[Expired]:
         return self._taken(_DOCUMENTS, "DELETE FROM documents WHERE id = ?", now)
 
     def _taken(self, question: str, deletion: str, now: int) -> list[Expired]:
-        rows = self._turns.connection.execute(question, (self._space.id, now)).fetchall()
-        self._turns.connection.executemany(deletion, [row[:1] for row in rows])
+        rows = self._group_commit.connection.execute(question, (self._namespace.id, now)).fetchall()
+        self._group_commit.connection.executemany(deletion, [row[:1] for row in rows])
         return [Expired(Key(*row[1:6]), row[6]) for row in rows]
 
     def _ballots(self, now: int) -> list[Expired]:
-        self._heads.flush()
-        rows = self._turns.connection.execute(_BALLOTS, (self._space.id, now)).fetchall()
+        self._ballot_cache.flush()
+        rows = self._group_commit.connection.execute(_BALLOTS, (self._namespace.id, now)).fetchall()
         for id, *key, _ in rows:
-            self._heads.bury(id, Key(*key))
+            self._ballot_cache.tombstone(id, Key(*key))
         return [Expired(Key(*row[1:6]), row[6]) for row in rows]
 
     def _pools(self, now: int) -> list[tuple[Expired, bool]]:
-        rows = self._turns.connection.execute(_POOLS, (self._space.id, now)).fetchall()
+        rows = self._group_commit.connection.execute(_POOLS, (self._namespace.id, now)).fetchall()
         for id, *key, _, of, _ in rows:
-            self._generations.bury(Key(*key), id, of)
+            self._pool_cache.tombstone(Key(*key), id, of)
         return [(Expired(Key(*row[1:6]), row[6]), bool(row[8])) for row in rows]
 
     def _lists(self, now: int) -> bool:
-        rows = self._turns.connection.execute(_LISTS, (self._space.id, now)).fetchall()
+        rows = self._group_commit.connection.execute(_LISTS, (self._namespace.id, now)).fetchall()
         for (id,) in rows:
-            self._of_pools.bury(id)
+            self._of_pools.tombstone(id)
         return bool(rows)
 
     def _rosters(self, now: int) -> bool:
-        rows = self._turns.connection.execute(_ROSTERS, (self._space.id, now)).fetchall()
+        rows = self._group_commit.connection.execute(_ROSTERS, (self._namespace.id, now)).fetchall()
         for id, root in rows:
-            self._members.bury(id, root)
+            self._members.tombstone(id, root)
         return bool(rows)
 
     def _items(self, now: int) -> dict[Key, int]:
-        connection = self._turns.connection
-        rows = connection.execute(_ITEMS, (self._space.id, now)).fetchall()
+        connection = self._group_commit.connection
+        rows = connection.execute(_ITEMS, (self._namespace.id, now)).fetchall()
         newest = {log: end for _, log, end in rows}  # rows come by their ends
         keys = {log: Key(*connection.execute(_LOG, (log,)).fetchone()) for log in newest}
         connection.executemany("DELETE FROM items WHERE number = ?", [row[:1] for row in rows])

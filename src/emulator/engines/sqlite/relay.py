@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import Turns
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Space
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
 from emulator.errors import EngineError
 
 LOOK_EVERY = 0.05
@@ -29,9 +29,9 @@ _log = logging.getLogger("emulator.engines")
 
 
 class SqliteRelay:
-    def __init__(self, turns: Turns, space: Space, sender: str) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, sender: str) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
         self._sender = sender
         self._deliver: list[Callable[[Key, bytes], None]] = []
         self._seen = 0
@@ -41,21 +41,21 @@ class SqliteRelay:
 
     @property
     def is_alone(self) -> bool:
-        return self._turns.path is None
+        return self._group_commit.path is None
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
         self._deliver.append(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
         if self.is_alone:
-            _ = self._turns.connection  # a closed engine raises, as it does when the message is to be written
+            _ = self._group_commit.connection  # a closed engine raises, as it does when the message is to be written
         else:
-            await self._turns.write(self._say, topic, message)
+            await self._group_commit.write(self._say, topic, message)
         self._hand_out(topic, message)
 
     async def open(self) -> None:
         if not self.is_alone:
-            self._seen = await self._turns.read(self._newest)
+            self._seen = await self._group_commit.read(self._newest)
             self._looking = asyncio.create_task(self._look())
 
     async def close(self) -> None:
@@ -70,13 +70,13 @@ class SqliteRelay:
             deliver(topic, message)
 
     def _say(self, topic: Key, message: bytes) -> None:
-        connection = self._turns.connection
-        number = connection.execute(_SAY, (self._space.id, self._sender, message, *topic)).lastrowid or 0
+        connection = self._group_commit.connection
+        number = connection.execute(_SAY, (self._namespace.id, self._sender, message, *topic)).lastrowid or 0
         connection.execute(_TRIM, (number - KEPT,))
 
     def _newest(self) -> int:
-        self._seen_in = self._space.id
-        (number,) = self._turns.connection.execute(_NEWEST).fetchone()
+        self._seen_in = self._namespace.id
+        (number,) = self._group_commit.connection.execute(_NEWEST).fetchone()
         return int(number)
 
     async def _look(self) -> None:
@@ -85,9 +85,9 @@ class SqliteRelay:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             try:
-                if (now := self._turns.version()) == version:
+                if (now := self._group_commit.version()) == version:
                     continue
-                news = await self._turns.read(self._news)
+                news = await self._group_commit.read(self._news)
                 for count, (number, sender, body, *key) in enumerate(news, 1):
                     self._seen = number
                     if sender != self._sender:
@@ -103,7 +103,7 @@ class SqliteRelay:
                 failing = True
 
     def _news(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
-        space = self._space.id
-        rows = self._turns.connection.execute(_SINCE, (self._seen, self._seen_in, space)).fetchall()
+        space = self._namespace.id
+        rows = self._group_commit.connection.execute(_SINCE, (self._seen, self._seen_in, space)).fetchall()
         self._seen_in = space
         return rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import Turns
-from emulator.engines.sqlite.namespace_ids import KEY, Space
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import KEY, NamespaceIds
 
 _FIND = f"SELECT id, root, expires_at FROM rosters WHERE {KEY}"
 _ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
@@ -25,30 +25,30 @@ _WALK = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
 
 
 class SqliteRosters:
-    def __init__(self, turns: Turns, space: Space) -> None:
-        self._turns = turns
-        self._space = space
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace
 
-    async def enlist(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._turns.write(self._enlist, key, members, now, expires_at)
+    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
+        await self._group_commit.write(self._enlist, key, members, now, expires_at)
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
-        return await self._turns.read(self._listing, key, members, now)
+        return await self._group_commit.read(self._listing, key, members, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
-        await self._turns.write(self._drop, keys)
+        await self._group_commit.write(self._drop, keys)
 
-    def bury(self, id: int, root: int) -> None:
+    def tombstone(self, id: int, root: int) -> None:
         """Put a roster out of reach, and leave its names to `purge`."""
-        self._turns.connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
-        self._turns.connection.execute(_WALK, (root,))
+        self._group_commit.connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
+        self._group_commit.connection.execute(_WALK, (root,))
 
     def _enlist(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> None:
         "".join(members).encode()  # what cannot be stored has to fail before anything is written
-        connection = self._turns.connection
-        row = connection.execute(_FIND, self._space.of(key)).fetchone()
+        connection = self._group_commit.connection
+        row = connection.execute(_FIND, self._namespace.of(key)).fetchone()
         if row is not None and row[2] <= now:
-            self.bury(row[0], row[1])
+            self.tombstone(row[0], row[1])
             row = None
         if row is None:
             row = self._fresh(key, expires_at)
@@ -59,25 +59,25 @@ class SqliteRosters:
         connection.executemany(_ENLIST, [(root, member, id) for member in sorted(members)])
 
     def _fresh(self, key: Key, expires_at: int) -> tuple[int, int, int]:
-        id = self._space.number()
+        id = self._namespace.number()
         root = self._root(key) or id
-        self._turns.connection.execute(_CREATE, (id, root, *self._space.of(key), expires_at))
+        self._group_commit.connection.execute(_CREATE, (id, root, *self._namespace.of(key), expires_at))
         return id, root, expires_at
 
     def _root(self, key: Key) -> int | None:
         """What the rosters that share the key's other parts have in common, if there are any."""
-        space, shelf, owner, _, holder, place = self._space.of(key)
-        row = self._turns.connection.execute(_ROOT, (space, shelf, owner, holder, place)).fetchone()
+        namespace, kind, owner, _, user, channel = self._namespace.of(key)
+        row = self._group_commit.connection.execute(_ROOT, (namespace, kind, owner, user, channel)).fetchone()
         return None if row is None else int(row[0])
 
     def _listing(self, key: Key, members: Sequence[str], now: int) -> set[str]:
         root = self._root(key)
         names: set[str] = set()
         for member in members if root is not None else ():
-            names.update(name for (name,) in self._turns.connection.execute(_LISTING, (root, member, now)))
+            names.update(name for (name,) in self._group_commit.connection.execute(_LISTING, (root, member, now)))
         return names
 
     def _drop(self, keys: Sequence[Key]) -> None:
-        found = [self._turns.connection.execute(_FIND, self._space.of(key)).fetchone() for key in keys]
+        found = [self._group_commit.connection.execute(_FIND, self._namespace.of(key)).fetchone() for key in keys]
         for id, root, _ in {row for row in found if row is not None}:
-            self.bury(id, root)
+            self.tombstone(id, root)

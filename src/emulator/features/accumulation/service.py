@@ -11,7 +11,7 @@ from emulator.callers import Caller
 from emulator.clock import Clock, within_time
 from emulator.engines.base import Key, Logs
 from emulator.features.accumulation.rules import LIFETIME, Collected, checked_blob
-from emulator.limits.id_quota import Room
+from emulator.limits.id_quota import IdQuota
 from emulator.wire import json_codec
 
 
@@ -27,10 +27,10 @@ class Reading(NamedTuple):
 class Buffers:
     """Accumulation buffers of all extensions. `channel` is `None` for an extension-level caller (ruling A4)."""
 
-    def __init__(self, logs: Logs, clock: Clock, room: Room) -> None:
+    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota) -> None:
         self._logs = logs
         self._clock = clock
-        self._room = room
+        self._id_quota = id_quota
 
     async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
         """Append a blob with its poster and time; raises `BadRequest` for one of 256 bytes or more."""
@@ -44,7 +44,7 @@ class Buffers:
             data=Raw(checked_blob(value)),
         )
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
-        await self._room.take(key, LIFETIME)
+        await self._id_quota.take(key, LIFETIME)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Reading:

@@ -24,7 +24,7 @@ from emulator.features.broadcast.rules import (
     spellings,
     topics_heard,
 )
-from emulator.realtime.publisher import Updates
+from emulator.realtime.publisher import Publisher
 from emulator.realtime.pusher import page_frame, page_topic
 
 EVERYBODY = "broadcast"
@@ -36,8 +36,8 @@ class Broadcasts:
     Games hear plain JSON over the socket, pages what the published SDK decodes.
     """
 
-    def __init__(self, updates: Updates, environment: Environment) -> None:
-        self._updates = updates
+    def __init__(self, publisher: Publisher, environment: Environment) -> None:
+        self._publisher = publisher
         self._environment = environment
 
     async def send(
@@ -86,10 +86,10 @@ class Broadcasts:
         scope = WHISPER if user_id else CHANNEL if place else EXTENSION
         told = Event(name, {} if data is UNSET else data, place, scope)
         # One spelling for games: they follow both.
-        await self._updates.publish(Key("event", caller.client_id, name, place, users[0]), name, told)
+        await self._publisher.publish(Key("event", caller.client_id, name, place, users[0]), name, told)
         topic = page_topic(caller.client_id, place)
-        if self._updates.reaches(topic):
+        if self._publisher.reaches(topic):
             message = page_message(event, data, is_packed=squeezed)
             for user in users:
                 heard_as = f"{WHISPER_TO}{user}" if user else EVERYBODY
-                await self._updates.pass_on(topic, page_frame(topic, heard_as, message))
+                await self._publisher.pass_on(topic, page_frame(topic, heard_as, message))

@@ -118,7 +118,7 @@ async def mark_from_list(code_sets: CodeSets, call: Call) -> Nothing:
     """Make users eligible for prizes; the body is read as it comes."""
     reader, marking = StreamReader("users", levels=1), Marking(call.caller)
     async for users in reader.read(call.chunks, marking.restart):
-        await code_sets.enlist(marking, _checked(users.items, users.at))
+        await code_sets.add_members(marking, _checked(users.items, users.at))
     await code_sets.mark(marking, json_codec.convert(reader.small, GrantBody, inside="body"))
     return Nothing()
 

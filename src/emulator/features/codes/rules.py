@@ -34,7 +34,7 @@ class CodeSet(Struct):
     """Its end, in ms."""
 
 
-class Mark(Struct):
+class CodeGrant(Struct):
     """One call of `mark_*`: everybody on its roster was granted these."""
 
     roster: str
@@ -67,7 +67,7 @@ class PollGrantBody(GrantBody):
     """In seconds, or in milliseconds from 1e11 up; votes at the cutoff count."""
 
 
-class Faults:
+class ValidationErrors:
     """What is wrong with a body: the first 20, as one error (issued when everything has been looked at)."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Faults:
         return bool(self._found)
 
 
-def check_codes(faults: Faults, array: int, at: int, codes: Sequence[Any]) -> None:
+def check_codes(faults: ValidationErrors, array: int, at: int, codes: Sequence[Any]) -> None:
     """Look at some codes of a set, the first of them at position `at`."""
     if at + len(codes) > MOST_CODES and at <= MOST_CODES:
         faults.add(f"codes[{array}]: has over {MOST_CODES} codes")
@@ -106,7 +106,7 @@ def check_codes(faults: Faults, array: int, at: int, codes: Sequence[Any]) -> No
             faults.add(f"codes[{array}][{position}]: has characters that cannot be printed")
 
 
-def checked_indices(faults: Faults, body: NamesBody, arrays: int) -> list[int]:
+def checked_indices(faults: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
     """The index of each set of a PUT; adds to `faults` what does not fit."""
     if not 1 <= arrays <= MOST_SETS:
         faults.add(f"codes: {arrays} sets given, 1 to {MOST_SETS} are taken")
@@ -167,7 +167,7 @@ def granted(body: GrantBody, sets: dict[int, CodeSet]) -> dict[str, tuple[int, i
     return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
 
 
-def allowance(set_id: str, marks: Iterable[Mark]) -> int:
+def allowance(set_id: str, marks: Iterable[CodeGrant]) -> int:
     """How many codes of a set these marks let a user have in all, those that the user holds included (ruling C3)."""
     most = 0
     for mark in marks:

@@ -15,12 +15,12 @@ from emulator.errors import BadRequest
 from emulator.features.codes.rules import (
     LIFETIME,
     MOST_SETS,
+    CodeGrant,
     CodeSet,
-    Faults,
     GrantBody,
-    Mark,
     NamesBody,
     PollGrantBody,
+    ValidationErrors,
     allowance,
     check_codes,
     checked_indices,
@@ -74,7 +74,7 @@ class Upload:
 
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
-        self.faults = Faults()
+        self.faults = ValidationErrors()
         self._lists: dict[int, str] = {}
 
     def list_of(self, array: int) -> Key:
@@ -89,7 +89,7 @@ class Upload:
     def restart(self) -> None:
         """What came so far does not count: the member came twice."""
         self._lists.clear()
-        self.faults = Faults()
+        self.faults = ValidationErrors()
 
 
 class Marking:
@@ -146,7 +146,7 @@ class CodeSets:
                 for index, code_set in fresh.items()
             }
 
-        await self._pools.supply(keys, change, now=now, expires_at=until)
+        await self._pools.assign(keys, change, now=now, expires_at=until)
         await self._keep_marks(upload.client_id)
 
     async def abandon(self, upload: Upload) -> None:
@@ -173,23 +173,23 @@ class CodeSets:
         marking = Marking(caller)
         async for page in self._polls.voters(caller, channel, poll_id, body.correct):
             users = [user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)]
-            await self.enlist(marking, users)
+            await self.add_members(marking, users)
         await self.mark(marking, body)
 
-    async def enlist(self, marking: Marking, users: Sequence[str]) -> None:
+    async def add_members(self, marking: Marking, users: Sequence[str]) -> None:
         """Note users who are to be granted something by `mark`."""
         if marking.until is None:
             marking.until = self._eligible_until(await self._sets(marking.caller.client_id))
         for start in range(0, len(users), _ENLISTED_AT_ONCE):
             some = users[start : start + _ENLISTED_AT_ONCE]
             key = roster_key(marking.caller.client_id, marking.roster)
-            await self._rosters.enlist(key, some, now=self._clock.now(), expires_at=marking.until)
+            await self._rosters.add_members(key, some, now=self._clock.now(), expires_at=marking.until)
 
     async def mark(self, marking: Marking, body: GrantBody) -> None:
         """Grant prizes to everybody enlisted, from this instant on; raises `BadRequest` for an unknown prize."""
         client_id = marking.caller.client_id
         sets = await self._sets(client_id)
-        mark = Mark(marking.roster, granted(body, sets))
+        mark = CodeGrant(marking.roster, granted(body, sets))
         key, alive = marks_key(client_id), {each.set_id for each in sets.values()}
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
@@ -240,11 +240,11 @@ class CodeSets:
         held = await self._pools.held(pool_keys(caller.client_id), caller.identity, now=self._clock.now())
         return {int(key.name): holding for key, holding in held.items()}
 
-    async def _marks(self, client_id: str) -> list[Mark]:
+    async def _marks(self, client_id: str) -> list[CodeGrant]:
         key = marks_key(client_id)
         return _marks_of((await self._documents.read([key], now=self._clock.now())).get(key))
 
-    async def _marks_on(self, caller: Caller) -> list[Mark]:
+    async def _marks_on(self, caller: Caller) -> list[CodeGrant]:
         """The marks that the caller is on, earliest first."""
         marks = await self._marks(caller.client_id)
         if not marks:
@@ -259,7 +259,7 @@ class CodeSets:
         now, until = self._clock.now(), self._eligible_until(await self._sets(client_id))
         kept = await self._documents.update([key], lambda found: found, now=now, expires_at=until)
         for mark in _marks_of(kept.get(key)):
-            await self._rosters.enlist(roster_key(client_id, mark.roster), [], now=now, expires_at=until)
+            await self._rosters.add_members(roster_key(client_id, mark.roster), [], now=now, expires_at=until)
 
     def _eligible_until(self, sets: Mapping[int, CodeSet]) -> int:
         """When eligibility may end: not before any set, also of one that was put while the clock was further on."""
@@ -272,5 +272,5 @@ def _sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
     return dict(sorted(sets.items()))
 
 
-def _marks_of(text: bytes | None) -> list[Mark]:
-    return [] if text is None else msgspec.json.decode(text, type=list[Mark])
+def _marks_of(text: bytes | None) -> list[CodeGrant]:
+    return [] if text is None else msgspec.json.decode(text, type=list[CodeGrant])

@@ -35,7 +35,7 @@ class _Answers:
 
 
 class Metrics(Collector):
-    """Counts for one running service, in a registry of its own. A `Watcher`.
+    """Counts for one running service, in a registry of its own. A `Recorder`.
 
     Labels are bounded: endpoints as declared, actions of the service, statuses, and the reasons of refusals. Counting
     is a dictionary's work; families are made of it at each scrape.

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from emulator.auth.signing_key import ServiceKey
+from emulator.auth.signing_key import SigningKey
 from emulator.clock import END_OF_TIME, Clock, within_time
 from emulator.config.settings import Settings
 from emulator.engines.base import Expired
 from emulator.engines.engine import Engine
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.limits.id_quota import SHELF
-from emulator.observability.recorder import Watcher
+from emulator.observability.recorder import Recorder
 
 _MOST_UNTOLD = 10_000
 """How many expiries housekeeping keeps for a move of the clock that may never come."""
@@ -67,11 +67,11 @@ class Control:
     """What an operator may do to a running service. `forget` drops what the service remembers beside its data."""
 
     def __init__(
-        self, engine: Engine, key: ServiceKey, clock: Clock, settings: Settings, version: str, watcher: Watcher
+        self, engine: Engine, key: SigningKey, clock: Clock, settings: Settings, version: str, recorder: Recorder
     ) -> None:
         self._engine = engine
         self._key = key
-        self._watcher = watcher
+        self._recorder = recorder
         self._clock = clock
         self._settings = settings
         self._version = version
@@ -98,9 +98,9 @@ class Control:
         try:
             await self.check()
         except EngineError as error:
-            self._watcher.storage(answers=False)
+            self._recorder.storage(answers=False)
             raise Unavailable from error
-        self._watcher.storage(answers=True)
+        self._recorder.storage(answers=True)
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
@@ -148,7 +148,7 @@ class Control:
             for moved in self._on_move:
                 await moved()
         return MovedClock(
-            record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.shelf != SHELF]
+            record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.kind != SHELF]
         )
 
 
@@ -163,5 +163,5 @@ def _check(move: ClockMove, now: int) -> None:
 
 def _due(expired: Expired) -> Due:
     key = expired.key
-    name = key.name or key.holder or key.place or key.owner
-    return Due(key.shelf, name, expired.at, key.owner, key.place or "")
+    name = key.name or key.user or key.channel or key.owner
+    return Due(key.kind, name, expired.at, key.owner, key.channel or "")

@@ -10,7 +10,7 @@ from emulator.callers import Caller
 from emulator.clock import SECOND, Clock
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.realtime.publisher import Updates
+from emulator.realtime.publisher import Publisher
 
 TARGET: Final = "datastream"
 
@@ -31,14 +31,14 @@ class StreamEvents(Struct):
 class Datastream:
     """Events from a channel's pages to its games. Nothing is kept."""
 
-    def __init__(self, clock: Clock, updates: Updates) -> None:
+    def __init__(self, clock: Clock, publisher: Publisher) -> None:
         self._clock = clock
-        self._updates = updates
+        self._publisher = publisher
 
     async def post(self, caller: Caller, channel: str | None, event: Any) -> None:
         """Hand an event to the games that follow; in the order in which events came."""
         told = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
-        await self._updates.publish(self.topic(caller, channel), TARGET, told)
+        await self._publisher.publish(self.topic(caller, channel), TARGET, told)
 
     def topic(self, caller: Caller, channel: str | None) -> Key:
         """What subscribers follow."""

@@ -113,7 +113,7 @@ class Identities:
     async def list_user_ids(self, caller: Caller, cursor: str) -> Page:
         """Ids that users of the caller's extension shared, at most 1,000 from `cursor` on."""
         directory = Key("user", caller.client_id, "")
-        ids = await self._documents.holders(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
+        ids = await self._documents.users(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
         page = ids[:PAGE]
         return Page(page, page[-1].encode().hex() if len(ids) > PAGE else LAST)
 

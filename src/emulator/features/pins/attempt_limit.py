@@ -6,7 +6,7 @@ from emulator.clock import MINUTE, Clock
 from emulator.errors import TooManyRequests
 
 
-class Guesses:
+class AttemptLimit:
     """Counts failures per client id, for a minute each."""
 
     def __init__(self, clock: Clock, most: int | None) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from emulator.auth.signing_key import ServiceKey
+from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, UNAUTHORIZED, Tokens
 from emulator.callers import Caller, Role
 from emulator.clock import Clock
@@ -15,7 +15,7 @@ from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, EngineError, Unauthorized
-from emulator.features.pins.attempt_limit import Guesses
+from emulator.features.pins.attempt_limit import AttemptLimit
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
     LINK_LIFETIME,
@@ -37,7 +37,7 @@ from emulator.features.pins.rules import (
 )
 from emulator.ids import pin as new_pin
 from emulator.ids import token_id as new_id
-from emulator.realtime.publisher import Updates
+from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
 T = TypeVar("T")
@@ -63,8 +63,8 @@ class Pins:
         tokens: Tokens,
         settings: Settings,
         extensions: Extensions,
-        updates: Updates,
-        service_key: ServiceKey,
+        publisher: Publisher,
+        service_key: SigningKey,
         caller: Callable[[str], Awaitable[Caller]],
     ) -> None:
         self._documents = documents
@@ -72,10 +72,12 @@ class Pins:
         self._tokens = tokens
         self._settings = settings
         self._extensions = extensions
-        self._updates = updates
+        self._publisher = publisher
         self._service_key = service_key
         self._caller = caller
-        self.guesses = Guesses(clock, settings.limits.guesses if settings.environment.limits_guesses else None)
+        self.attempt_limit = AttemptLimit(
+            clock, settings.limits.pin_attempts if settings.environment.limits_pin_attempts else None
+        )
 
     async def request(self, client_id: str, caller: Caller | None) -> str:
         """A PIN; bound to the caller's channel if a broadcaster asks, else to none until it is validated."""
@@ -100,7 +102,7 @@ class Pins:
         channel_id = caller.channel_id
         if not channel_id:
             raise BadRequest("Invalid channel", "the token names no channel to link: channel_id is missing")
-        self.guesses.check(caller.client_id)
+        self.attempt_limit.check(caller.client_id)
         key = pin_key(caller.client_id, pin, self._service_key.text)
         record = await self._read(key, PinRecord)
         if record is None or record.channel_id not in ("", channel_id) or not await self._is_good(caller, record):
@@ -148,7 +150,7 @@ class Pins:
 
     async def authenticate_by_pin(self, client_id: str, pin: str) -> Admission:
         """Exchange a PIN for a pair of tokens; it stays usable until it expires. Raises `BadRequest`."""
-        self.guesses.check(client_id)
+        self.attempt_limit.check(client_id)
         record = await self._read(pin_key(client_id, pin, self._service_key.text), PinRecord)
         if record is None:
             self._failed(client_id)
@@ -240,7 +242,7 @@ class Pins:
     def _failed(self, client_id: str) -> None:
         """Count a wrong PIN. Of a client id that is not registered there is no PIN to guess."""
         if self._extensions.admits(client_id):
-            self.guesses.failed(client_id)
+            self.attempt_limit.failed(client_id)
 
     async def _is_alive(self, client_id: str, channel_id: str, link: str) -> bool:
         alive = await self._read(link_key(client_id, channel_id), LinkRecord)
@@ -264,9 +266,9 @@ class Pins:
     async def _tell(self, client_id: str, channel_id: str, event: str, *, waiting: bool = False) -> None:
         """Tell subscribers of the channel; with `waiting`, also those of the client id who wait for a PIN."""
         update = AuthenticationEvent(event, channel_id)
-        await self._updates.tell(authentication_topic(client_id, channel_id), "authentication", update)
+        await self._publisher.tell(authentication_topic(client_id, channel_id), "authentication", update)
         if waiting:
-            await self._updates.tell(authentication_topic(client_id), "authentication", update)
+            await self._publisher.tell(authentication_topic(client_id), "authentication", update)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
         return _record((await self._documents.read([key], now=self._clock.now())).get(key), shape)

@@ -6,8 +6,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller
 from emulator.clock import DAY, Clock
-from emulator.engines.base import Ballots, Key, Mark
-from emulator.limits.id_quota import Room
+from emulator.engines.base import Ballots, CastRequest, Key
+from emulator.limits.id_quota import IdQuota
 
 LIFETIME = DAY
 """A buffer is removed this long after its last entry (Limits)."""
@@ -33,17 +33,17 @@ class Score(Struct):
 class Rankings:
     """Buffers with at most one answer per user. `channel` as for polls: `None` spans all (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock, room: Room) -> None:
+    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota) -> None:
         self._ballots = ballots
         self._clock = clock
-        self._room = room
+        self._id_quota = id_quota
 
     async def submit(self, caller: Caller, channel: str | None, buffer_id: str, answer: str) -> Accepted:
         """Store the caller's answer in place of an earlier one. The text is kept byte for byte."""
         now = self._clock.now()
         key = _key(caller, channel or "", buffer_id)
-        await self._room.take(key, LIFETIME)
-        mark = Mark(caller.identity, answer, caller.opaque_id.encode())
+        await self._id_quota.take(key, LIFETIME)
+        mark = CastRequest(caller.identity, answer, caller.opaque_id.encode())
         cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
@@ -56,7 +56,7 @@ class Rankings:
         """Remove the buffer; an absent one is fine."""
         key = _key(caller, channel, buffer_id)
         await self._ballots.drop(key, now=self._clock.now())
-        await self._room.free(key)
+        await self._id_quota.free(key)
 
 
 def _key(caller: Caller, channel: str | None, buffer_id: str) -> Key:

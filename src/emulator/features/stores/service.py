@@ -31,8 +31,8 @@ from emulator.features.stores.rules import (
     key_of,
     update_of,
 )
-from emulator.limits.id_quota import Room
-from emulator.realtime.publisher import Updates
+from emulator.limits.id_quota import IdQuota
+from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
 Patch = dict[str, Any] | list[Any]
@@ -42,10 +42,10 @@ _EMPTY = b"{}"
 class Stores:
     """Config and state stores. Answers are the stores' JSON texts, `{}` for one never written (ruling S2)."""
 
-    def __init__(self, documents: Documents, clock: Clock, settings: Settings, updates: Updates) -> None:
+    def __init__(self, documents: Documents, clock: Clock, settings: Settings, publisher: Publisher) -> None:
         self._documents = documents
         self._clock = clock
-        self._updates = updates
+        self._publisher = publisher
         self._environment = settings.environment
         self._apart = settings.channel_stores_per_extension
         self._largest_patch = settings.limits.body
@@ -152,7 +152,7 @@ class Stores:
         written = await self._documents.update(keys, change, now=now, expires_at=ends_at)
         if store.has_feed:
             for key, text in written.items():
-                await self._updates.tell(key, *update_of(store, text))
+                await self._publisher.tell(key, *update_of(store, text))
         return written
 
     def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
@@ -166,10 +166,10 @@ class Stores:
 class JsonStores:
     """Small objects under developers' ids (ruling S5)."""
 
-    def __init__(self, documents: Documents, clock: Clock, room: Room) -> None:
+    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota) -> None:
         self._documents = documents
         self._clock = clock
-        self._room = room
+        self._id_quota = id_quota
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """The object; raises `NotFound` when there is none."""
@@ -184,7 +184,7 @@ class JsonStores:
         key = json_store_key(caller, channel, store_id)
         text = checked_document(document, largest=JSON_STORE_LARGEST, name="json_store")
         now = self._clock.now()
-        await self._room.take(key, JSON_STORE_LIFETIME)
+        await self._id_quota.take(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
 
 

@@ -24,7 +24,7 @@ from emulator.features.transactions.rules import (
     transaction_topic,
 )
 from emulator.ids import token_id as new_id
-from emulator.realtime.publisher import Updates
+from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
 ANY: Final = "*"
@@ -35,11 +35,11 @@ _PAGE: Final = 100
 class Transactions:
     """Purchases of a channel: posted once, then outstanding until a game validates or refunds them."""
 
-    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, updates: Updates) -> None:
+    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, publisher: Publisher) -> None:
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
-        self._updates = updates
+        self._publisher = publisher
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
         """Take a receipt and tell the channel's games, once for each transaction. Raises `BadRequest`."""
@@ -56,7 +56,7 @@ class Transactions:
 
         if await self._documents.update([kept, outstanding], keep, now=now, expires_at=now + LIFETIME):
             topic = transaction_topic(caller.client_id, place, transaction.sku)
-            await self._updates.tell(topic, TARGET, transaction)
+            await self._publisher.tell(topic, TARGET, transaction)
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
         """What is neither validated nor refunded, `*` for all products; oldest first, at most 10."""
@@ -88,8 +88,8 @@ class Transactions:
         shelf, after = outstanding_key(caller.client_id, place), ""
         while True:
             now = self._clock.now()
-            holders = await self._documents.holders(shelf, after=after, limit=_PAGE, now=now)
-            keys = [shelf._replace(holder=holder) for holder in holders]
+            holders = await self._documents.users(shelf, after=after, limit=_PAGE, now=now)
+            keys = [shelf._replace(user=holder) for holder in holders]
             found = await self._documents.read(keys, now=now)
             for key in keys:
                 if key in found:

@@ -114,11 +114,11 @@ class Trivia:
         now = self._clock.now()
         standings = Standings((await self._read(caller))[0])
         shelf = voters_key(caller.client_id)
-        holders = await self._documents.holders(shelf, after="", limit=_PAGE, now=now)
+        holders = await self._documents.users(shelf, after="", limit=_PAGE, now=now)
         while holders:
-            found = await self._documents.read([shelf._replace(holder=each) for each in holders], now=now)
+            found = await self._documents.read([shelf._replace(user=each) for each in holders], now=now)
             standings.add(map(voter_of, found.values()))
-            holders = await self._documents.holders(shelf, after=holders[-1], limit=_PAGE, now=now)
+            holders = await self._documents.users(shelf, after=holders[-1], limit=_PAGE, now=now)
         return standings.best()
 
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:

@@ -31,7 +31,7 @@ class Voter(Struct, frozen=True):
 
 def voter_key(caller: Caller) -> Key:
     """Where a voter's record is kept."""
-    return voters_key(caller.client_id)._replace(holder=caller.identity)
+    return voters_key(caller.client_id)._replace(user=caller.identity)
 
 
 def voters_key(client_id: str) -> Key:

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller
 from emulator.clock import Clock, within_time
-from emulator.engines.base import Ballots, Entry, Key, Mark
+from emulator.engines.base import Ballots, CastRequest, Entry, Key
 from emulator.errors import NotFound
 from emulator.features.votes.definitions import (
     Definition,
@@ -32,10 +32,10 @@ from emulator.features.votes.rules import (
 )
 from emulator.features.votes.standing import Standing, standing_of
 from emulator.features.votes.updates import PollUpdates
-from emulator.limits.id_quota import Room
+from emulator.limits.id_quota import IdQuota
 from emulator.realtime.hub import EVERY
-from emulator.realtime.publisher import Updates
-from emulator.scheduling.scheduler import Alarms
+from emulator.realtime.publisher import Publisher
+from emulator.scheduling.scheduler import Scheduler
 from emulator.wire import json_codec
 
 _ANNOUNCED: Final = frozenset({"prompt", "options", "user_data"})
@@ -82,16 +82,16 @@ class Polls:
         self,
         ballots: Ballots,
         clock: Clock,
-        room: Room,
-        updates: Updates,
-        alarms: Alarms,
+        id_quota: IdQuota,
+        publisher: Publisher,
+        scheduler: Scheduler,
         channel_state: ChannelState,
     ) -> None:
         self._ballots = ballots
         self._clock = clock
-        self._room = room
+        self._id_quota = id_quota
         self._channel_state = channel_state
-        self.updates = PollUpdates(self._standing, self._definition, updates, alarms, clock)
+        self.updates = PollUpdates(self._standing, self._definition, publisher, scheduler, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """Statistics, and the caller's own vote if there is one. An absent poll reads as empty."""
@@ -111,9 +111,9 @@ class Polls:
         if count != 1 and not await self._lets_votes_add_up(key, now):
             count = 1
         checked_count(count)
-        await self._room.take(key, LIFETIME)
+        await self._id_quota.take(key, LIFETIME)
         note = json_codec.encode(_Voter(caller.identity, caller.opaque_id))[:-1]
-        mark = Mark(caller.identity, choice, note, known=caller.user_id is not None, times=count)
+        mark = CastRequest(caller.identity, choice, note, known=caller.user_id is not None, times=count)
         cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
@@ -126,17 +126,17 @@ class Polls:
         """End the poll: votes, log and definition are gone. An absent poll is fine."""
         key = _key(caller, channel, poll_id)
         await self._ballots.drop(key, now=self._clock.now())
-        await self._room.free(key)
+        await self._id_quota.free(key)
         self.updates.cleared(key)
-        if key.place:
-            await self._channel_state.remove_member(caller, key.place, poll_id, _ANNOUNCED)
+        if key.channel:
+            await self._channel_state.remove_member(caller, key.channel, poll_id, _ANNOUNCED)
 
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
     ) -> AsyncIterator[list[bytes]]:
         """The latest vote of every voter from `since` (ms) on, oldest first, in pages of JSON texts (ruling P3)."""
         key, now = _key(caller, channel, poll_id), self._clock.now()
-        counted = key.place is not None and await self._lets_votes_add_up(key, now)
+        counted = key.channel is not None and await self._lets_votes_add_up(key, now)
         pages = self._ballots.entries(key, now=now, since=within_time(since), limit=limit)
         return ([_line(entry, counted) for entry in page] async for page in pages)
 
@@ -157,10 +157,10 @@ class Polls:
         """`define` it, and announce it in the channel state, where pages look for its prompt (ruling X6)."""
         key = _key(caller, channel, poll_id)
         definition = checked_definition(poll_id, config, now=self._clock.now())
-        await self._room.take(key, LIFETIME)  # before there is an announcement of what may not be
-        if key.place:
+        await self._id_quota.take(key, LIFETIME)  # before there is an announcement of what may not be
+        if key.channel:
             announcement = Announcement(definition.prompt, definition.options, definition.user_data)
-            await self._channel_state.set_member(caller, key.place, poll_id, msgspec.to_builtins(announcement))
+            await self._channel_state.set_member(caller, key.channel, poll_id, msgspec.to_builtins(announcement))
         await self._define(key, definition)
 
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
@@ -199,7 +199,7 @@ class Polls:
 
     async def _define(self, key: Key, definition: Definition) -> None:
         now = self._clock.now()
-        await self._room.take(key, LIFETIME)
+        await self._id_quota.take(key, LIFETIME)
         await self._ballots.define(
             key, json_codec.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
         )

@@ -9,9 +9,9 @@ from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.features.votes.definitions import Definition, next_turn
 from emulator.features.votes.standing import Standing
-from emulator.realtime.publisher import Updates
-from emulator.scheduling.scheduler import Alarms
-from emulator.scheduling.throttle import Pace
+from emulator.realtime.publisher import Publisher
+from emulator.scheduling.scheduler import Scheduler
+from emulator.scheduling.throttle import Throttle
 
 PAUSE: Final = 1.0
 """Seconds of real time between two updates of one poll. A move of the clock ends it."""
@@ -25,34 +25,34 @@ class PollUpdates:
         self,
         standing: Callable[[Key], Awaitable[Standing | None]],
         definition: Callable[[Key], Awaitable[Definition | None]],
-        updates: Updates,
-        alarms: Alarms,
+        publisher: Publisher,
+        scheduler: Scheduler,
         clock: Clock,
     ) -> None:
         self._standing = standing
         self._definition = definition
-        self._updates = updates
-        self._alarms = alarms
+        self._publisher = publisher
+        self._scheduler = scheduler
         self._clock = clock
-        self._showing = Pace(self._show, PAUSE)
-        self._notifying = Pace(updates.notify, PAUSE)
-        self._arming = Pace(self._arm_defined, 0.0)
-        updates.on_notice("poll", self._note)
-        updates.on_notice(_DEFINED, lambda key: self._arming.ask(key._replace(shelf="poll")))
+        self._showing = Throttle(self._show, PAUSE)
+        self._notifying = Throttle(publisher.notify, PAUSE)
+        self._arming = Throttle(self._arm_defined, 0.0)
+        publisher.on_notice("poll", self._note)
+        publisher.on_notice(_DEFINED, lambda key: self._arming.ask(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
         """A vote was taken, or the poll was stopped."""
-        if self._updates.is_alone:
+        if self._publisher.is_alone:
             self._note(poll)
         else:
             self._notifying.ask(poll)
 
     async def defined(self, poll: Key, definition: Definition) -> None:
         """The poll has another definition, and so begins and ends at other times."""
-        if self._updates.is_alone:
+        if self._publisher.is_alone:
             self._arm(poll, definition)
         else:
-            await self._updates.mention(poll._replace(shelf=_DEFINED))
+            await self._publisher.mention(poll._replace(kind=_DEFINED))
 
     async def watched(self, poll: Key) -> None:
         """Somebody subscribes to this poll: they are to hear when it begins and ends."""
@@ -60,7 +60,7 @@ class PollUpdates:
 
     def cleared(self, poll: Key) -> None:
         """The poll is gone; nobody hears of it any more."""
-        self._alarms.cancel(poll)
+        self._scheduler.cancel(poll)
 
     async def clock_moved(self) -> None:
         """Tell at once what was to be told after a pause."""
@@ -77,13 +77,13 @@ class PollUpdates:
             await pace.close()
 
     def _note(self, poll: Key) -> None:
-        if self._updates.is_followed(poll):
+        if self._publisher.is_followed(poll):
             self._showing.ask(poll)
 
     async def _show(self, poll: Key) -> None:
         standing = await self._standing(poll)
         if standing is not None:
-            self._updates.show(poll, "poll", standing)
+            self._publisher.show(poll, "poll", standing)
 
     async def _arm_defined(self, poll: Key) -> None:
         definition = await self._definition(poll)
@@ -94,11 +94,11 @@ class PollUpdates:
         """Wake when the poll next begins or ends."""
         turn = next_turn(definition, now=self._clock.now())
         if turn is None:
-            self._alarms.cancel(poll)
+            self._scheduler.cancel(poll)
             return
 
         async def act() -> None:
             self._note(poll)
             await self._arm_defined(poll)
 
-        self._alarms.set(poll, turn, act)
+        self._scheduler.set(poll, turn, act)

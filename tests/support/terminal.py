@@ -9,7 +9,7 @@ import subprocess
 from types import TracebackType
 from typing import Self
 
-from conftest import PROGRAM
+from support.program import PROGRAM
 
 WITHIN = 20.0
 """Seconds in which what is waited for must show."""

@@ -1,0 +1,20 @@
+"""The installed program, and raw HTTP answers for it to meet."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+
+from support.service import SECRET
+
+PROGRAM = Path(sys.executable).with_name("extcli")
+SECRET_TEXT = base64.b64encode(SECRET).decode()
+
+
+def answer(status: str, body: bytes | str = b"{}", content_type: str = "application/json", **fields: str) -> bytes:
+    """An HTTP answer."""
+    content = body.encode() if isinstance(body, str) else body
+    head = {"content-type": content_type, "content-length": str(len(content)), **fields}
+    lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in head.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + content
