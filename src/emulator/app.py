@@ -133,7 +133,7 @@ class Service:
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
-            known_caller=self.tokens.known_caller,
+            cached_caller=self.tokens.cached_caller,
             caller=self.identities.caller,
             check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
@@ -163,7 +163,7 @@ class Service:
         await self.scheduler.close()
 
     async def _caller(self, header: str) -> Caller:
-        return self.tokens.known_caller(header) or await self.identities.caller(header)
+        return self.tokens.cached_caller(header) or await self.identities.caller(header)
 
 
 FEATURES: Final = (
@@ -250,7 +250,7 @@ async def open_service(
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
     async with open_engine(settings.data, namespace=name) as engine:
         key = SigningKey(engine.documents, clock)
-        await key.agree()
+        await key.sync()
         service = Service(settings, extensions, engine, clock, key)
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics)),

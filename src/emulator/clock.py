@@ -21,11 +21,11 @@ def system_now() -> int:
     return time.time_ns() // 1_000_000
 
 
-steady = time.perf_counter
+monotonic = time.perf_counter
 """Seconds on a clock that nobody sets, of which only distances mean anything: how long something took."""
 
 
-def within_time(instant: int) -> int:
+def clamp_instant(instant: int) -> int:
     """The instant that a clock can show which is nearest to this one."""
     return max(0, min(instant, END_OF_TIME - 1))
 

@@ -119,7 +119,7 @@ class Namespaces:
     async def drop(self, name: str) -> None:
         """Forget a namespace: its data, its clock and its connections. The next use begins a new one."""
         front = await self.named(name)
-        await front.empty()
+        await front.reset()
         tenant = self._tenants.pop(name, None)
         if tenant is not None:
             await tenant.stack.aclose()

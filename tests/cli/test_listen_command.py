@@ -321,7 +321,7 @@ def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
     with run_live(Settings(limits=Limits(outbox=16 * 1024))) as live:
         process = listening(EXTCLI_URL=live.url, stdout=subprocess.DEVNULL)
         process.send_signal(signal.SIGSTOP)
-        for _ in takewhile(lambda _: live.service.hub.is_followed(ROUND), count()):
+        for _ in takewhile(lambda _: live.service.hub.has_subscribers(ROUND), count()):
             live.run(live.service.publisher.publish(ROUND, "round", {"event": "round", "data": "x" * 200_000}))
         process.send_signal(signal.SIGCONT)
 
@@ -335,8 +335,8 @@ def test_patience_ends_where_each_connection_breaks_off_again():
         ended = threading.Event()
 
         async def dismiss() -> None:
-            if live.service.hub.is_followed(ROUND):
-                live.service.gateway.dismiss()
+            if live.service.hub.has_subscribers(ROUND):
+                live.service.gateway.close_all()
 
         def keep_dismissing() -> None:
             while not ended.is_set():

@@ -238,7 +238,7 @@ def test_all_channels_together_are_in_one_order(live, viewer, backend):
 
 
 def test_a_long_buffer_is_read_whole_and_in_order(live, viewer, broadcaster):
-    poster = live.service.tokens.checked(viewer().headers["Authorization"]).caller
+    poster = live.service.tokens.verify(viewer().headers["Authorization"]).caller
 
     async def collect() -> None:
         for number in range(2_500):

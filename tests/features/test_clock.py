@@ -254,7 +254,7 @@ def test_what_has_not_ended_keeps_its_end_when_the_clock_is_set_back(live, clock
 
 def test_hundreds_of_expiries_are_listed_by_the_one_move_that_reaches_them(live, clock, viewer):
     start = live.freeze()
-    caller = live.service.tokens.checked(viewer().headers["Authorization"]).caller
+    caller = live.service.tokens.verify(viewer().headers["Authorization"]).caller
 
     async def collect() -> None:
         for number in range(600):

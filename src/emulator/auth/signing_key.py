@@ -28,7 +28,7 @@ class SigningKey:
         """Have `changed` called when what was signed before is worth nothing any more."""
         self._on_change.append(changed)
 
-    async def agree(self) -> None:
+    async def sync(self) -> None:
         """Take the key that is kept with the data; where none is, keep this one with them."""
         own = self.text.encode()
         if await self._read() == own:
@@ -46,10 +46,10 @@ class SigningKey:
             for changed in self._on_change:
                 changed()
 
-    async def keep(self) -> None:
+    async def restore(self) -> None:
         """As `agree`, after the service itself has emptied the data."""
         self._is_kept = False
-        await self.agree()
+        await self.sync()
 
     async def _read(self) -> bytes | None:
         return (await self._documents.read([_KEPT], now=self._clock.now())).get(_KEPT)

@@ -73,14 +73,14 @@ class Tokens:
         self._checked.clear()
         self._checked_by = self._extensions.current
 
-    def known_caller(self, header: str | None) -> Caller | None:
+    def cached_caller(self, header: str | None) -> Caller | None:
         """The caller of a header seen before, or `None`. Raises `Unauthorized` if its token has come to its end."""
         if self._checked_by is not self._extensions.current:
             self.forget()
         credential = self._checked.get(header) if header else None
         return self._live(credential) if credential else None
 
-    def checked(self, header: str | None) -> Credential:
+    def verify(self, header: str | None) -> Credential:
         """What `<client id> <JWT>` proves; raises `Unauthorized` or `Forbidden` and says why."""
         client_id, token = split_header(header)
         claims = self._claims(client_id, token)

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from emulator.clock import steady
+from emulator.clock import monotonic
 
 _EVERY = 1.0
 """Seconds in which a complaint is not repeated."""
@@ -21,7 +21,7 @@ class OncePerSecond(logging.Filter):
     passes has in `left_out` how many were kept back since.
     """
 
-    def __init__(self, read: Callable[[], float] = steady) -> None:
+    def __init__(self, read: Callable[[], float] = monotonic) -> None:
         super().__init__()
         self._read = read
         self._lock = threading.Lock()

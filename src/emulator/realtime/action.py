@@ -115,16 +115,16 @@ def action(
     target: str = "",
     *,
     roles: frozenset[Role] = ANYONE,
-    also: tuple[tuple[str, str], ...] = (),
+    aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
 ) -> Callable[[Callable[[S, Message], Awaitable[object]]], Action[S]]:
-    """Declare the decorated function to answer an action on a target; `also` are older names of the same.
+    """Declare the decorated function to answer an action on a target; `aliases` are older names of the same.
 
     The function returns the reply's `data`, an object, or raises a `ServiceError`.
     """
 
     def declare(handler: Callable[[S, Message], Awaitable[object]]) -> Action[S]:
-        return Action(((name, target), *also), handler, roles, is_open)
+        return Action(((name, target), *aliases), handler, roles, is_open)
 
     return declare
 

@@ -66,7 +66,7 @@ def read_request(text: bytes) -> Request:
     try:
         envelope = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(f"this is not readable as JSON: {json_codec.explained(error)}") from None
+        raise Unreadable(f"this is not readable as JSON: {json_codec.error_text(error)}") from None
     if not isinstance(envelope, dict):
         raise Unreadable('a request is an object: {"action": …, "params": {…}, "data": {…}}')
     request = Request("")

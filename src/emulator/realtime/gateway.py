@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import Role
-from emulator.clock import Clock, steady
+from emulator.clock import Clock, monotonic
 from emulator.config.settings import Limits
 from emulator.errors import (
     BadRequest,
@@ -38,7 +38,7 @@ from emulator.wire.query import query_of
 
 AUTHENTICATE: Final = "authenticate"
 SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
-BEYOND: Final = frozenset(
+UNSUPPORTED_TARGETS: Final = frozenset(
     {"drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"}
 )
 """Targets of published clients that are no part of the service (ruling X9)."""
@@ -126,7 +126,7 @@ class Gateway:
         if client_id is not None:
             self._connection_limit.leave(client_id)
 
-    def dismiss(self) -> None:
+    def close_all(self) -> None:
         """Close all sessions (1001)."""
         for peer in list(self._peers):
             peer.going_away()
@@ -148,7 +148,7 @@ class Gateway:
 
     async def answer(self, session: Session, text: bytes) -> bytes:
         """The one reply to one request, whatever it is (ruling X2)."""
-        began = steady()
+        began = monotonic()
         request = Request("")
         error: ServiceError | None = None
         session.asked += 1
@@ -175,7 +175,7 @@ class Gateway:
             if request.action == AUTHENTICATE and error.status < 500:
                 session.failures += 1
             reply = envelope.refusal(request, error, now=self._clock.now())
-        action, status, seconds = self._action(request), error.status if error else 200, steady() - began
+        action, status, seconds = self._action(request), error.status if error else 200, monotonic() - began
         self._recorder.replied(action, status, seconds)
         if self._logs_requests:
             log_request({"action": f"socket {action}".rstrip()}, status, seconds, len(reply), session.caller)
@@ -205,19 +205,19 @@ class Gateway:
             if feed is None:
                 if not target:
                     raise BadRequest("Malformed request", "params.target: the request names no target to subscribe to")
-                if target in BEYOND:
+                if target in UNSUPPORTED_TARGETS:
                     raise _beyond(target)
                 feed = self._other_feed
             _check_role(caller.role, feed.roles)
         topics = await feed.topics(message)
         if message.request.action == SUBSCRIBE:
-            message.session.follow(*topics)
+            message.session.subscribe(*topics)
         else:
-            message.session.unfollow(*topics)
+            message.session.unsubscribe(*topics)
         return Done()
 
     def _unknown(self, request: Request) -> NotFound:
-        if request.target in BEYOND:
+        if request.target in UNSUPPORTED_TARGETS:
             return _beyond(request.target)
         targets = sorted({target or "no target" for name, target in self._actions if name == request.action})
         if targets:

@@ -7,7 +7,7 @@ from typing import Protocol
 from emulator.engines.base import Key
 from emulator.realtime.frames import text_frame
 
-EVERY = "*"
+ANY_NAME = "*"
 """As the name of a topic: all that have the same other parts."""
 
 
@@ -37,14 +37,14 @@ class Hub:
             if not followers:
                 del self._followers[topic]
 
-    def is_followed(self, topic: Key) -> bool:
+    def has_subscribers(self, topic: Key) -> bool:
         """Whether a message about it would reach anybody here."""
-        return topic in self._followers or topic._replace(name=EVERY) in self._followers
+        return topic in self._followers or topic._replace(name=ANY_NAME) in self._followers
 
     def deliver(self, topic: Key, message: bytes) -> None:
         """Hand a text to every follower, each once, in the order in which they came. Its frame is built once."""
         followers = self._followers.get(topic)
-        of_all = self._followers.get(topic._replace(name=EVERY))
+        of_all = self._followers.get(topic._replace(name=ANY_NAME))
         if not followers and not of_all:
             return
         frame = text_frame(message)

@@ -27,7 +27,7 @@ class Publisher:
         relay.listen(self._arrived)
 
     @property
-    def is_alone(self) -> bool:
+    def is_single_node(self) -> bool:
         """Whether there can be no other node."""
         return self._relay.is_alone
 
@@ -36,26 +36,26 @@ class Publisher:
 
         Written once, not once per subscriber, and not at all if nobody can be listening.
         """
-        if self.reaches(topic):
+        if self.may_have_subscribers(topic):
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
-    async def tell(self, topic: Key, target: str, data: object) -> None:
+    async def try_publish(self, topic: Key, target: str, data: object) -> None:
         """`publish` what is done already, and stays done when nobody can be told: that is said in the log only."""
         await _as_far_as_possible(self.publish(topic, target, data))
 
-    async def pass_on(self, topic: Key, text: bytes) -> None:
+    async def publish_raw(self, topic: Key, text: bytes) -> None:
         """Send a text that is no update to the topic's subscribers on all nodes, as it stands."""
         await self._relay.publish(topic, text)
 
-    def reaches(self, topic: Key) -> bool:
+    def may_have_subscribers(self, topic: Key) -> bool:
         """Whether anybody, on any node, may be following a topic."""
-        return not self._relay.is_alone or self._hub.is_followed(topic)
+        return not self._relay.is_alone or self._hub.has_subscribers(topic)
 
-    def is_followed(self, topic: Key) -> bool:
+    def has_subscribers(self, topic: Key) -> bool:
         """Whether anybody on this node follows a topic."""
-        return self._hub.is_followed(topic)
+        return self._hub.has_subscribers(topic)
 
-    def show(self, topic: Key, target: str, data: object) -> None:
+    def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
         self._hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
 
@@ -63,7 +63,7 @@ class Publisher:
         """Tell all nodes, this one included, that a thing has changed, and not what it is now."""
         await self._relay.publish(thing, _NOTICE)
 
-    async def mention(self, thing: Key) -> None:
+    async def try_notify(self, thing: Key) -> None:
         """`notify` of what is done already, and stays done when nobody can be told."""
         await _as_far_as_possible(self.notify(thing))
 

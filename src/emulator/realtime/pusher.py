@@ -35,12 +35,12 @@ class _Frame(Struct, omit_defaults=True):
     data: Any = None
 
 
-def page_topic(client_id: str, channel_id: str) -> Key:
+def pusher_topic(client_id: str, channel_id: str) -> Key:
     """What the pages of an extension in a channel follow; without a channel, its pages everywhere."""
     return Key("page", client_id, "", channel_id)
 
 
-def page_frame(topic: Key, event: str, message: str) -> bytes:
+def broadcast_frame(topic: Key, event: str, message: str) -> bytes:
     """A broadcast, for the followers of a topic."""
     channel = f"{PREFIX}{topic.owner}.{topic.channel or EVERYWHERE}"
     return _frame(event, channel, {"message": message})
@@ -51,7 +51,7 @@ def topic_of(channel: str) -> Key | None:
     client_id, dot, channel_id = channel.removeprefix(PREFIX).rpartition(".")
     if not channel.startswith(PREFIX) or not dot or not client_id or not channel_id:
         return None
-    return page_topic(client_id, "" if channel_id == EVERYWHERE else channel_id)
+    return pusher_topic(client_id, "" if channel_id == EVERYWHERE else channel_id)
 
 
 class Page:

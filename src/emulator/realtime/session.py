@@ -145,7 +145,7 @@ class Session:
 
     # For actions
 
-    def follow(self, *topics: Key) -> None:
+    def subscribe(self, *topics: Key) -> None:
         """Hear of topics from now on; raises `BadRequest` when that would be too many."""
         fresh = set(topics) - self._topics
         if self._ended:
@@ -158,17 +158,17 @@ class Session:
         for topic in fresh:
             self._answers.hub.subscribe(topic, self)
 
-    def unfollow(self, *topics: Key) -> None:
+    def unsubscribe(self, *topics: Key) -> None:
         """Hear of them no more; fine for what was never followed."""
         self._topics -= set(topics)
         for topic in topics:
             self._answers.hub.unsubscribe(topic, self)
 
-    def follows(self, topic: Key) -> bool:
+    def is_subscribed(self, topic: Key) -> bool:
         """Whether the session has subscribed to it."""
         return topic in self._topics
 
-    def admit(self, caller: Caller) -> None:
+    def set_caller(self, caller: Caller) -> None:
         """Take these rights. Subscriptions that came with other rights end.
 
         Raises `TooManyRequests` when the client id has too many connections; then nothing changes.
@@ -181,7 +181,7 @@ class Session:
             caller.channel_id,
             caller.role,
         ):
-            self.unfollow(*self._topics)
+            self.unsubscribe(*self._topics)
 
     async def _answer_all(self) -> None:
         done = 0

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from litestar.types import Receive, Scope, Send
 
-from emulator.clock import steady
+from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
 from emulator.observability.access_log import LONGEST_PATH, log_request
@@ -45,7 +45,7 @@ class AccessLog(Middleware):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        began = steady()
+        began = monotonic()
         status = size = 0
 
         async def note(message: Any) -> None:
@@ -60,4 +60,4 @@ class AccessLog(Middleware):
             await self._app(scope, receive, note)
         finally:
             what = {"method": request["method"], "path": request["path"][:LONGEST_PATH]}
-            log_request(what, status or 500, steady() - began, size, context.caller)
+            log_request(what, status or 500, monotonic() - began, size, context.caller)

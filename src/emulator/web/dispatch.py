@@ -10,7 +10,7 @@ from typing import Any
 from litestar.types import HTTPScope, Receive
 
 from emulator.callers import Caller
-from emulator.clock import steady
+from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
 from emulator.limits.rate_limit import RateLimits
@@ -38,7 +38,7 @@ class Dispatcher:
         self,
         endpoints: Iterable[Bound],
         *,
-        known_caller: Callable[[str | None], Caller | None],
+        cached_caller: Callable[[str | None], Caller | None],
         caller: Callable[[str | None], Awaitable[Caller]],
         check_registered: Callable[[str], None],
         control_gate: Gate,
@@ -47,7 +47,7 @@ class Dispatcher:
         recorder: Recorder,
     ) -> None:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
-        self._known_caller = known_caller
+        self._known_caller = cached_caller
         self._caller = caller
         self._check_registered = check_registered
         self._control_gate = control_gate
@@ -65,11 +65,11 @@ class Dispatcher:
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Answer one request to an endpoint that this service has."""
-        began = steady()
+        began = monotonic()
         bound = self._bound[method, path]
         context = current.get() or RequestContext("")
         context.route = path
-        cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.NAMED, Audience.STRANGERS)
+        cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
         try:
             reply = _reply(await self._answer(bound, context, scope, receive), cors)
         except ServiceError as error:
@@ -84,7 +84,7 @@ class Dispatcher:
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        self._recorder.answered(method, path, reply.status, steady() - began)
+        self._recorder.answered(method, path, reply.status, monotonic() - began)
         return reply
 
     async def _answer(self, bound: Bound, context: RequestContext, scope: HTTPScope, receive: Receive) -> object:
@@ -100,7 +100,7 @@ class Dispatcher:
             if caller.role not in endpoint.roles:
                 needed = " or ".join(sorted(endpoint.roles))
                 raise Forbidden("role is not authorized", f"the role {caller.role} may not do this: {needed} may")
-        elif endpoint.audience is Audience.NAMED:
+        elif endpoint.audience is Audience.CLIENT_ID:
             header = _text(headers.get(b"authorization"))
             client_id = named_client(header)
             if client_id:
@@ -110,9 +110,9 @@ class Dispatcher:
                 context.caller = caller = self._known_caller(header) or await self._proven(header, peer)
                 client_id = caller.client_id
             self._rate_limits.check(caller) if caller else self._rate_limits.check_address(client_id, peer)
-        elif endpoint.audience is Audience.STRANGERS:
+        elif endpoint.audience is Audience.PUBLIC:
             self._rate_limits.check_address("", peer)
-        elif endpoint.audience is Audience.OPERATORS:
+        elif endpoint.audience is Audience.CONTROL:
             self._control_gate(scope)
         chunks = chunks_of(headers, receive, getattr(self._limits, endpoint.limit))
         body = b"" if endpoint.streamed else await read_body(headers, receive, getattr(self._limits, endpoint.limit))

@@ -25,13 +25,13 @@ class Audience(Enum):
 
     CLIENTS = "clients"
     """Extensions and games, from any web page; a credential is needed."""
-    NAMED = "named"
+    CLIENT_ID = "client_id"
     """The same, who need only say their client id: in the header, with or without a token, or in the body."""
-    STRANGERS = "strangers"
+    PUBLIC = "public"
     """The same without a credential."""
-    WATCHERS = "watchers"
+    MONITORING = "monitoring"
     """Whoever keeps the service running; no credential, both environments."""
-    OPERATORS = "operators"
+    CONTROL = "control"
     """The control API: sandbox only, loopback only, never a web page."""
 
 

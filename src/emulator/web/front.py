@@ -73,9 +73,9 @@ class Front:
         """Something was refused before it came so far: it cannot be read, or its head is too large."""
         self._service.metrics.refused(error)
 
-    async def empty(self) -> None:
+    async def reset(self) -> None:
         """Leave the service as if it had just begun, without connections."""
-        self._service.gateway.dismiss()
+        self._service.gateway.close_all()
         await self._service.reset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -23,7 +23,7 @@ _TEXTS: Final[dict[object, str]] = {str: "text/plain", JavaScript: "text/javascr
 """Answers that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
-    Audience.NAMED: [{"credential": []}, {}],
+    Audience.CLIENT_ID: [{"credential": []}, {}],
 }
 PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in VIEWER_FILES)})
 """All there is under `/schema`."""
@@ -85,7 +85,7 @@ def operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     }  # fmt: skip
     if endpoint.body is not None:
         described["requestBody"] = {
-            "required": endpoint.audience is not Audience.NAMED,
+            "required": endpoint.audience is not Audience.CLIENT_ID,
             "content": _content(endpoint.body),
         }
     return described

@@ -33,9 +33,9 @@ def decode(raw: bytes, shape: type[T]) -> T:
         return msgspec.json.decode(raw, type=shape)
     except msgspec.ValidationError as error:
         if not raw.lstrip().startswith(b'"'):
-            raise BadRequest("Invalid body", explained(error)) from None
+            raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {explained(error)}") from None
+        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {error_text(error)}") from None
     return _decode_inner(raw, shape)
 
 
@@ -44,9 +44,9 @@ def decode_any(raw: bytes) -> Any:
     try:
         value = _any.decode(raw)
     except msgspec.ValidationError as error:
-        raise BadRequest("Invalid body", explained(error)) from None
+        raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {explained(error)}") from None
+        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {error_text(error)}") from None
     return _unwrapped(value) if isinstance(value, str) else value
 
 
@@ -62,9 +62,9 @@ def _decode_inner(raw: bytes, shape: type[T]) -> T:
     try:
         return msgspec.json.decode(_any.decode(raw), type=shape)
     except msgspec.ValidationError as error:
-        raise BadRequest("Invalid body", explained(error)) from None
+        raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the text inside the body is not readable as JSON: {explained(error)}") from None
+        raise BadRequest(MALFORMED, f"the text inside the body is not readable as JSON: {error_text(error)}") from None
 
 
 def convert(value: object, shape: type[T], *, inside: str) -> T:
@@ -72,11 +72,11 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        field, colon, text = explained(error).rpartition(": ")
+        field, colon, text = error_text(error).rpartition(": ")
         raise BadRequest("Invalid body", f"{inside}.{field}: {text}" if colon else f"{inside}: {text}") from None
 
 
-def explained(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The decoder's words, with `$.value` turned into the field's name."""
     if isinstance(error, RecursionError):
         return "nested too deeply"

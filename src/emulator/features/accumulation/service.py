@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from emulator.callers import Caller
-from emulator.clock import Clock, within_time
+from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.features.accumulation.rules import LIFETIME, Collected, checked_blob
 from emulator.limits.id_quota import IdQuota
@@ -50,5 +50,5 @@ class Buffers:
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Reading:
         """The entries from `start` (Unix ms, inclusive) on: one channel's, or all for an extension-level caller."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
-        latest, pages = await self._logs.read(key, now=self._clock.now(), since=within_time(start))
+        latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         return Reading(latest, ([item.value for item in page] async for page in pages))

@@ -25,7 +25,7 @@ from emulator.features.broadcast.rules import (
     topics_heard,
 )
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher import page_frame, page_topic
+from emulator.realtime.pusher import broadcast_frame, pusher_topic
 
 EVERYBODY = "broadcast"
 
@@ -87,9 +87,9 @@ class Broadcasts:
         told = Event(name, {} if data is UNSET else data, place, scope)
         # One spelling for games: they follow both.
         await self._publisher.publish(Key("event", caller.client_id, name, place, users[0]), name, told)
-        topic = page_topic(caller.client_id, place)
-        if self._publisher.reaches(topic):
+        topic = pusher_topic(caller.client_id, place)
+        if self._publisher.may_have_subscribers(topic):
             message = page_message(event, data, is_packed=squeezed)
             for user in users:
                 heard_as = f"{WHISPER_TO}{user}" if user else EVERYBODY
-                await self._publisher.pass_on(topic, page_frame(topic, heard_as, message))
+                await self._publisher.publish_raw(topic, broadcast_frame(topic, heard_as, message))

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.clock import steady
+from emulator.clock import monotonic
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import ClockMove, ClockRecord, Control, MovedClock, Readiness
 from emulator.web.call import Call
@@ -22,40 +22,40 @@ class Liveness(Struct):
     status: str
 
 
-@endpoint("GET", "/_emulator/live", audience=Audience.WATCHERS, answer=Liveness)
+@endpoint("GET", "/_emulator/live", audience=Audience.MONITORING, answer=Liveness)
 async def read_liveness(control: Control, call: Call) -> Liveness:
     """Say that the process serves."""
     return Liveness("live")
 
 
-@endpoint("GET", "/_emulator/ready", audience=Audience.WATCHERS, answer=Readiness)
+@endpoint("GET", "/_emulator/ready", audience=Audience.MONITORING, answer=Readiness)
 async def read_readiness(control: Control, call: Call) -> Readiness:
     """Say that a request sent next will not fail; 503 while it would."""
     return await control.readiness()
 
 
-@endpoint("GET", "/_emulator/metrics", audience=Audience.WATCHERS, answer=str)
+@endpoint("GET", "/_emulator/metrics", audience=Audience.MONITORING, answer=str)
 async def read_metrics(metrics: Metrics, call: Call) -> Text:
     """Read the counters in the Prometheus text format."""
-    began = steady()
+    began = monotonic()
     await asyncio.sleep(0)  # one turn of the event loop: all that is ready to run comes first
-    return Text(metrics.text(lag=steady() - began), _METRICS_TYPE)
+    return Text(metrics.text(lag=monotonic() - began), _METRICS_TYPE)
 
 
-@endpoint("POST", "/_emulator/reset", audience=Audience.OPERATORS)
+@endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL)
 async def reset(control: Control, call: Call) -> Nothing:
     """Forget all data, and run the clock with the machine's again."""
     await control.reset()
     return Nothing()
 
 
-@endpoint("GET", "/_emulator/clock", audience=Audience.OPERATORS, answer=ClockRecord)
+@endpoint("GET", "/_emulator/clock", audience=Audience.CONTROL, answer=ClockRecord)
 async def read_clock(control: Control, call: Call) -> ClockRecord:
     """Read the service's clock, in Unix ms."""
     return control.read_clock()
 
 
-@endpoint("POST", "/_emulator/clock", audience=Audience.OPERATORS, body=ClockMove, answer=MovedClock)
+@endpoint("POST", "/_emulator/clock", audience=Audience.CONTROL, body=ClockMove, answer=MovedClock)
 async def move_clock(control: Control, call: Call) -> MovedClock:
     """Set, advance or freeze the clock; answers when every expiry that falls due has been applied."""
     return await control.move_clock(call.body(ClockMove))

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from emulator.clock import steady
+from emulator.clock import monotonic
 from emulator.errors import EngineError
 
 _LOOK_EVERY: Final = 1.0
@@ -30,10 +30,10 @@ class Outages:
     def note(self, *, answers: bool) -> None:
         """Take note of one use of storage."""
         if not answers:
-            self._since = steady() if self._since is None else self._since
+            self._since = monotonic() if self._since is None else self._since
             self._begun.set()
         elif self._since is not None:
-            _log.info("storage answers again after %.1f s", steady() - self._since)
+            _log.info("storage answers again after %.1f s", monotonic() - self._since)
             self._since = None
             self._begun.clear()
 

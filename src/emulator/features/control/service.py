@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.clock import END_OF_TIME, Clock, within_time
+from emulator.clock import END_OF_TIME, Clock, clamp_instant
 from emulator.config.settings import Settings
 from emulator.engines.base import Expired
 from emulator.engines.engine import Engine
@@ -91,7 +91,7 @@ class Control:
     async def check(self) -> None:
         """Return if a request sent next will not fail; raise `EngineError` if storage would let it down."""
         await self._engine.check()
-        await self._key.agree()
+        await self._key.sync()
 
     async def readiness(self) -> Readiness:
         """Returns when a request sent next will not fail; raises `Unavailable` otherwise."""
@@ -108,7 +108,7 @@ class Control:
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
-            await self._key.keep()
+            await self._key.restore()
             self._untold.clear()
             for forget in self._on_reset:
                 forget()
@@ -118,7 +118,7 @@ class Control:
         async with self._moving:
             self._untold += await self._engine.purge(now=self._clock.now())
             del self._untold[:-_MOST_UNTOLD]
-        await self._key.agree()
+        await self._key.sync()
         await self._engine.tidy()  # not under the lock: nobody waits for it
 
     def read_clock(self) -> ClockRecord:
@@ -157,7 +157,7 @@ def _check(move: ClockMove, now: int) -> None:
     if move.advance is not None and move.advance < 0:
         raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to go back")
     target = (now if move.set is None else move.set) + (move.advance or 0)
-    if target != within_time(target):
+    if target != clamp_instant(target):
         raise BadRequest("Invalid body", f"the clock would stand at {target}; it goes from 0 to {END_OF_TIME - 1} ms")
 
 

@@ -33,7 +33,7 @@ class UserIds(Struct):
     results: list[SharedId]
 
 
-@endpoint("POST", "/v1/e/authtoken", audience=Audience.STRANGERS, body=AuthtokenBody, answer=Issued)
+@endpoint("POST", "/v1/e/authtoken", audience=Audience.PUBLIC, body=AuthtokenBody, answer=Issued)
 async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
     """Issue tokens for simulated users; sandbox only."""
     body = call.body(AuthtokenBody)

@@ -65,7 +65,7 @@ class Identities:
 
     async def caller(self, header: str | None) -> Caller:
         """Check a credential, and enter a user who shared their id into the extension's directory."""
-        credential = self._tokens.checked(header)
+        credential = self._tokens.verify(header)
         caller = credential.caller
         if credential.pin_token_id:
             return await self._linked(caller, credential.pin_token_id)

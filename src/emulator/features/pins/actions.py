@@ -37,11 +37,11 @@ async def authenticate(pins: Pins, message: Message) -> Authenticated:
         admission = await pins.authenticate_by_refresh_token(client_id, given.refresh)
     else:
         admission = await pins.authenticate_by_jwt(client_id, given.jwt or "")
-    followed = session.follows(topic)
-    session.admit(admission.caller)
-    session.unfollow(topic)
+    followed = session.is_subscribed(topic)
+    session.set_caller(admission.caller)
+    session.unsubscribe(topic)
     if followed:
-        session.follow(_topic(session))
+        session.subscribe(_topic(session))
     await pins.announce(admission)
     return admission.answer
 

@@ -48,7 +48,7 @@ class Existence(Struct):
     exists: bool
 
 
-@endpoint("POST", "/v1/e/link/pin", audience=Audience.NAMED, body=ClientBody, answer=Pin)
+@endpoint("POST", "/v1/e/link/pin", audience=Audience.CLIENT_ID, body=ClientBody, answer=Pin)
 async def request_pin(pins: Pins, call: Call) -> Pin:
     """Request a PIN that a game is to send over the socket.
 
@@ -59,7 +59,7 @@ async def request_pin(pins: Pins, call: Call) -> Pin:
     return Pin(pin, pin)
 
 
-@endpoint("POST", "/v1/e/pin", audience=Audience.STRANGERS, body=ClientBody, answer=PinAndToken)
+@endpoint("POST", "/v1/e/pin", audience=Audience.PUBLIC, body=ClientBody, answer=PinAndToken)
 async def issue_pin(pins: Pins, call: Call) -> PinAndToken:
     """Request a PIN to be shown to a broadcaster, with a token that is dead until `validate_pin`.
 

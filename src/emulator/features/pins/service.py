@@ -266,9 +266,9 @@ class Pins:
     async def _tell(self, client_id: str, channel_id: str, event: str, *, waiting: bool = False) -> None:
         """Tell subscribers of the channel; with `waiting`, also those of the client id who wait for a PIN."""
         update = AuthenticationEvent(event, channel_id)
-        await self._publisher.tell(authentication_topic(client_id, channel_id), "authentication", update)
+        await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", update)
         if waiting:
-            await self._publisher.tell(authentication_topic(client_id), "authentication", update)
+            await self._publisher.try_publish(authentication_topic(client_id), "authentication", update)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
         return _record((await self._documents.read([key], now=self._clock.now())).get(key), shape)

@@ -56,14 +56,14 @@ class ConfigReply(Struct):
     ok: bool = True
 
 
-@action("get", "state", also=(("get", "channel"), ("get", "extension")))
+@action("get", "state", aliases=(("get", "channel"), ("get", "extension")))
 async def read_state(stores: Stores, message: Message) -> StateReply:
     """Read a state store."""
     store = _named(_STATES, message.body(StateBody).state_id or _older(message), "state_id")
     return StateReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)))
 
 
-@action("set", "state", also=(("set", "channel"), ("set", "extension")))
+@action("set", "state", aliases=(("set", "channel"), ("set", "extension")))
 async def replace_state(stores: Stores, message: Message) -> StateReply:
     """Replace a state store."""
     body = message.body(StateBody)
@@ -75,7 +75,7 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
 @action(
     "patch",
     "state",
-    also=(
+    aliases=(
         ("update", "state"),
         ("patch", "channel"),
         ("update", "channel"),
@@ -112,7 +112,7 @@ async def replace_config(stores: Stores, message: Message) -> ConfigReply:
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
-@action("patch", "config", also=(("update", "config"),))
+@action("patch", "config", aliases=(("update", "config"),))
 async def patch_config(stores: Stores, message: Message) -> ConfigReply:
     """Change the channel's config by a JSON Patch or a Merge Patch, all of it or nothing."""
     body = message.body(ConfigBody)

@@ -152,7 +152,7 @@ class Stores:
         written = await self._documents.update(keys, change, now=now, expires_at=ends_at)
         if store.has_feed:
             for key, text in written.items():
-                await self._publisher.tell(key, *update_of(store, text))
+                await self._publisher.try_publish(key, *update_of(store, text))
         return written
 
     def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:

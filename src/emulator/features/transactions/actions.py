@@ -41,7 +41,7 @@ async def list_transactions(transactions: Transactions, message: Message) -> Out
     return Outstanding(await transactions.list_outstanding(message.caller, message.channel, _sku(message)))
 
 
-@action("validate", "transaction", roles=CHANNEL_WRITERS, also=(("refund", "transaction"),))
+@action("validate", "transaction", roles=CHANNEL_WRITERS, aliases=(("refund", "transaction"),))
 async def settle_transaction(transactions: Transactions, message: Message) -> Done:
     """Validate or refund a purchase, which then is outstanding no more. No money moves here."""
     body = message.body(SettleBody)

@@ -56,7 +56,7 @@ class Transactions:
 
         if await self._documents.update([kept, outstanding], keep, now=now, expires_at=now + LIFETIME):
             topic = transaction_topic(caller.client_id, place, transaction.sku)
-            await self._publisher.tell(topic, TARGET, transaction)
+            await self._publisher.try_publish(topic, TARGET, transaction)
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
         """What is neither validated nor refunded, `*` for all products; oldest first, at most 10."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller
-from emulator.clock import Clock, within_time
+from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Ballots, CastRequest, Entry, Key
 from emulator.errors import NotFound
 from emulator.features.votes.definitions import (
@@ -33,7 +33,7 @@ from emulator.features.votes.rules import (
 from emulator.features.votes.standing import Standing, standing_of
 from emulator.features.votes.updates import PollUpdates
 from emulator.limits.id_quota import IdQuota
-from emulator.realtime.hub import EVERY
+from emulator.realtime.hub import ANY_NAME
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.wire import json_codec
@@ -137,7 +137,7 @@ class Polls:
         """The latest vote of every voter from `since` (ms) on, oldest first, in pages of JSON texts (ruling P3)."""
         key, now = _key(caller, channel, poll_id), self._clock.now()
         counted = key.channel is not None and await self._lets_votes_add_up(key, now)
-        pages = self._ballots.entries(key, now=now, since=within_time(since), limit=limit)
+        pages = self._ballots.entries(key, now=now, since=clamp_instant(since), limit=limit)
         return ([_line(entry, counted) for entry in page] async for page in pages)
 
     async def voters(
@@ -191,8 +191,8 @@ class Polls:
 
     async def topic(self, caller: Caller, channel: str, poll_id: str) -> Key:
         """What subscribers of a poll follow, `*` for all of the channel; the poll need not exist yet."""
-        if poll_id == EVERY:
-            return Key("poll", caller.client_id, EVERY, channel)
+        if poll_id == ANY_NAME:
+            return Key("poll", caller.client_id, ANY_NAME, channel)
         key = _key(caller, channel, poll_id)
         await self.updates.watched(key)
         return key

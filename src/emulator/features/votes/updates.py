@@ -42,17 +42,17 @@ class PollUpdates:
 
     def changed(self, poll: Key) -> None:
         """A vote was taken, or the poll was stopped."""
-        if self._publisher.is_alone:
+        if self._publisher.is_single_node:
             self._note(poll)
         else:
             self._notifying.ask(poll)
 
     async def defined(self, poll: Key, definition: Definition) -> None:
         """The poll has another definition, and so begins and ends at other times."""
-        if self._publisher.is_alone:
+        if self._publisher.is_single_node:
             self._arm(poll, definition)
         else:
-            await self._publisher.mention(poll._replace(kind=_DEFINED))
+            await self._publisher.try_notify(poll._replace(kind=_DEFINED))
 
     async def watched(self, poll: Key) -> None:
         """Somebody subscribes to this poll: they are to hear when it begins and ends."""
@@ -77,13 +77,13 @@ class PollUpdates:
             await pace.close()
 
     def _note(self, poll: Key) -> None:
-        if self._publisher.is_followed(poll):
+        if self._publisher.has_subscribers(poll):
             self._showing.ask(poll)
 
     async def _show(self, poll: Key) -> None:
         standing = await self._standing(poll)
         if standing is not None:
-            self._publisher.show(poll, "poll", standing)
+            self._publisher.publish_locally(poll, "poll", standing)
 
     async def _arm_defined(self, poll: Key) -> None:
         definition = await self._definition(poll)
