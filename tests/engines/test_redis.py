@@ -230,17 +230,35 @@ def open_other(url: str) -> Open:
 # URLs, sizes and instants
 
 
-@pytest.mark.parametrize("url", ["redis://", "redis:///0", "redis://h/x", "redis://:hush@h:x/0", "rediss://h?bogus=1"])
-def test_a_url_that_names_no_server_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(ValueError, match=r"^cannot keep data in rediss?://…: ") as refused:
+INVALID = (
+    *("redis://", "redis:///0", "redis://h/x", "rediss://h?bogus=1", "redis://:hush@h:x/0", "redis://:hu/sh@h/0"),
+    *("redis://:1/hush@h/0", "redis://:hush#@h/0", "redis://:[hush]@h/0", "redis://:hush℀@h/x"),
+    *("redsi://:hush@h/0", "redsi://:a@hush?@h/0", "redsi://h/0?password=hush", "user:hush@h"),
+)
+
+
+@pytest.mark.parametrize("url", INVALID)
+def test_an_invalid_url_is_refused_without_showing_its_password(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^cannot keep data in ") as refused:
         open_engine(url, namespace="main")
 
     assert "hush" not in str(refused.value)
 
 
-def test_a_server_is_named_in_three_ways() -> None:
-    for url in ("redis://host", "rediss://user:word@host:1/2", "valkey://host/3"):
-        assert open_engine(url, namespace="main").name == "redis"
+@pytest.mark.parametrize(
+    ("url", "location"),
+    [
+        ("redis://host", "Redis at host:6379"),
+        ("rediss://user:hush@host:1/2?socket_timeout=3", "Redis at host:1/2"),
+        ("valkey://host/3", "Redis at host:6379/3"),
+    ],
+)
+def test_an_engine_on_redis_describes_itself(url: str, location: str) -> None:
+    engine = open_engine(url, namespace="main")
+
+    assert ("redis", location, True, True) == (
+        engine.name, engine.location, engine.survives_restart, engine.is_shared,
+    )  # fmt: skip
 
 
 async def test_what_never_ends_is_there_at_any_instant(engine: Engine) -> None:

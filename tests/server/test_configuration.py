@@ -105,7 +105,10 @@ def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what
         (["--log-level", "loud"], "--log-level: 'loud' is none of debug, info, warning, error"),
         (["--log-format", "xml"], "--log-format: 'xml' is none of text, json"),
         (["--data", "redsi://user:word@here/1"], "--data: cannot keep data in 'redsi://…@here/1': accepted"),
-        (["--data", "redis://user:word/@here/1"], "--data: what stands before the @ has characters that a URL has"),
+        (
+            ["--data", "redis://user:word/@here/1"],
+            "--data: cannot keep data in redis://…: percent-encode special characters in the user and password",
+        ),
         (["--control-host", "http://x"], "--control-host: 'http://x' is no name of a host; no scheme, no port"),
         (["--control-host", "x:8282"], "--control-host: 'x:8282' is no name of a host; no scheme, no port"),
         (["--control-host", ""], "--control-host: '' is no name of a host"),

@@ -77,7 +77,7 @@ def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(
         lines = [line.split(" emulator: ")[1].strip() for line in served.process.stderr]
 
     assert [
-        f"serving: extcli {version('extcli')}, sandbox, data in the file {tmp_path}/data.db, port {port}, "
+        f"serving: extcli {version('extcli')}, sandbox, data in {tmp_path}/data.db, port {port}, "
         f"registered extensions: 0, workers: {workers}",
         "stopped",
     ] == lines

@@ -13,7 +13,6 @@ from emulator.config.extensions import Extension, read_extensions
 from emulator.engines import open_engine
 from emulator.errors import ConfigurationError
 from emulator.observability.logs import Logs
-from emulator.observability.redaction import discreet
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -125,7 +124,7 @@ def read_settings(
     try:
         open_engine(data, namespace="")  # stays closed
     except ValueError as error:
-        raise ConfigurationError(f"--data: {_without_password(data, str(error))}") from None
+        raise ConfigurationError(f"--data: {error}") from None
     for each in proxies:
         _check_proxy(each)
     if channel_stores not in ("shared", "extension"):
@@ -144,13 +143,6 @@ def read_settings(
         logs=logs or Logs(),
         traces=traces,
     )
-
-
-def _without_password(url: str, complaint: str) -> str:
-    """What is wrong with a URL. One whose password is taken for a port or a path is not quoted."""
-    if not url.startswith("sqlite") and any(each in "/?#[]" for each in url.partition("://")[2].rpartition("@")[0]):
-        return "what stands before the @ has characters that a URL has percent-encoded, as %2F for /"
-    return discreet(complaint)
 
 
 def _check_host(text: str) -> None:

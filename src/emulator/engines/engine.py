@@ -12,13 +12,19 @@ from emulator.engines.pools import Pools, Rosters
 class Engine(Protocol):
     """A place to keep data, divided into namespaces that never see each other.
 
-    Constructed closed; `async with` opens it.
+    Constructed closed; `async with` opens it. A closed engine can still describe itself.
     """
 
     name: str
-    """What `ready` says of it: `sqlite`, …"""
+    """The name that `GET /_emulator/ready` shows: `sqlite` or `redis`."""
+    location: str
+    """Where the data is, as the log shows it: `memory`, `/srv/data.db` or `Redis at host:6379/0`. Never a password."""
+    survives_restart: bool
+    """Whether the data outlives the process."""
+    is_shared: bool
+    """Whether several processes can use the data at once."""
     warnings: Sequence[str]
-    """Once it is open: what makes its medium less safe than it could be, a line each."""
+    """Risks of losing data, one line each, found when the engine opens."""
     documents: Documents
     ballots: Ballots
     logs: Logs

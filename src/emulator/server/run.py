@@ -169,18 +169,19 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     Several workers share the port and the data, so their data must be a file. SIGHUP never ends it.
     """
     hangups = Signals(*HANGUPS)
-    if workers > 1 and settings.data == "sqlite://":
+    engine = open_engine(settings.data, namespace="")  # stays closed: it only describes itself
+    if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share: data in memory is one process's own")
     # pyjwt would warn at each token; what is wrong is said once, here.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     extensions = Extensions(settings.extensions)
     warn_of_short_secrets(extensions)
     listener = listen(host, port)
-    log_warnings(settings_warnings(settings))
+    log_warnings(settings_warnings(settings, engine))
 
     def started() -> None:
         announce(url_of(host, listener))
-        log_serving(settings, listener.getsockname()[1], workers)
+        log_serving(settings, engine.location, listener.getsockname()[1], workers)
 
     if workers == 1:
         _run_loop(settings, listener, started, hangups)

@@ -10,18 +10,18 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from emulator.config.settings import Settings
+from emulator.engines.engine import Engine
 
 _log = logging.getLogger("emulator")
 
 
-def log_serving(settings: Settings, port: int, workers: int) -> None:
-    """One line at the start."""
+def log_serving(settings: Settings, location: str, port: int, workers: int) -> None:
+    """Log one line at the start; `location` is the engine's."""
     _log.info(
         "serving: extcli %s, %s, data in %s, port %s, registered extensions: %s, workers: %s",
-        version("extcli"), settings.environment.name, _place_of(settings.data), port, len(settings.extensions), workers,
+        version("extcli"), settings.environment.name, location, port, len(settings.extensions), workers,
     )  # fmt: skip
 
 
@@ -36,9 +36,9 @@ def log_warnings(warnings: Iterable[str]) -> None:
         _log.warning("%s", warning)
 
 
-def settings_warnings(settings: Settings) -> Iterator[str]:
+def settings_warnings(settings: Settings, engine: Engine) -> Iterator[str]:
     """What is allowed, and hardly meant."""
-    if settings.environment.verifies_tokens and settings.data == "sqlite://":
+    if settings.environment.verifies_tokens and not engine.survives_restart:
         yield "--production keeps its data in memory: they are gone at the next stop; --data says where to keep them"
     # What is no file, such as a pipe, can be read once only.
     if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":
@@ -53,13 +53,3 @@ def _files_with_secrets(file: Path) -> Iterator[Path]:
     if any(table.get("secrets") for table in tables):
         yield file
     yield from dict.fromkeys(file.parent / name for table in tables for name in table.get("secret_files", []))
-
-
-def _place_of(data: str) -> str:
-    """Where data are kept, without user, password and options."""
-    scheme, _, rest = data.partition("?")[0].partition("://")
-    if scheme == "sqlite":
-        path = rest.lstrip("/")
-        return f"the file {'' if path.startswith('.') else '/'}{path}" if rest else "memory"
-    url = urlsplit(f"redis://{rest}")
-    return f"Redis at {url.hostname}:{url.port or 6379}{url.path.rstrip('/')}"

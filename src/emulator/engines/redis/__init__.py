@@ -12,7 +12,7 @@ from typing import Self
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.redis.ballots import RedisBallots
-from emulator.engines.redis.connection import pool_of
+from emulator.engines.redis.connection import location_of, pool_of
 from emulator.engines.redis.documents import RedisDocuments
 from emulator.engines.redis.keys import namespace_key
 from emulator.engines.redis.logs import RedisLogs
@@ -28,12 +28,15 @@ class RedisEngine:
     """`url` is one that the driver knows: `redis://` or `rediss://`. What it cannot read raises ValueError."""
 
     name = "redis"
+    survives_restart = True
+    is_shared = True
 
     def __init__(self, url: str, *, namespace: str) -> None:
         self.warnings: Sequence[str] = ()
         self._speaks_tls = url.startswith("rediss:")
         self._tag = tag = namespace_key(namespace)
         pool = pool_of(url)
+        self.location = location_of(url)
         self._pipeline = Pipeline(pool, tag)
         self._purge = Purge(self._pipeline, tag)
         self.documents: Documents = RedisDocuments(self._pipeline)

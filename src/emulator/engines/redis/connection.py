@@ -44,9 +44,10 @@ def engine_errors() -> Iterator[None]:
 
 
 def pool_of(url: str) -> ConnectionPool:
-    """Makes connections; they are not lent. RESP2, whose messages of a subscription are plain answers.
+    """Return a factory of connections, which pools none of them.
 
-    What the URL asks for beside host, number and password is the driver's: `?ssl_ca_certs=/path`, ….
+    They speak RESP2, where messages of a subscription are plain replies. Query parameters of the URL, such as
+    `?ssl_ca_certs=/path`, go to the driver. Raises `ValueError`, without the password, if the URL is invalid.
     """
     scheme, _, rest = url.partition("://")
     try:
@@ -64,9 +65,27 @@ def pool_of(url: str) -> ConnectionPool:
             socket_keepalive=True,
         )
         connection_of(pool)
-    except (ValueError, TypeError, RedisError) as error:  # without the URL, as it may hold a password
-        raise ValueError(f"cannot keep data in {scheme}://…: {error}") from None
+    except (ValueError, TypeError, RedisError) as error:
+        reason = str(error)
+        if _splits_in_credentials(rest):  # then the error may quote a piece of the password
+            reason = "percent-encode special characters in the user and password, for example / as %2F"
+        raise ValueError(f"cannot keep data in {scheme}://…: {reason}") from None
     return pool
+
+
+def _splits_in_credentials(rest: str) -> bool:
+    """Whether a URL parser finds the end of the host, a port or a path before the `@`."""
+    credentials = rest.rpartition("@")[0]
+    try:
+        return urlsplit(f"//{credentials}@host").hostname != "host"
+    except ValueError:
+        return True
+
+
+def location_of(url: str) -> str:
+    """Return host, port and database of a valid URL, for the log."""
+    parts = urlsplit(url)
+    return f"Redis at {parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
 
 
 def connection_of(pool: ConnectionPool) -> AbstractConnection:

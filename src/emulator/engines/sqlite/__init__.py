@@ -36,6 +36,8 @@ class SqliteEngine:
     warnings: Sequence[str] = ()
 
     def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
+        self.location = path or "memory"
+        self.survives_restart = self.is_shared = path is not None
         self._group_commit = GroupCommit(path, awaits_disk=awaits_disk)
         self._namespace = NamespaceIds(self._group_commit, namespace)
         self._ballot_cache = BallotCache(self._group_commit, self._namespace)
