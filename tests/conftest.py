@@ -10,8 +10,18 @@ import pytest
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, PREVIOUS_SECRET, SECRET, Client, Live, run_live
-from support.socket_client import Game, linked_game
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    OTHER_SECRET,
+    PREVIOUS_SECRET,
+    SECRET,
+    Client,
+    LiveServer,
+    live_server,
+)
+from support.socket_client import SocketClient, linked_game
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,78 +33,78 @@ def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def running_live() -> Iterator[Live]:
+def running_live() -> Iterator[LiveServer]:
     """One sandbox service for the whole run."""
-    with run_live() as live:
+    with live_server() as live:
         yield live
 
 
 @pytest.fixture
-def live(running_live: Live) -> Live:
+def live(running_live: LiveServer) -> LiveServer:
     """The running sandbox service, as if just started."""
     running_live.reset()
     return running_live
 
 
 @pytest.fixture
-def viewer(live: Live) -> Callable[..., Client]:
+def viewer(live: LiveServer) -> Callable[..., Client]:
     """`viewer("5551")` acts as that user in channel 777; `viewer(None, opaque="Aabc")` shares no id."""
     return lambda user="5551", **claims: live.client("viewer", user=user, **{"channel": CHANNEL} | claims)
 
 
 @pytest.fixture
-def broadcaster(live: Live) -> Client:
+def broadcaster(live: LiveServer) -> Client:
     """The owner of channel 777."""
     return live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
 
 
 @pytest.fixture
-def admin(live: Live) -> Client:
+def admin(live: LiveServer) -> Client:
     """An admin with a token for channel 777."""
     return live.client("admin", user="9001", channel=CHANNEL)
 
 
 @pytest.fixture
-def backend(live: Live) -> Client:
+def backend(live: LiveServer) -> Client:
     """An extension-level backend: its token names no channel and no user."""
     return live.client("backend", user=None, channel=None)
 
 
 @pytest.fixture
-def stranger(live: Live) -> Iterator[Client]:
+def stranger(live: LiveServer) -> Iterator[Client]:
     """A client without a credential, at the root of the service."""
     with Client(base_url=live.url) as client:
         yield client
 
 
 @pytest.fixture
-def game(live: Live) -> Iterator[Game]:
+def game(live: LiveServer) -> Iterator[SocketClient]:
     """A game that is linked to channel 777."""
     with linked_game(live) as game:
         yield game
 
 
 @pytest.fixture
-def unlinked(live: Live) -> Iterator[Game]:
+def unlinked(live: LiveServer) -> Iterator[SocketClient]:
     """A connection that has not authenticated."""
-    with Game(live) as game:
+    with SocketClient(live) as game:
         yield game
 
 
 @pytest.fixture(scope="session")
-def running_production() -> Iterator[Live]:
+def running_production() -> Iterator[LiveServer]:
     """One production service for the whole run; it cannot be emptied."""
     extensions = [
         Extension(CLIENT_ID, (SECRET, PREVIOUS_SECRET)),
         Extension(OTHER_ID, (OTHER_SECRET,)),
         Extension("12345", (SECRET,)),
     ]
-    with run_live(Settings(PRODUCTION, extensions={each.client_id: each for each in extensions})) as live:
+    with live_server(Settings(PRODUCTION, extensions={each.client_id: each for each in extensions})) as live:
         yield live
 
 
 @pytest.fixture
-def production(running_production: Live) -> Live:
+def production(running_production: LiveServer) -> LiveServer:
     """The running production service, with the machine's time. It keeps the data of earlier tests."""
     running_production.service.clock.reset()
     return running_production

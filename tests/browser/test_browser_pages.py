@@ -6,23 +6,25 @@ from typing import Any
 
 import pytest
 
-from support.browser import Said, browse, once
-from support.service import Live
+from support.browser import ScriptOutput, browse_pages, run_once
+from support.service import LiveServer
 
 
 @pytest.fixture(scope="module")
-def seen(running_live: Live, tmp_path_factory: pytest.TempPathFactory) -> Said:
+def seen(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
     """What calls and messages on the pages came to."""
-    return once(tmp_path_factory, "browser-pages", lambda: browse(tmp_path_factory, running_live, "browser_pages.js"))
+    return run_once(
+        tmp_path_factory, "browser-pages", lambda: browse_pages(tmp_path_factory, running_live, "browser_pages.js")
+    )
 
 
 @pytest.fixture
-def calls(seen: Said) -> dict[str, Any]:
+def calls(seen: ScriptOutput) -> dict[str, Any]:
     """What calls resolved with, or rejected with."""
     return dict(seen["calls"])
 
 
-def test_pages_load_without_a_debugging_address_whatever_their_own_address_says(seen: Said):
+def test_pages_load_without_a_debugging_address_whatever_their_own_address_says(seen: ScriptOutput):
     unsaid, queried = {"role": "viewer", "id": "12345678"}, {"role": "viewer", "id": "42"}
     three = [{"role": role, "id": id} for role, id in (("viewer", "5551"), ("broadcaster", "777"), ("admin", "9001"))]
 
@@ -54,7 +56,7 @@ def test_admins_calls_resolve_with_what_pages_read(calls: dict[str, Any]):
     assert ({}, {"eligible": [0]}) == (calls["codes"], calls["eligible"])
 
 
-def test_a_refusal_can_be_read_by_the_page(seen: Said, calls: dict[str, Any]):
+def test_a_refusal_can_be_read_by_the_page(seen: ScriptOutput, calls: dict[str, Any]):
     assert ["role is not authorized", "Invalid PIN", "Invalid body"] == [
         calls[name]["reason"] for name in ("refused", "wrongPin", "bodyOfGet")
     ]
@@ -63,18 +65,18 @@ def test_a_refusal_can_be_read_by_the_page(seen: Said, calls: dict[str, Any]):
     )
 
 
-def test_pages_hear_each_other(seen: Said):
+def test_pages_hear_each_other(seen: ScriptOutput):
     both = [["motd", "hi"], ["motd", 10_000]]
 
     assert both == sorted(seen["messages"]["ofViewer"], key=str) == sorted(seen["messages"]["ofBroadcaster"], key=str)
     assert [[{"for": "you"}, "secret"]] == seen["messages"]["whisper"]
 
 
-def test_a_page_that_loads_the_script_of_a_namespace_is_in_that_namespace(seen: Said):
+def test_a_page_that_loads_the_script_of_a_namespace_is_in_that_namespace(seen: ScriptOutput):
     assert 0 == seen["inNamespace"]
 
 
-def test_only_what_the_sdk_calls_is_led_to_the_service(seen: Said):
+def test_only_what_the_sdk_calls_is_led_to_the_service(seen: ScriptOutput):
     assert [
         "http://service/v1/e/vote?id=a",
         "http://service/v1/e/vote",
@@ -87,7 +89,7 @@ def test_only_what_the_sdk_calls_is_led_to_the_service(seen: Said):
     ] == seen["addresses"]
 
 
-def test_preflights_are_really_made_for_every_method(seen: Said):
+def test_preflights_are_really_made_for_every_method(seen: ScriptOutput):
     assert {
         "POST /v1/e/authtoken content-type",
         "GET /v1/e/user_info authorization",
@@ -98,5 +100,5 @@ def test_preflights_are_really_made_for_every_method(seen: Said):
     } <= set(seen["record"]["preflights"])
 
 
-def test_nothing_complains_and_nothing_else_is_asked_for(seen: Said):
+def test_nothing_complains_and_nothing_else_is_asked_for(seen: ScriptOutput):
     assert ([], []) == (seen["record"]["complaints"], seen["record"]["strangers"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.service import Client, Live
+from support.service import Client, LiveServer
 
 SCRIPTS = ("/_emulator/sdk.js", "/_emulator/platform-helper.js")
 EACH = pytest.mark.parametrize("path", SCRIPTS)
@@ -28,6 +28,6 @@ def test_a_namespace_has_the_scripts_too(stranger: Client, path: str):
 
 
 @EACH
-def test_production_has_no_such_script(production: Live, path: str):
+def test_production_has_no_such_script(production: LiveServer, path: str):
     with Client(base_url=production.url) as client:
         assert 404 == client.get(path).status_code

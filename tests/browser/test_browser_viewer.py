@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.browser import run_browser
-from support.service import Client, Live
+from support.service import Client, LiveServer
 
 UNDER_SCHEMA = [
     "",
@@ -18,7 +18,9 @@ UNDER_SCHEMA = [
 ]
 
 
-def test_the_viewer_shows_every_operation_and_calls_them_and_breaks_no_policy(running_live: Live, stranger: Client):
+def test_the_viewer_shows_every_operation_and_calls_them_and_breaks_no_policy(
+    running_live: LiveServer, stranger: Client
+):
     paths = stranger.get("/schema/openapi.json").json()["paths"]
 
     seen = run_browser("browser_viewer.js", running_live.url, running_live.url)

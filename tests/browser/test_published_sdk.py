@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.browser import Said, once, run_script
-from support.service import Live
+from support.browser import ScriptOutput, run_once, run_script
+from support.service import LiveServer
 
 FORBIDDEN = "role is not authorized"
 HEARD_AND_SENT = {"listen", "unlisten", "send"}
@@ -23,29 +23,29 @@ ELSEWHERE = {"sendAnalyticsEvent"}
 
 
 @pytest.fixture(scope="module")
-def story(running_live: Live, tmp_path_factory: pytest.TempPathFactory) -> Said:
+def story(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
     """All calls, one after the other against an empty service."""
 
-    def produce() -> Said:
+    def produce() -> ScriptOutput:
         running_live.reset()
         return run_script("calls.js", running_live.url)
 
-    return once(tmp_path_factory, "sdk-calls", produce)
+    return run_once(tmp_path_factory, "sdk-calls", produce)
 
 
 @pytest.fixture
-def said(story: Said) -> dict[str, Any]:
+def said(story: ScriptOutput) -> dict[str, Any]:
     """What calls resolved with."""
     return dict(story["said"])
 
 
 @pytest.fixture
-def reason(story: Said) -> dict[str, str]:
+def reason(story: ScriptOutput) -> dict[str, str]:
     """The `reason` of the calls that rejected."""
     return {name: error.get("reason", error) for name, error in story["refused"].items()}
 
 
-def test_every_method_that_makes_a_request_is_called_here(story: Said):
+def test_every_method_that_makes_a_request_is_called_here(story: ScriptOutput):
     elsewhere = HEARD_AND_SENT | OF_THE_PLATFORM | WITHOUT_A_REQUEST | ELSEWHERE
 
     assert set(story["methods"]) == set(story["called"]) | elsewhere
@@ -104,7 +104,7 @@ def test_an_answer_is_accepted_with_the_one_before_it(said: dict[str, Any]):
     assert {"data": []} == said["clearedRanking"]
 
 
-def test_clear_ranking_of_the_sdk_only_calls_itself(story: Said):
+def test_clear_ranking_of_the_sdk_only_calls_itself(story: ScriptOutput):
     assert "RangeError" == story["refused"]["clearingByItsOtherName"]["name"]
 
 

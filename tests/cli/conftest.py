@@ -21,7 +21,7 @@ from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from extcli.main import main
 from support.program import PROGRAM
-from support.service import CLIENT_ID, SECRET, Live, run_live
+from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 
 
 @dataclass
@@ -49,7 +49,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def environment(live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
+def environment(live: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
     """The variables of this program: the live service's address, a place for what it keeps, and nothing else."""
     for name in [name for name in os.environ if name.startswith("EXTCLI_")]:
         monkeypatch.delenv(name)
@@ -109,10 +109,10 @@ def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.fixture(scope="session")
-def production() -> Iterator[Live]:
+def production() -> Iterator[LiveServer]:
     """A production service that knows one extension and its secret."""
     extension = Extension(CLIENT_ID, (SECRET,))
-    with run_live(Settings(environment=PRODUCTION, extensions={CLIENT_ID: extension})) as live:
+    with live_server(Settings(environment=PRODUCTION, extensions={CLIENT_ID: extension})) as live:
         yield live
 
 

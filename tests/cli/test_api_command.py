@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.program import answer
+from support.program import http_response
 
 
 def test_a_path_is_under_the_service_unless_it_begins_with_a_slash(extcli):
@@ -29,7 +29,7 @@ def test_a_body_can_come_from_a_file_or_standard_input(extcli, tmp_path):
 
 
 def test_a_body_may_go_with_get(extcli, answering):
-    url = answering(answer("200 OK", '{"ok":true}'))
+    url = answering(http_response("200 OK", '{"ok":true}'))
 
     result = extcli("api", "GET", "broadcast", "-f", "event=go", "-v", "--no-auth", "--url", url)
 
@@ -39,7 +39,7 @@ def test_a_body_may_go_with_get(extcli, answering):
 
 @pytest.mark.parametrize(("status", "exit_code"), [("404 Not Found", 4), ("503 Service Unavailable", 5)])
 def test_a_refusal_prints_its_body_and_is_still_an_error(extcli, answering, status, exit_code):
-    url = answering(answer(status, '{"reason":"No"}'))
+    url = answering(http_response(status, '{"reason":"No"}'))
 
     result = extcli("api", "GET", "vote", "--no-auth", "--url", url)
 
@@ -48,7 +48,7 @@ def test_a_refusal_prints_its_body_and_is_still_an_error(extcli, answering, stat
 
 
 def test_a_body_is_printed_byte_for_byte(extcli, answering):
-    url = answering(answer("200 OK", b"\x00\xff\n\n", "application/octet-stream"))
+    url = answering(http_response("200 OK", b"\x00\xff\n\n", "application/octet-stream"))
 
     result_bytes = b"\x00\xff\n\n".decode(errors="replace")
     result = extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", "json")

@@ -9,9 +9,9 @@ import string
 import pytest
 
 from extcli.commands.broadcasts import LARGEST, size_of
-from support.program import answer
+from support.program import http_response
 from support.service import CHANNEL, CLIENT_ID
-from support.socket_client import Game
+from support.socket_client import SocketClient
 
 
 @pytest.fixture
@@ -23,11 +23,11 @@ def send(extcli):
 @pytest.fixture
 def listener(live, extcli):
     """`listener("viewer", "U7")` follows all events of the channel as that user."""
-    games: list[Game] = []
+    games: list[SocketClient] = []
 
-    def follow(role: str, user: str) -> Game:
+    def follow(role: str, user: str) -> SocketClient:
         token = extcli("token", "sandbox", "--role", role, "--user", user, "--channel", CHANNEL).stdout.strip()
-        games.append(Game(live).__enter__())
+        games.append(SocketClient(live).__enter__())
         games[-1].data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
         games[-1].data("subscribe", "*")
         return games[-1]
@@ -153,7 +153,7 @@ def test_another_method_is_wrong_configuration(send):
 
 
 def test_a_deployment_that_takes_no_get_is_explained(send, answering):
-    url = answering(answer("405 Method Not Allowed"))
+    url = answering(http_response("405 Method Not Allowed"))
 
     result = send("round", "1", "--url", url, env={"EXTCLI_TOKEN": "t"})
 

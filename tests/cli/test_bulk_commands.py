@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from extcli.bulk.input_lines import records
-from support.program import SECRET_TEXT, answer
+from support.program import SECRET_BASE64, http_response
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_field_can_name_the_user_of_each_blob(extcli, file):
 
 
 def test_with_a_secret_every_user_gets_a_token_signed_here(extcli, production, file):
-    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
 
     result = extcli("vote", "cast", "signed", "--from", file("U1,3\nU2,4\n"), env=variables)
 
@@ -188,7 +188,7 @@ def test_with_a_secret_every_user_gets_a_token_signed_here(extcli, production, f
 def test_tokens_are_signed_again_by_the_clock_of_the_service(extcli, live, file):
     live.advance(8 * 86_400_000)
 
-    result = extcli("vote", "cast", "--from", file("U1,3\nU2,4\n"), env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("vote", "cast", "--from", file("U1,3\nU2,4\n"), env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert 0 == result.exit_code
     assert {"U1": 3, "U2": 4} == ballots(extcli)
@@ -211,11 +211,11 @@ def test_one_token_cannot_speak_for_many(extcli, file):
     assert "set EXTCLI_SECRET" in result.stderr
 
 
-SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
+SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
 
 
 def test_a_service_that_vanishes_midway_is_exit_3_and_says_how_far_it_came(extcli, answering, file):
-    url = answering(answer("200 OK"), answer("200 OK"))
+    url = answering(http_response("200 OK"), http_response("200 OK"))
 
     result = extcli("vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED)
 
@@ -225,7 +225,7 @@ def test_a_service_that_vanishes_midway_is_exit_3_and_says_how_far_it_came(extcl
 
 
 def test_a_service_that_fails_midway_is_exit_5(extcli, answering, file):
-    url = answering(answer("200 OK"), answer("503 Service Unavailable", "try later", "text/plain"))
+    url = answering(http_response("200 OK"), http_response("503 Service Unavailable", "try later", "text/plain"))
 
     result = extcli("vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED)
 
@@ -235,7 +235,7 @@ def test_a_service_that_fails_midway_is_exit_5(extcli, answering, file):
 
 
 def test_a_service_that_hangs_up_after_each_answer_is_no_failure(extcli, answering, file):
-    url = answering(*[answer("200 OK", connection="close")] * 3)
+    url = answering(*[http_response("200 OK", connection="close")] * 3)
 
     result = extcli("vote", "cast", "--from", file("U1,1\n" * 3), "--url", url, env=SIGNED)
 

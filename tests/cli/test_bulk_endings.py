@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.program import SECRET_TEXT, answer
+from support.program import SECRET_BASE64, http_response
 
-SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
+SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
 
 
 def test_a_reader_of_refusals_that_leaves_early_is_no_failure(shell):
@@ -26,8 +26,8 @@ def test_a_reader_of_refusals_that_leaves_early_is_no_failure(shell):
 def test_a_service_that_dies_while_tokens_are_fetched_is_one_error_not_two(shell, tmp_path, answering):
     """Tokens for the seventh batch fail while the first six wait for the service to take the first vote."""
     (tmp_path / "ballots.csv").write_text("U1,1\n" * 4000)
-    tokens = [answer("200 OK", '{"token":"a.b.c"}')] * 6
-    url = answering(*tokens, answer("503 Service Unavailable"), hold=True)
+    tokens = [http_response("200 OK", '{"token":"a.b.c"}')] * 6
+    url = answering(*tokens, http_response("503 Service Unavailable"), hold=True)
     arguments = ("--from", str(tmp_path / "ballots.csv"), "--url", url, "--concurrency", "1", "--timeout", "500ms")
 
     process = shell("vote", "cast", *arguments)
@@ -44,7 +44,7 @@ def test_a_service_that_dies_while_tokens_are_fetched_is_one_error_not_two(shell
     ids=["page", "list", "nothing"],
 )
 def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, content_type):
-    url = answering(answer("200 OK"), answer("200 OK", body, content_type))
+    url = answering(http_response("200 OK"), http_response("200 OK", body, content_type))
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\n" * 3, env=SIGNED)
 
@@ -57,9 +57,9 @@ def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, 
 @pytest.mark.parametrize(
     ("refusal", "advice"),
     [
-        (answer("403 Forbidden"), "act in another role"),
-        (answer("302 Found", location="https://elsewhere.example"), "it points to https://elsewhere.example"),
-        (answer("503 Service Unavailable"), "send the rest when the service is well again"),
+        (http_response("403 Forbidden"), "act in another role"),
+        (http_response("302 Found", location="https://elsewhere.example"), "it points to https://elsewhere.example"),
+        (http_response("503 Service Unavailable"), "send the rest when the service is well again"),
     ],
     ids=["403", "302", "503"],
 )

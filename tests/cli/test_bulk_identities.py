@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.program import SECRET_TEXT, answer
+from support.program import SECRET_BASE64, http_response
 
-CREDENTIALS = pytest.mark.parametrize("credentials", [{}, {"EXTCLI_SECRET": SECRET_TEXT}], ids=["sandbox", "secret"])
+CREDENTIALS = pytest.mark.parametrize("credentials", [{}, {"EXTCLI_SECRET": SECRET_BASE64}], ids=["sandbox", "secret"])
 COMMANDS = pytest.mark.parametrize(
     ("command", "line"),
     [
@@ -78,7 +78,7 @@ def test_a_user_field_is_for_lines_not_for_one_blob(extcli):
 
 
 def test_another_number_of_tokens_than_of_users_is_no_answer_of_a_service(extcli, answering):
-    url = answering(answer("200 OK", '{"tokens":["a.b.c"]}'))
+    url = answering(http_response("200 OK", '{"tokens":["a.b.c"]}'))
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,3\nU2,4\n")
 

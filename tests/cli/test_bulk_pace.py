@@ -12,25 +12,25 @@ import pytest
 
 from emulator.config.settings import Limits, Settings
 from engines.redis_server import RedisServer
-from support.process import serving
-from support.program import SECRET_TEXT, answer
-from support.service import CHANNEL, Live, run_live
+from support.process import server_process
+from support.program import SECRET_BASE64, http_response
+from support.service import CHANNEL, LiveServer, live_server
 
 SLOW = "the service limits how much may be sent at once; going on at its pace"
 NOT_NOW = "the service takes nothing for now; trying again"
-SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
-UNAVAILABLE = answer("503 Service Unavailable", retry_after="0")
-UNDEFINED = answer("404 Not Found")
+SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
+UNAVAILABLE = http_response("503 Service Unavailable", retry_after="0")
+UNDEFINED = http_response("404 Not Found")
 
 
 @pytest.fixture
-def limited() -> Iterator[Live]:
+def limited() -> Iterator[LiveServer]:
     """Takes 100 requests of one client id at once, and then 20 a second."""
-    with run_live(Settings(limits=Limits(client_rate=20))) as live:
+    with live_server(Settings(limits=Limits(client_rate=20))) as live:
         yield live
 
 
-def test_every_line_is_accepted_in_the_end_and_the_delay_is_told_once(extcli, limited: Live):
+def test_every_line_is_accepted_in_the_end_and_the_delay_is_told_once(extcli, limited: LiveServer):
     blobs = "".join(f'{{"number": {number}}}\n' for number in range(140))
     environment = {**SIGNED, "EXTCLI_CHANNEL": CHANNEL}
 
@@ -45,8 +45,8 @@ def test_every_line_is_accepted_in_the_end_and_the_delay_is_told_once(extcli, li
 
 @pytest.mark.parametrize("when", [{}, {"retry_after": "3600"}, {"retry_after": "Sat, 21 Nov 2026 20:00:00 GMT"}])
 def test_a_line_is_refused_where_the_service_does_not_say_when_to_come_back_or_says_too_late(extcli, answering, when):
-    too_many = answer("429 Too Many Requests", '{"reason": "Too many requests"}', **when)
-    url = answering(too_many, answer("200 OK"))
+    too_many = http_response("429 Too Many Requests", '{"reason": "Too many requests"}', **when)
+    url = answering(too_many, http_response("200 OK"))
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\nU1,2\n", env=SIGNED)
 
@@ -55,7 +55,7 @@ def test_a_line_is_refused_where_the_service_does_not_say_when_to_come_back_or_s
 
 
 def test_one_command_says_when_to_try_again(extcli):
-    with run_live(Settings(limits=Limits(caller_rate=1))) as live:
+    with live_server(Settings(limits=Limits(caller_rate=1))) as live:
         live.freeze()
         results = [extcli("vote", "get", "--url", live.url) for _ in range(6)]
 
@@ -68,7 +68,7 @@ def test_one_command_says_when_to_try_again(extcli):
 
 
 def test_votes_wait_until_storage_is_back_and_all_of_them_count(shell, tmp_path: Path):
-    with RedisServer(tmp_path) as redis, serving("--data", redis.url(), "--log-level", "critical") as served:
+    with RedisServer(tmp_path) as redis, server_process("--data", redis.url(), "--log-level", "critical") as served:
         redis.kill()
         process = shell("vote", "cast", "--from", "-", "--url", served.url, env={**SIGNED, "EXTCLI_CHANNEL": CHANNEL})
         process.stdin.write(b"".join(b"U%d,3\n" % user for user in range(100)))
@@ -84,9 +84,12 @@ def test_votes_wait_until_storage_is_back_and_all_of_them_count(shell, tmp_path:
 @pytest.mark.parametrize(
     ("words", "answers"),
     [
-        (("vote", "cast"), (UNAVAILABLE, UNDEFINED, UNAVAILABLE, answer("200 OK"))),
-        (("vote", "cast"), (UNAVAILABLE, UNAVAILABLE, answer("200 OK", '{"totalVotesPerUser": 1}'), answer("200 OK"))),
-        (("rank", "submit"), (UNAVAILABLE, UNAVAILABLE, answer("200 OK"))),
+        (("vote", "cast"), (UNAVAILABLE, UNDEFINED, UNAVAILABLE, http_response("200 OK"))),
+        (
+            ("vote", "cast"),
+            (UNAVAILABLE, UNAVAILABLE, http_response("200 OK", '{"totalVotesPerUser": 1}'), http_response("200 OK")),
+        ),
+        (("rank", "submit"), (UNAVAILABLE, UNAVAILABLE, http_response("200 OK"))),
     ],
     ids=["a poll without definition", "a poll with one vote for each user", "a ranking"],
 )
@@ -102,15 +105,15 @@ def test_what_replaces_itself_is_sent_again_and_that_is_told_once(extcli, answer
     ("words", "input", "definition"),
     [
         (("accumulate", "add", "all"), "1\n2\n3\n", ()),
-        (("vote", "cast"), "U1,1\nU1,2\nU1,3\n", (answer("200 OK", '{"totalVotesPerUser": 9}'),)),
-        (("vote", "cast"), "U1,1\nU1,2\nU1,3\n", (answer("403 Forbidden"),)),
+        (("vote", "cast"), "U1,1\nU1,2\nU1,3\n", (http_response("200 OK", '{"totalVotesPerUser": 9}'),)),
+        (("vote", "cast"), "U1,1\nU1,2\nU1,3\n", (http_response("403 Forbidden"),)),
     ],
     ids=["blobs", "votes that add up", "votes of which nobody says whether they add up"],
 )
 def test_what_adds_up_is_not_sent_twice_and_it_is_said_what_is_to_be_looked_at_by_hand(
     extcli, answering, words, input, definition
 ):
-    url = answering(answer("200 OK"), UNAVAILABLE, *definition, answer("200 OK"))
+    url = answering(http_response("200 OK"), UNAVAILABLE, *definition, http_response("200 OK"))
 
     result = extcli(*words, "--from", "-", "--url", url, input=input, env=SIGNED)
 
@@ -124,8 +127,8 @@ def test_what_adds_up_is_not_sent_twice_and_it_is_said_what_is_to_be_looked_at_b
 
 
 def test_it_is_given_up_after_the_timeout_without_success_and_said_from_where_to_go_on(extcli, answering):
-    later = answer("503 Service Unavailable", retry_after="1")
-    url = answering(answer("200 OK"), later, later)
+    later = http_response("503 Service Unavailable", retry_after="1")
+    url = answering(http_response("200 OK"), later, later)
 
     result = extcli(
         "rank", "submit", "--from", "-", "--url", url, "--timeout", "1500ms", input="U1,a\n" * 3, env=SIGNED
@@ -139,7 +142,7 @@ def test_it_is_given_up_after_the_timeout_without_success_and_said_from_where_to
 
 
 def test_a_503_that_does_not_say_when_to_come_back_is_final(extcli, answering):
-    url = answering(answer("503 Service Unavailable"), answer("200 OK"))
+    url = answering(http_response("503 Service Unavailable"), http_response("200 OK"))
 
     result = extcli("rank", "submit", "--from", "-", "--url", url, input="U1,a\n", env=SIGNED)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from extcli.bulk.resume import ResumePoint
-from support.program import SECRET_TEXT, answer
+from support.program import SECRET_BASE64, http_response
 
-SIGNED = {"EXTCLI_SECRET": SECRET_TEXT}
+SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_answers_and_blobs_are_skipped_as_well(extcli, lines):
 
 
 def test_a_program_is_told_of_each_line_what_became_of_it(extcli, answering):
-    url = answering(answer("200 OK"), answer("500 Internal Server Error"))
+    url = answering(http_response("200 OK"), http_response("500 Internal Server Error"))
 
     result = extcli("accumulate", "add", "--from", "-", "--url", url, "-o", "json", input="1\n2\n3\n", env=SIGNED)
 
@@ -41,7 +41,7 @@ def test_a_program_is_told_of_each_line_what_became_of_it(extcli, answering):
 
 
 def test_a_first_line_that_may_have_been_done_is_told_and_one_that_found_nobody_is_not(extcli, answering):
-    failing = answering(answer("500 Internal Server Error"))
+    failing = answering(http_response("500 Internal Server Error"))
 
     told = extcli("accumulate", "add", "--from", "-", "--url", failing, input="1\n2\n", env=SIGNED)
     nobody = extcli("accumulate", "add", "--from", "-", "--url", "http://127.0.0.1:1", input="1\n2\n", env=SIGNED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from support.program import SECRET_TEXT
+from support.program import SECRET_BASE64
 
 
 def test_verbose_shows_each_request_of_each_line(extcli):
@@ -30,11 +30,11 @@ def test_verbose_shows_where_the_tokens_of_many_users_come_from(extcli):
 
 
 def test_verbose_shows_no_secrets(extcli):
-    for variables in ({}, {"EXTCLI_SECRET": SECRET_TEXT}):
+    for variables in ({}, {"EXTCLI_SECRET": SECRET_BASE64}):
         result = extcli("vote", "cast", "--from", "-", "-v", input="U1,3\n", env=variables)
 
         assert "> line 1: authorization: my-extension ***" in result.stderr
-        assert SECRET_TEXT not in result.stderr
+        assert SECRET_BASE64 not in result.stderr
         assert "eyJ" not in result.stderr
 
 

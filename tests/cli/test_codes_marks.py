@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from support.program import SECRET_TEXT, answer
+from support.program import SECRET_BASE64, http_response
 from support.terminal import Terminal
 
 SECOND = 1_000
@@ -128,7 +128,7 @@ def test_the_cutoff_is_now_by_the_service_s_clock(extcli, mark, eligible, live):
 
 
 def test_a_service_without_a_clock_to_show_is_given_this_machine_s_time(extcli, production):
-    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
     extcli("codes", "upload", "--set", "Z=-", input="Z1\n", env=variables)
     extcli("vote", "cast", "quiz", "--value", "2", env=variables)
 
@@ -171,7 +171,7 @@ def test_a_poll_that_nobody_voted_in_is_remarked_upon(extcli, mark):
 
 
 def test_a_service_that_does_not_tell_of_votes_is_believed(mark, answering):
-    url = answering(answer("200 OK"), answer("404 Not Found"))
+    url = answering(http_response("200 OK"), http_response("404 Not Found"))
     arguments = ("--correct", "2", "--prize", "0", "--cutoff", "1000000000000", "--url", url)
 
     result = mark("mark-from-poll", "quiz", *arguments, env={"EXTCLI_TOKEN": "a.b.c"})
@@ -256,8 +256,8 @@ def test_a_terminal_shows_how_far_it_came(environment, lines):
     users = lines(*[f"{number:07d}" for number in range(200_000)])
     args = ("codes", "mark-from-list", "--from", users, "--prize", "0")
     with Terminal(*args, TERM="xterm-256color") as terminal:
-        terminal.until("checking")
-        terminal.until("sending")
-        terminal.until("200,000 users sent")
+        terminal.read_until("checking")
+        terminal.read_until("sending")
+        terminal.read_until("200,000 users sent")
 
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()

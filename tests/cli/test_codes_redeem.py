@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.codes.views import masked
-from support.program import answer
+from support.program import http_response
 from support.terminal import Terminal
 
 CODE = "SECRET-0001-OF-HAT"
@@ -74,12 +74,12 @@ def test_removing_is_the_body_of_the_service_as_json_and_items_as_jsonl(codes):
 @pytest.mark.parametrize(("typed", "code", "left"), [("yes\n", 0, []), ("what\n", 2, ["Hat", "Cap"])])
 def test_somebody_at_a_terminal_is_asked_before_sets_end(backend, typed, code, left):
     with Terminal("codes", "rm") as terminal:
-        terminal.until("set 1, 'Hat', ends")
-        terminal.until("set 4, 'Cap', ends")
-        terminal.until("End all sets? [y/N] ")
+        terminal.read_until("set 1, 'Hat', ends")
+        terminal.read_until("set 4, 'Cap', ends")
+        terminal.read_until("End all sets? [y/N] ")
         terminal.type(typed)
 
-        assert code == terminal.end()
+        assert code == terminal.wait()
     assert left == backend.get("codes").json()["names"]
 
 
@@ -126,7 +126,7 @@ def test_a_table_masks_codes_unless_they_are_to_be_revealed(codes):
 @pytest.mark.usefixtures("sets", "environment")
 def test_a_terminal_shows_a_code_masked():
     with Terminal("codes", "redeem", "1") as terminal:
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()
 
     assert "SE•" in terminal.screen
     assert CODE not in terminal.screen
@@ -205,9 +205,9 @@ def test_viewers_may_not_run_it(codes, verb):
     ],
 )
 def test_what_other_deployments_may_answer_is_taken_or_said_to_be_strange(codes, answering, args, body, exit_code):
-    token = answer("200 OK", '{"token":"t.o.k"}')
+    token = http_response("200 OK", '{"token":"t.o.k"}')
 
-    result = codes(*args, "--url", answering(token, answer("200 OK", body), answer("200 OK", body)))
+    result = codes(*args, "--url", answering(token, http_response("200 OK", body), http_response("200 OK", body)))
 
     assert exit_code == result.exit_code, result.stderr
     assert "Traceback" not in result.stderr

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from support.program import answer
+from support.program import http_response
 from support.terminal import Terminal
 
 
@@ -64,9 +64,9 @@ def test_a_full_set_is_checked_and_sent_whole(upload, lines, backend, viewer):
 
 
 def test_a_refused_token_is_renewed_and_the_body_begun_anew(upload, lines, answering):
-    token = answer("200 OK", json.dumps({"token": "t.o.k"}))
-    expired = answer("401 Unauthorized", '{"errors":[{"detail":"the token has expired"}]}')
-    url = answering(token, answer("200 OK", '{"names":[]}'), expired, token, answer("200 OK"))
+    token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
+    expired = http_response("401 Unauthorized", '{"errors":[{"detail":"the token has expired"}]}')
+    url = answering(token, http_response("200 OK", '{"names":[]}'), expired, token, http_response("200 OK"))
 
     result = upload("--set", f"A={lines('A1', 'A2')}", "-v", "--url", url)
 
@@ -75,8 +75,8 @@ def test_a_refused_token_is_renewed_and_the_body_begun_anew(upload, lines, answe
 
 
 def test_a_deployment_that_names_no_indices_means_positions(upload, file, answering):
-    token = answer("200 OK", json.dumps({"token": "t.o.k"}))
-    url = answering(token, answer("200 OK", '{"names":["Old","Older"]}'))
+    token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
+    url = answering(token, http_response("200 OK", '{"names":["Old","Older"]}'))
 
     result = upload("--set", f"New={file('A')}", "--index", "1", "--url", url)
 
@@ -85,9 +85,9 @@ def test_a_deployment_that_names_no_indices_means_positions(upload, file, answer
 
 
 def test_a_service_that_answers_something_else_is_no_service(upload, file, answering):
-    token = answer("200 OK", json.dumps({"token": "t.o.k"}))
+    token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
 
-    result = upload("--set", f"New={file('A')}", "--url", answering(token, answer("200 OK", '{"names":3}')))
+    result = upload("--set", f"New={file('A')}", "--url", answering(token, http_response("200 OK", '{"names":3}')))
 
     assert 5 == result.exit_code
     assert "something else than expected" in result.stderr
@@ -194,11 +194,11 @@ def test_yes_replaces_without_asking(upload, file, backend, viewer):
 )
 def test_somebody_at_a_terminal_is_asked(file, backend, typed, code, name):
     with Terminal("codes", "upload", "--set", f"New={file('N1')}") as terminal:
-        terminal.until("set 0, 'Old', becomes 'New' with other codes")
-        terminal.until("[y/N] ")
+        terminal.read_until("set 0, 'Old', becomes 'New' with other codes")
+        terminal.read_until("[y/N] ")
         terminal.type(typed)
 
-        assert code == terminal.end()
+        assert code == terminal.wait()
     assert name == backend.get("codes").json()["names"][0]
     assert ("nothing was changed" in terminal.screen) == (code != 0)
 
@@ -254,8 +254,8 @@ def test_a_viewer_may_not_and_nothing_is_sent(upload, file):
 def test_a_terminal_shows_how_far_it_came(environment, lines):
     source = lines(*[f"CODE-{number}" for number in range(400_000)])
     with Terminal("codes", "upload", "--set", f"A={source}", TERM="xterm-256color") as terminal:
-        terminal.until("checking")
-        terminal.until("sending")
-        terminal.until("1 set of 400,000 codes sent")
+        terminal.read_until("checking")
+        terminal.read_until("sending")
+        terminal.read_until("1 set of 400,000 codes sent")
 
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()

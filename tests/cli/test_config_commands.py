@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.profile_files import config_file, profiles
-from support.program import SECRET_TEXT
+from support.profile_files import config_file, write_profiles
+from support.program import SECRET_BASE64
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def by_key(config):
 
 def test_every_setting_is_listed_with_the_value_in_force_and_its_origin(by_key, live):
     dev = {"url": f"{live.url}/", "ws_url": "wss://elsewhere.example", "channel": "7", "timeout": "2m"}
-    file = profiles('profile = "dev"', dev=dev)
+    file = write_profiles('profile = "dev"', dev=dev)
 
     found = by_key("--as", "viewer:U5", env={"EXTCLI_CLIENT_ID": "mine"})
 
@@ -63,17 +63,17 @@ def test_what_every_command_chooses_for_itself_is_nothing(config):
 
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
 def test_of_secrets_and_tokens_only_whether_they_are_set_is_shown(config, form):
-    secrets = {"EXTCLI_SECRET": SECRET_TEXT, "EXTCLI_TOKEN": "hunter2"}
+    secrets = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_TOKEN": "hunter2"}
 
     result = config("list", "--show-origin", "-o", form, env=secrets)
 
-    assert SECRET_TEXT not in result.stdout + result.stderr
+    assert SECRET_BASE64 not in result.stdout + result.stderr
     assert "hunter2" not in result.stdout + result.stderr
     assert "set" == config("get", "secret", env=secrets).stdout.strip()
 
 
 def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
-    file = profiles(live={"url": "https://ext.example", "secret_file": "not.there"})
+    file = write_profiles(live={"url": "https://ext.example", "secret_file": "not.there"})
 
     own, other = by_key("-p", "live", env={"EXTCLI_URL": ""}), by_key("-p", "live")
 
@@ -86,7 +86,7 @@ def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
 
 
 def test_production_is_that_of_the_address(by_key, live):
-    file = profiles(live={"url": live.url, "production": True})
+    file = write_profiles(live={"url": live.url, "production": True})
 
     assert (True, f"profile live in {file}") == tuple(by_key()["production"][name] for name in ("value", "origin"))
 
@@ -125,7 +125,9 @@ def test_path_says_where_the_file_is_or_would_be_whatever_is_in_it(config):
 
 
 def test_a_table_names_the_file_of_profiles_once(config):
-    file = profiles('profile = "live"', live={"url": "https://ext.example", "secret_file": "s", "production": True})
+    file = write_profiles(
+        'profile = "live"', live={"url": "https://ext.example", "secret_file": "s", "production": True}
+    )
 
     by_own, by_other = (
         config("list", "--show-origin", "-o", "table", env={"EXTCLI_URL": url, "COLUMNS": "200"}).stdout

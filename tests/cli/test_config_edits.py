@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from support.profile_files import config_file, profiles
-from support.program import SECRET_TEXT
+from support.profile_files import config_file, write_profiles
+from support.program import SECRET_BASE64
 
 TEXT = """\
 # my deployments
@@ -78,8 +78,8 @@ def test_an_option_is_not_taken_for_what_is_to_be_set(config, args, option):
 
 def test_a_secret_is_not_left_without_the_url_that_it_is_for(config, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "live.secret").write_text(SECRET_TEXT)
-    before = profiles(
+    (tmp_path / "live.secret").write_text(SECRET_BASE64)
+    before = write_profiles(
         dev={"channel": "7"}, live={"url": "https://ext.example", "secret_file": "live.secret"}
     ).read_text()
 
@@ -136,9 +136,9 @@ def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, 
 def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_file_of_profiles(config, monkeypatch, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    profiles(live={"url": "https://ext.example"})
+    write_profiles(live={"url": "https://ext.example"})
     for directory, name in ((elsewhere, "here.secret"), (tmp_path, "beside.secret")):
-        (directory / name).write_text(SECRET_TEXT)
+        (directory / name).write_text(SECRET_BASE64)
     monkeypatch.chdir(elsewhere)
 
     for name, written in (("here.secret", str(elsewhere / "here.secret")), ("beside.secret", "beside.secret")):
@@ -168,7 +168,7 @@ def test_unset_names_what_is_not_there(config):
 
 @pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
 def test_a_profile_that_no_command_takes_is_mended(config, extcli, wrong):
-    profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
+    write_profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
     assert 2 == extcli("vote", "get").exit_code
 
     assert 0 == config("unset", wrong.partition(" ")[0]).exit_code

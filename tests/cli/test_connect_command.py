@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from support.program import PROGRAM
-from support.socket_client import Game
+from support.socket_client import SocketClient
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -97,7 +97,7 @@ def test_a_game_connects_at_the_address(extcli, live, place, client, start):
     address = text_in_quotes(lines, start)
 
     assert address.endswith(f"{place}/0.2.0/a%2Fb")
-    with Game(live, address.partition(live.url.partition("://")[2])[2]) as game:
+    with SocketClient(live, address.partition(live.url.partition("://")[2])[2]) as game:
         assert {"ok": True} == game.data("subscribe", "authentication")
 
 

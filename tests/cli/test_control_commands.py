@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.program import answer
+from support.program import http_response
 
 WEEK = 7 * 86_400_000
 
@@ -87,7 +87,7 @@ def test_a_deployment_cannot_be_controlled_and_the_error_says_so(extcli, product
 
 def test_a_refused_control_call_is_not_advised_to_act_as_somebody_else(extcli, answering):
     """It carries no credentials, whoever makes it."""
-    url = answering(answer("403 Forbidden", '{"reason":"Forbidden"}'))
+    url = answering(http_response("403 Forbidden", '{"reason":"Forbidden"}'))
 
     result = extcli("clock", "advance", "1d", "--url", url)
 
@@ -109,8 +109,8 @@ def test_waiting_for_a_ready_service_is_short(extcli):
 
 
 def test_a_deployment_without_a_readiness_path_is_ready_when_it_answers(extcli, answering):
-    wants_credentials = answer("401 Unauthorized", '{"reason":"User was unauthorized to access this resource"}')
-    url = answering(answer("404 Not Found"), wants_credentials)
+    wants_credentials = http_response("401 Unauthorized", '{"reason":"User was unauthorized to access this resource"}')
+    url = answering(http_response("404 Not Found"), wants_credentials)
 
     assert 0 == extcli("wait", "--ready", "--url", url).exit_code
 
@@ -118,11 +118,11 @@ def test_a_deployment_without_a_readiness_path_is_ready_when_it_answers(extcli, 
 @pytest.mark.parametrize(
     "answers",
     [
-        [answer("200 OK", "<html>", "text/html")],
-        [answer("200 OK", '{"status":"up"}')],
-        [answer("404 Not Found", "<html>", "text/html"), answer("404 Not Found", "<html>", "text/html")],
-        [answer("404 Not Found"), answer("200 OK", "<html>", "text/html")],
-        [answer("404 Not Found"), answer("401 Unauthorized", "<html>", "text/html")],
+        [http_response("200 OK", "<html>", "text/html")],
+        [http_response("200 OK", '{"status":"up"}')],
+        [http_response("404 Not Found", "<html>", "text/html"), http_response("404 Not Found", "<html>", "text/html")],
+        [http_response("404 Not Found"), http_response("200 OK", "<html>", "text/html")],
+        [http_response("404 Not Found"), http_response("401 Unauthorized", "<html>", "text/html")],
     ],
     ids=["a page", "other JSON", "no pages", "a page for every path", "a page behind a password"],
 )
@@ -135,7 +135,7 @@ def test_a_web_server_that_is_no_extension_service_is_never_ready(extcli, answer
 
 def test_waiting_takes_no_longer_than_the_timeout_whatever_the_attempts_meet(extcli, answering):
     """After some three seconds an attempt hangs, and has only the one that the others left, not four of its own."""
-    url = answering(*[answer("503 Service Unavailable")] * 30, hold=True)
+    url = answering(*[http_response("503 Service Unavailable")] * 30, hold=True)
     started = time.monotonic()
 
     result = extcli("wait", "--ready", "--url", url, "--timeout", "4s")
@@ -152,7 +152,7 @@ def test_waiting_for_nobody_is_exit_3(extcli):
 
 
 def test_waiting_for_one_that_is_not_ready_is_exit_7(extcli, answering):
-    url = answering(*[answer("503 Service Unavailable", '{"status":"starting"}')] * 20)
+    url = answering(*[http_response("503 Service Unavailable", '{"status":"starting"}')] * 20)
 
     result = extcli("wait", "--ready", "--url", url, "--timeout", "1ms")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.service import run_live
-from support.socket_client import pin_of
+from support.service import live_server
+from support.socket_client import request_pin
 
 YEAR = 365 * 86_400_000
 
@@ -18,7 +18,7 @@ def login(extcli, live):
     """Link to a channel."""
 
     def login(channel: str = "777") -> None:
-        assert 0 == extcli("pin", "login", input=pin_of(live, channel)).exit_code
+        assert 0 == extcli("pin", "login", input=request_pin(live, channel)).exit_code
 
     return login
 
@@ -100,9 +100,9 @@ def test_a_link_ends_a_year_after_its_last_use(extcli, login, live):
 
 
 def test_a_link_stays_while_its_service_is_away(extcli):
-    with run_live() as live:
+    with live_server() as live:
         variables = {"EXTCLI_URL": live.url}
-        assert 0 == extcli("pin", "login", input=pin_of(live), env=variables).exit_code
+        assert 0 == extcli("pin", "login", input=request_pin(live), env=variables).exit_code
 
     assert 3 == extcli("token", "refresh", env=variables).exit_code
     assert 3 == extcli("token", "revoke", env=variables).exit_code

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from extcli.config.link_store import Link, LinkStore
-from support.socket_client import pin_of
+from support.socket_client import request_pin
 
 WRITER = """
 import sys
@@ -28,7 +28,7 @@ for number in range(int(count)):
 
 
 def logged_in(extcli, live, channel: str = "777", **settings) -> None:
-    assert 0 == extcli("pin", "login", input=pin_of(live, channel), **settings).exit_code
+    assert 0 == extcli("pin", "login", input=request_pin(live, channel), **settings).exit_code
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_the_refresh_token_is_kept_and_the_access_token_is_not(extcli, live, sta
 
 def test_links_are_kept_per_service_client_id_and_channel(extcli, live, state):
     for channel, client_id in (("1", "my-extension"), ("2", "my-extension"), ("1", "other"), ("1", "my-extension")):
-        pin = pin_of(live, channel, client_id)
+        pin = request_pin(live, channel, client_id)
         assert 0 == extcli("pin", "login", "--client-id", client_id, input=pin).exit_code
 
     links = json.loads((state / "links.json").read_text())["links"]
@@ -99,7 +99,7 @@ def test_links_are_kept_per_service_client_id_and_channel(extcli, live, state):
 
 def test_without_a_directory_named_it_is_the_platform_s(shell, live, tmp_path):
     process = shell("pin", "login", env={"EXTCLI_STATE_DIR": "", "XDG_STATE_HOME": str(tmp_path / "xdg")})
-    process.communicate(pin_of(live).encode(), timeout=20)
+    process.communicate(request_pin(live).encode(), timeout=20)
 
     assert 0 == process.returncode
     if sys.platform == "linux":
@@ -111,7 +111,7 @@ def test_logins_to_several_channels_at_once_all_survive(shell, live, extcli):
     processes = [shell("pin", "login") for _ in channels]
 
     for process, channel in zip(processes, channels, strict=True):
-        process.stdin.write(pin_of(live, channel).encode())
+        process.stdin.write(request_pin(live, channel).encode())
         process.stdin.close()
 
     assert {0} == {process.wait(timeout=30) for process in processes}
@@ -174,7 +174,9 @@ def test_a_damaged_file_is_named_and_left_as_it_is(extcli, state, command, damag
 def test_a_place_where_nothing_can_be_kept_is_found_before_the_pin_is_sent(extcli, live, tmp_path):
     (tmp_path / "file").write_text("")
 
-    result = extcli("pin", "login", "-v", input=pin_of(live), env={"EXTCLI_STATE_DIR": str(tmp_path / "file" / "x")})
+    result = extcli(
+        "pin", "login", "-v", input=request_pin(live), env={"EXTCLI_STATE_DIR": str(tmp_path / "file" / "x")}
+    )
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert f"no links can be kept in {tmp_path / 'file' / 'x'}" in result.stderr

@@ -20,10 +20,10 @@ from extcli.config.settings import Flags
 from extcli.errors import CliError, Unreachable
 from extcli.realtime.listener import Listener
 from extcli.session import Session
-from support.process import Served, serving
-from support.program import SECRET_TEXT
-from support.service import CLIENT_ID, run_live
-from support.socket_client import Game, pin_of
+from support.process import ServerProcess, server_process
+from support.program import SECRET_BASE64
+from support.service import CLIENT_ID, live_server
+from support.socket_client import SocketClient, request_pin
 
 WITHIN = 20
 CHANNEL = "1001"
@@ -66,9 +66,9 @@ def heard(process: Process) -> str:
 
 
 @contextmanager
-def served_again(url: str, *args: str) -> Iterator[Served]:
+def served_again(url: str, *args: str) -> Iterator[ServerProcess]:
     """Another service where one was."""
-    with serving(*args, EXTCLI_SERVE_PORT=str(urlsplit(url).port)) as served:
+    with server_process(*args, EXTCLI_SERVE_PORT=str(urlsplit(url).port)) as served:
         assert served.url == url
         yield served
 
@@ -199,7 +199,7 @@ def test_an_event_that_cannot_be_is_refused(extcli):
 
 
 def test_more_events_than_one_connection_may_follow_are_refused_with_what_to_do(extcli):
-    with run_live(Settings(limits=Limits(topics=1))) as live:
+    with live_server(Settings(limits=Limits(topics=1))) as live:
         result = extcli("listen", "round", "hint", "--url", live.url)
 
     assert 4 == result.exit_code
@@ -211,7 +211,7 @@ def test_more_events_than_one_connection_may_follow_are_refused_with_what_to_do(
 
 @pytest.mark.parametrize("path", ["", f"/0.2.0/{CLIENT_ID}"], ids=["when it authenticates", "at the handshake"])
 def test_more_connections_than_the_service_takes_are_refused_with_what_to_do(extcli, path):
-    with run_live(Settings(limits=Limits(sockets=1))) as live, Game(live):
+    with live_server(Settings(limits=Limits(sockets=1))) as live, SocketClient(live):
         socket = {"EXTCLI_WS_URL": live.url.replace("http", "ws", 1) + path} if path else {}
         result = extcli("listen", "--url", live.url, env=socket)
 
@@ -224,7 +224,7 @@ def test_more_connections_than_the_service_takes_are_refused_with_what_to_do(ext
 
 
 def test_a_kept_link_is_listened_by(extcli, live):
-    extcli("pin", "login", input=pin_of(live))
+    extcli("pin", "login", input=request_pin(live))
 
     result = extcli("listen", "--timeout", "50ms")
 
@@ -235,7 +235,7 @@ def test_a_kept_link_is_listened_by(extcli, live):
 
 
 def test_production_is_listened_to_with_the_extension_s_secret(extcli, production):
-    result = extcli("listen", "--timeout", "50ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("listen", "--timeout", "50ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert (0, "ready: all events, as viewer of channel 1001, by a token signed here\n") == (
         result.exit_code,
@@ -247,11 +247,11 @@ def test_production_is_listened_to_with_the_extension_s_secret(extcli, productio
 
 
 def test_after_a_restart_it_listens_again_and_names_the_gap(extcli, listening):
-    with serving() as served:
+    with server_process() as served:
         process = listening("-o", "jsonl", EXTCLI_URL=served.url)
         extcli("broadcast", "send", "round", "1", "--url", served.url)
         assert 1 == json.loads(heard(process))["data"]
-        served.end(signal.SIGTERM)
+        served.stop(signal.SIGTERM)
     for number in (2, 3):
         with served_again(served.url):
             assert GAP.fullmatch(until(process, "gap"))
@@ -260,9 +260,9 @@ def test_after_a_restart_it_listens_again_and_names_the_gap(extcli, listening):
 
 
 def test_a_service_that_dies_without_a_word_is_a_gap_too(extcli, listening):
-    with serving() as served:
+    with server_process() as served:
         process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
-        served.end(signal.SIGKILL)
+        served.stop(signal.SIGKILL)
     with served_again(served.url):
         assert GAP.fullmatch(until(process, "gap"))
         extcli("broadcast", "send", "round", "1", "--url", served.url)
@@ -271,16 +271,16 @@ def test_a_service_that_dies_without_a_word_is_a_gap_too(extcli, listening):
 
 @pytest.mark.parametrize("output", ["table", "jsonl"])
 def test_a_lost_connection_is_told_at_once(listening, output):
-    with serving() as served:
+    with server_process() as served:
         process = listening("-o", output, EXTCLI_URL=served.url)
-        served.end(signal.SIGTERM)
+        served.stop(signal.SIGTERM)
         assert until(process, "lost: ").endswith("closed the connection: the service stops; trying again")
 
 
 def test_a_service_that_is_away_when_the_time_is_up_is_exit_3(listening):
-    with serving() as served:
+    with server_process() as served:
         process = listening("--count", "1", "--timeout", "1s", EXTCLI_URL=served.url)
-        served.end(signal.SIGTERM)
+        served.stop(signal.SIGTERM)
 
     stdout, stderr = process.communicate(timeout=WITHIN)
     assert (3, b"") == (process.returncode, stdout)
@@ -292,10 +292,10 @@ def test_a_service_that_is_away_when_the_time_is_up_is_exit_3(listening):
 
 def test_a_link_that_is_dead_after_the_restart_ends_it(extcli, listening):
     """It would be refused for ever."""
-    with serving() as served:
-        extcli("pin", "login", "--url", served.url, input=pin_of(served))
+    with server_process() as served:
+        extcli("pin", "login", "--url", served.url, input=request_pin(served))
         process = listening(EXTCLI_URL=served.url)
-        served.end(signal.SIGTERM)
+        served.stop(signal.SIGTERM)
     with served_again(served.url):
         _, stderr = process.communicate(timeout=WITHIN)
 
@@ -306,10 +306,10 @@ def test_a_link_that_is_dead_after_the_restart_ends_it(extcli, listening):
 def test_a_link_that_outlives_the_restart_is_listened_by_again(extcli, listening, tmp_path):
     """Each connection has a new refresh token, which is kept for the next."""
     data = ("--data", f"sqlite:///{tmp_path}/data.db")
-    with serving(*data) as served:
-        extcli("pin", "login", "--url", served.url, input=pin_of(served))
+    with server_process(*data) as served:
+        extcli("pin", "login", "--url", served.url, input=request_pin(served))
         process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
-        served.end(signal.SIGTERM)
+        served.stop(signal.SIGTERM)
     with served_again(served.url, *data):
         assert GAP.fullmatch(until(process, "gap"))
         extcli("broadcast", "send", "round", "1", "--channel", "777", "--url", served.url)
@@ -318,7 +318,7 @@ def test_a_link_that_outlives_the_restart_is_listened_by_again(extcli, listening
 
 def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
     """Close code 1013."""
-    with run_live(Settings(limits=Limits(outbox=16 * 1024))) as live:
+    with live_server(Settings(limits=Limits(outbox=16 * 1024))) as live:
         process = listening(EXTCLI_URL=live.url, stdout=subprocess.DEVNULL)
         process.send_signal(signal.SIGSTOP)
         for _ in takewhile(lambda _: live.service.hub.has_subscribers(ROUND), count()):
@@ -329,7 +329,7 @@ def test_a_listener_that_was_too_slow_says_so_by_a_gap(listening):
 
 
 def test_patience_ends_where_each_connection_breaks_off_again():
-    with run_live() as live:
+    with live_server() as live:
         listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.5)
         listener.begin()
         ended = threading.Event()
@@ -355,7 +355,7 @@ def test_patience_ends_where_each_connection_breaks_off_again():
 
 
 def test_patience_ends_where_nobody_is_any_more():
-    with run_live() as live:
+    with live_server() as live:
         listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.3)
         listener.begin()
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from support.program import SECRET_TEXT
-from support.socket_client import Game
+from support.program import SECRET_BASE64
+from support.socket_client import SocketClient
 
 PIN = re.compile(r"[A-HJ-KMNP-Z2-46-9]{6}")
 MINUTES = 60_000
@@ -28,7 +28,7 @@ def test_a_pin_is_requested_by_the_broadcaster_for_their_channel(extcli, live):
     pin = requested(extcli, "--channel", "9")
 
     assert PIN.fullmatch(pin)
-    with Game(live) as game:
+    with SocketClient(live) as game:
         assert "9" == game.data("authenticate", data={"client_id": "my-extension", "pin": pin})["twitch_id"]
 
 
@@ -124,7 +124,7 @@ def test_the_game_shows_the_pin_and_the_broadcaster_types_it(extcli, tmp_path):
 
 
 def test_both_halves_work_in_production_with_the_extension_s_secret(extcli, production):
-    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
     pin = extcli("pin", "request", "--channel", "31", env=variables).stdout
 
     assert ["channel_id", "31"] == extcli("pin", "login", input=pin, env={"EXTCLI_URL": production.url}).rows[0]

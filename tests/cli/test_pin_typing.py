@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.terminal import END, Terminal
+from support.terminal import CTRL_D, Terminal
 
 
 def requested(extcli) -> str:
@@ -74,9 +74,9 @@ def test_a_terminal_is_asked_for_the_pin(extcli):
     pin = requested(extcli)
 
     with Terminal("pin", "login") as terminal:
-        terminal.until("The PIN that the extension shows: ")
+        terminal.read_until("The PIN that the extension shows: ")
         terminal.type(f"{pin}\n")
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()
     assert "the refresh token is kept in" in terminal.screen
 
 
@@ -85,27 +85,27 @@ def test_a_pin_that_was_mistyped_may_be_typed_again(extcli):
 
     with Terminal("pin", "validate") as terminal:
         for typed, complaint in (("ABC", "this is no PIN"), ("ABC234", "the PIN is wrong or has expired")):
-            terminal.until("The PIN that the game shows: ")
+            terminal.read_until("The PIN that the game shows: ")
             terminal.type(f"{typed}\n")
-            assert complaint in terminal.until(complaint)
+            assert complaint in terminal.read_until(complaint)
         terminal.type(f"{pin}\n")
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()
 
 
 def test_a_pin_may_be_typed_again_three_times(environment):
     with Terminal("pin", "login") as terminal:
         for _ in range(4):
-            terminal.until("shows: ")
+            terminal.read_until("shows: ")
             terminal.type("ABC234\n")
-        assert 4 == terminal.end()
+        assert 4 == terminal.wait()
     assert 4 == terminal.screen.count("shows: ")
 
 
 def test_who_types_no_pin_ends_the_question(environment):
     with Terminal("pin", "login") as terminal:
-        terminal.until("shows: ")
-        terminal.type(END)
-        assert 2 == terminal.end()
+        terminal.read_until("shows: ")
+        terminal.type(CTRL_D)
+        assert 2 == terminal.wait()
 
 
 def test_with_json_a_refused_pin_is_explained_as_json(extcli):

@@ -8,9 +8,9 @@ import signal
 
 import pytest
 
-from support.profile_files import profiles
-from support.program import SECRET_TEXT, answer
-from support.terminal import END, Terminal
+from support.profile_files import write_profiles
+from support.program import SECRET_BASE64, http_response
+from support.terminal import CTRL_D, Terminal
 
 DESTRUCTIVE = {
     "vote rm": ("vote", "rm", "lunch"),
@@ -38,7 +38,7 @@ every_destructive_command = pytest.mark.parametrize("command", DESTRUCTIVE.value
 @pytest.fixture(autouse=True)
 def secret(environment, monkeypatch):
     """Production hands out no tokens: whoever can lose something there has its secret."""
-    monkeypatch.setenv("EXTCLI_SECRET", SECRET_TEXT)
+    monkeypatch.setenv("EXTCLI_SECRET", SECRET_BASE64)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def content(extcli, live, backend):
 @pytest.mark.usefixtures("content")
 @every_destructive_command
 def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(extcli, live, command):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     result = extcli(*command, "-p", "live", "-v")
 
@@ -68,7 +68,7 @@ def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(ext
 @pytest.mark.usefixtures("content")
 @every_destructive_command
 def test_with_yes_it_is_done(extcli, live, command):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
     if command[:2] == ("api", "PUT"):
         command = (*command[:-1], 'codes=[["N1"]]', "-f", 'names=["New"]')
 
@@ -79,7 +79,7 @@ def test_with_yes_it_is_done(extcli, live, command):
 @every_destructive_command
 @pytest.mark.parametrize("profile", [{}, {"production": False}], ids=["none said", "false"])
 def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profile):
-    profiles(dev={"url": live.url, **profile})
+    write_profiles(dev={"url": live.url, **profile})
 
     result = extcli(*command, "-p", "dev", "-v")
 
@@ -107,7 +107,7 @@ def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profi
     ],
 )
 def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, live, command):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     assert "this needs a yes" not in extcli(*command, "-p", "live").stderr
 
@@ -115,64 +115,64 @@ def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, 
 @pytest.mark.parametrize(("typed", "code", "votes"), [("y\n", 0, []), ("n\n", 2, ["3"]), ("\n", 2, ["3"])])
 def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, typed, code, votes):
     extcli("vote", "cast", "lunch", "--value", "3")
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("vote", "rm", "lunch", "-p", "live") as terminal:
-        terminal.until(f"profile live is production: {live.url}")
-        terminal.until("poll lunch ends, with its votes, its log and its definition")
-        terminal.until("Go on? [y/N] ")
+        terminal.read_until(f"profile live is production: {live.url}")
+        terminal.read_until("poll lunch ends, with its votes, its log and its definition")
+        terminal.read_until("Go on? [y/N] ")
         terminal.type(typed)
 
-        assert code == terminal.end()
+        assert code == terminal.wait()
     assert votes == [row[0] for row in extcli("vote", "get", "lunch").rows]
     assert ("nothing was changed" in terminal.screen) == (code != 0)
 
 
 def test_a_question_that_is_ended_is_a_no_on_a_line_of_its_own(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("reset", "-p", "live") as terminal:
-        terminal.until("Go on? [y/N] ")
-        terminal.type(END)
+        terminal.read_until("Go on? [y/N] ")
+        terminal.type(CTRL_D)
 
-        assert 2 == terminal.end()
+        assert 2 == terminal.wait()
     assert "Go on? [y/N] \r\nextcli: nothing was changed" in terminal.screen
 
 
 def test_an_interrupted_question_is_130(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("reset", "-p", "live") as terminal:
-        terminal.until("Go on? [y/N] ")
+        terminal.read_until("Go on? [y/N] ")
         terminal.process.send_signal(signal.SIGINT)
 
-        assert 130 == terminal.end()
+        assert 130 == terminal.wait()
 
 
 @pytest.mark.usefixtures("content")
 def test_sets_of_codes_are_asked_for_once(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("codes", "rm", "-p", "live") as terminal:
-        terminal.until(f"profile live is production: {live.url}")
-        terminal.until("set 0, 'Old', ends")
-        terminal.until("End all sets? [y/N] ")
+        terminal.read_until(f"profile live is production: {live.url}")
+        terminal.read_until("set 0, 'Old', ends")
+        terminal.read_until("End all sets? [y/N] ")
         terminal.type("y\n")
 
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()
     assert 1 == terminal.screen.count("[y/N]")
 
 
 def test_the_address_counts_however_it_was_come_by(extcli, live):
     """Without a profile, by a variable or an option, it is production all the same."""
-    profiles(live={"url": live.url, "production": True}, dev={"url": "http://127.0.0.1:1"})
+    write_profiles(live={"url": live.url, "production": True}, dev={"url": "http://127.0.0.1:1"})
 
     for args in ((), ("--url", f"{live.url}/"), ("-p", "dev")):
         assert "profile live is production" in extcli("vote", "rm", *args).stderr
 
 
 def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads_and_the_question_says_where(extcli, live):
-    profiles(live={"url": "https://ext.example", "production": True})
+    write_profiles(live={"url": "https://ext.example", "production": True})
 
     result = extcli("vote", "rm", "-p", "live", "--url", live.url)
 
@@ -184,7 +184,7 @@ def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads_and
 
 
 def test_the_question_of_the_socket_says_where_the_socket_is(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
     command = ("socket", "send", "set", "state", "--data", "{}", "-p", "live")
 
     assert f"profile live is production: {live.url.replace('http', 'ws')}/ws" in extcli(*command).stderr
@@ -207,7 +207,7 @@ def test_the_question_of_the_socket_says_where_the_socket_is(extcli, live):
     ],
 )
 def test_another_name_of_the_same_address_counts(extcli, url, other):
-    profiles(live={"url": url, "production": True})
+    write_profiles(live={"url": url, "production": True})
 
     result = extcli("vote", "rm", "--url", other)
 
@@ -217,26 +217,26 @@ def test_another_name_of_the_same_address_counts(extcli, url, other):
 
 @pytest.mark.parametrize("other", ["http://127.0.0.1:28112", "http://127.0.0.1:28111/_ns/dev", "http://10.1:28111"])
 def test_another_port_path_or_host_is_another_service(extcli, other):
-    profiles(live={"url": "http://127.0.0.1:28111", "production": True})
+    write_profiles(live={"url": "http://127.0.0.1:28111", "production": True})
 
     assert "false\n" == extcli("config", "get", "production", "--url", other).stdout
 
 
 def test_a_production_profile_by_default_does_not_keep_a_url_elsewhere_from_working(extcli, live):
-    profiles('profile = "live"', live={"url": "https://ext.example", "production": True})
+    write_profiles('profile = "live"', live={"url": "https://ext.example", "production": True})
 
     assert 0 == extcli("reset", env={"EXTCLI_URL": live.url}).exit_code
 
 
 def test_as_json_the_refusal_is_json(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     assert 2 == json.loads(extcli("reset", "-p", "live", "-o", "json").stderr)["error"]["exit_code"]
 
 
 def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
-    url = answering(answer("500 Internal Server Error", '{"reason":"Broken"}'))
-    profiles(live={"url": url, "production": True})
+    url = answering(http_response("500 Internal Server Error", '{"reason":"Broken"}'))
+    write_profiles(live={"url": url, "production": True})
 
     result = extcli("vote", "define", "lunch", "-p", "live", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"})
 
@@ -244,18 +244,18 @@ def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
 
 
 def test_a_conversation_at_a_terminal_is_not_interrupted_by_questions_and_says_so(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("socket", "repl", "-p", "live", "--no-auth") as terminal:
-        terminal.until("this is production, and what is typed here is sent without a question")
-        terminal.until("> ")
-        terminal.type(END)
+        terminal.read_until("this is production, and what is typed here is sent without a question")
+        terminal.read_until("> ")
+        terminal.type(CTRL_D)
 
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()
 
 
 def test_a_conversation_that_is_piped_in_needs_a_yes(extcli, live):
-    profiles(live={"url": live.url, "production": True})
+    write_profiles(live={"url": live.url, "production": True})
     typed = 'set state {"state_id": "channel", "state": {"round": 1}}\n'
 
     result = extcli("socket", "repl", "-p", "live", "--no-auth", "-v", input=typed)

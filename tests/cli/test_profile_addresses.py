@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.profile_files import profiles
-from support.program import SECRET_TEXT
-from support.service import CLIENT_ID, run_live
+from support.profile_files import write_profiles
+from support.program import SECRET_BASE64
+from support.service import CLIENT_ID, live_server
 
 INFO = ("user", "info", "-o", "json")
 GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
@@ -16,8 +16,8 @@ GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
 def live_profile(environment, production, tmp_path, monkeypatch):
     """A profile with the secret of a production service, in a file beside that of the profiles."""
     monkeypatch.delenv("EXTCLI_URL")
-    (tmp_path / "live.secret").write_text(f"{SECRET_TEXT}\n")
-    profiles(live={"url": production.url, "client_id": CLIENT_ID, "secret_file": "live.secret"})
+    (tmp_path / "live.secret").write_text(f"{SECRET_BASE64}\n")
+    write_profiles(live={"url": production.url, "client_id": CLIENT_ID, "secret_file": "live.secret"})
 
 
 @pytest.mark.usefixtures("live_profile")
@@ -74,7 +74,7 @@ def test_a_refused_token_names_the_client_id_it_was_for_and_where_that_comes_fro
 
 def test_production_without_a_secret_is_sent_nothing(extcli, production, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
-    profiles(live={"url": production.url, "production": True})
+    write_profiles(live={"url": production.url, "production": True})
 
     for command in (INFO, GET, ("vote", "cast", "--value", "3"), ("-o", "plain", "pin", "request")):
         result = extcli(*command, "-v", "-p", "live")
@@ -85,7 +85,7 @@ def test_production_without_a_secret_is_sent_nothing(extcli, production, monkeyp
 
 
 def test_what_leads_away_from_production_is_not_taken_for_a_sandbox(extcli, live, production):
-    profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
+    write_profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
 
     result = extcli("vote", "get", "-v", "-p", "live", "--url", live.url)
 
@@ -95,7 +95,7 @@ def test_what_leads_away_from_production_is_not_taken_for_a_sandbox(extcli, live
 
 
 def test_production_that_was_not_asked_for_is_named(extcli, production):
-    profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
+    write_profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
 
     result = extcli("vote", "get", "-v", "--url", production.url)
 
@@ -130,44 +130,44 @@ def test_a_socket_elsewhere_is_not_given_what_opens_the_profile_s(extcli, live):
 @pytest.mark.usefixtures("live_profile")
 def test_the_token_of_a_profile_goes_to_its_own_url_only(extcli, live, production, tmp_path):
     (tmp_path / "token").write_text(extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout)
-    profiles(live={"url": production.url, "token_file": "token"})
+    write_profiles(live={"url": production.url, "token_file": "token"})
 
     assert "U7" == extcli(*INFO, "-p", "live").json["user_id"]
     assert "U1" == extcli(*INFO, "-p", "live", "--url", live.url).json["user_id"]
 
 
 @pytest.mark.usefixtures("live_profile")
-@pytest.mark.parametrize("variables", [{"EXTCLI_AS": "viewer:U3"}, {"EXTCLI_SECRET": SECRET_TEXT}])
+@pytest.mark.parametrize("variables", [{"EXTCLI_AS": "viewer:U3"}, {"EXTCLI_SECRET": SECRET_BASE64}])
 def test_who_is_named_nearer_passes_over_the_token_of_a_profile(extcli, production, tmp_path, variables):
     token = extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout
     (tmp_path / "token").write_text(token)
-    profiles(live={"url": production.url, "token_file": "token", "secret_file": "live.secret"})
+    write_profiles(live={"url": production.url, "token_file": "token", "secret_file": "live.secret"})
 
     assert "U7" == extcli(*INFO, "-p", "live").json["user_id"]
     assert "U7" != extcli(*INFO, "-p", "live", env=variables).json["user_id"]
 
 
 def test_a_profile_without_a_url_goes_with_any_and_opens_none(extcli, production):
-    profiles(mine={"channel": "7", "as": "viewer:U5"})
+    write_profiles(mine={"channel": "7", "as": "viewer:U5"})
 
     assert "7" == extcli(*INFO, "-p", "mine").json["channel_id"]
     for key in ("secret_file", "token_file"):
-        file = profiles(mine={key: "live.secret"})
+        file = write_profiles(mine={key: "live.secret"})
         result = extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url})
         assert (2, "") == (result.exit_code, result.stdout)
         assert f"{file}: profiles.mine.{key}: needs a url beside it" in result.stderr
 
 
 def test_a_secret_file_may_be_named_from_home(extcli, production, tmp_path):
-    (tmp_path / "live.secret").write_text(SECRET_TEXT)
-    profiles(live={"url": production.url, "secret_file": "~/live.secret"})
+    (tmp_path / "live.secret").write_text(SECRET_BASE64)
+    write_profiles(live={"url": production.url, "secret_file": "~/live.secret"})
 
     assert 0 == extcli(*INFO, "-p", "live", env={"HOME": str(tmp_path), "EXTCLI_URL": ""}).exit_code
 
 
 def test_the_profile_s_socket_is_used_with_its_own_url_and_no_other(extcli, live, monkeypatch):
     own = f"{live.url.replace('http', 'ws')}/0.2.0/mine"
-    profiles(dev={"url": live.url, "ws_url": own})
+    write_profiles(dev={"url": live.url, "ws_url": own})
     beside = f"{live.url.replace('http', 'ws')}/_ns/other/ws"
 
     assert f"> CONNECT {own}" in extcli(*GET, "-v", "-p", "dev", env={"EXTCLI_URL": ""}).stderr
@@ -177,16 +177,16 @@ def test_the_profile_s_socket_is_used_with_its_own_url_and_no_other(extcli, live
 
 
 def test_a_socket_without_a_url_is_of_no_other_place_s_url(extcli, live):
-    profiles(dev={"ws_url": "ws://127.0.0.1:1/ws"})
+    write_profiles(dev={"ws_url": "ws://127.0.0.1:1/ws"})
 
     assert 0 == extcli(*GET, "-p", "dev").exit_code
     assert 3 == extcli(*GET, "-p", "dev", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"}).exit_code
 
 
 def test_a_link_that_is_kept_for_one_profile_is_not_used_for_another(extcli, monkeypatch):
-    with run_live() as other, run_live() as one:
+    with live_server() as other, live_server() as one:
         monkeypatch.delenv("EXTCLI_URL")
-        profiles(one={"url": one.url}, other={"url": other.url})
+        write_profiles(one={"url": one.url}, other={"url": other.url})
         pin = extcli("pin", "request", "-p", "one", "-o", "plain").stdout
         assert 0 == extcli("pin", "login", "-p", "one", input=pin).exit_code
 
@@ -199,7 +199,9 @@ def test_a_link_that_is_kept_for_one_profile_is_not_used_for_another(extcli, mon
 
 def test_connect_prints_what_the_profile_says(extcli, live, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
-    profiles(dev={"url": "https://ext.example", "ws_url": "wss://sockets.example", "client_id": "mine", "channel": "7"})
+    write_profiles(
+        dev={"url": "https://ext.example", "ws_url": "wss://sockets.example", "client_id": "mine", "channel": "7"}
+    )
 
     env = extcli("connect", "env", "-p", "dev").stdout.splitlines()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.profile_files import config_file, profiles
-from support.program import PROGRAM, SECRET_TEXT
+from support.profile_files import config_file, write_profiles
+from support.program import PROGRAM, SECRET_BASE64
 from support.service import CLIENT_ID
 
 
@@ -20,7 +20,7 @@ def profile(extcli):
 
 def test_a_deployment_is_added_and_used(profile, extcli, production, tmp_path, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
-    (tmp_path / "live.secret").write_text(SECRET_TEXT)
+    (tmp_path / "live.secret").write_text(SECRET_BASE64)
     secret_file = ("--secret-file", str(tmp_path / "live.secret"))
 
     assert 0 == profile("add", "live", "--url", production.url, "--client-id", CLIENT_ID, *secret_file).exit_code
@@ -64,7 +64,7 @@ def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_na
 
 
 def test_profiles_are_listed_and_the_one_in_use_is_marked(profile):
-    profiles(
+    write_profiles(
         'profile = "dev"', dev={"url": "http://127.0.0.1:1"}, live={"url": "https://ext.example", "production": True}
     )
 
@@ -94,7 +94,7 @@ def test_the_profile_that_is_used_is_used_where_none_is_chosen(profile, extcli):
 
 
 def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
-    profiles(dev={})
+    write_profiles(dev={})
 
     for verb in ("use", "rm", "show"):
         result = profile(verb, "live")
@@ -103,13 +103,13 @@ def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
 
 
 def test_a_variable_that_still_chooses_another_is_said(profile):
-    profiles(dev={}, live={})
+    write_profiles(dev={}, live={})
 
     assert "EXTCLI_PROFILE still chooses live" in profile("use", "dev", env={"EXTCLI_PROFILE": "live"}).stderr
 
 
 def test_a_removed_profile_is_used_no_more(profile, extcli):
-    profiles('profile = "dev"', dev={"channel": "7"}, live={})
+    write_profiles('profile = "dev"', dev={"channel": "7"}, live={})
 
     result = profile("rm", "dev")
 
@@ -119,14 +119,14 @@ def test_a_removed_profile_is_used_no_more(profile, extcli):
 
 
 def test_the_profile_in_use_is_shown_unless_another_is_named(profile):
-    profiles('profile = "dev"', dev={"channel": "7"}, live={"channel": "8"})
+    write_profiles('profile = "dev"', dev={"channel": "7"}, live={"channel": "8"})
 
     assert [["name", "dev"], ["channel", "7"]] == profile("show").rows
     assert [["name", "live"], ["channel", "8"]] == profile("show", "-p", "live").rows
 
 
 def test_profiles_can_be_edited_while_the_chosen_one_is_not_there(profile):
-    profiles('profile = "gone"', dev={})
+    write_profiles('profile = "gone"', dev={})
 
     assert 0 == profile("use", "dev").exit_code
 

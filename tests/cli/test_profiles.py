@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.profile_files import config_file, profiles
+from support.profile_files import config_file, write_profiles
 
 INFO = ("user", "info", "-o", "json")
 
@@ -26,7 +26,7 @@ def nowhere(environment, monkeypatch):
     ids=["before", "between", "after"],
 )
 def test_a_profile_is_chosen_wherever_shared_options_are(extcli, args):
-    profiles(dev={"channel": "9", "as": "viewer:U5", "client_id": "other"})
+    write_profiles(dev={"channel": "9", "as": "viewer:U5", "client_id": "other"})
 
     info = extcli(*args).json
 
@@ -34,7 +34,7 @@ def test_a_profile_is_chosen_wherever_shared_options_are(extcli, args):
 
 
 def test_the_flag_chooses_before_the_variable_and_that_before_the_file(extcli):
-    profiles('profile = "third"', first={"channel": "1"}, second={"channel": "2"}, third={"channel": "3"})
+    write_profiles('profile = "third"', first={"channel": "1"}, second={"channel": "2"}, third={"channel": "3"})
 
     assert "3" == extcli(*INFO).json["channel_id"]
     assert "2" == extcli(*INFO, env={"EXTCLI_PROFILE": "second"}).json["channel_id"]
@@ -42,7 +42,7 @@ def test_the_flag_chooses_before_the_variable_and_that_before_the_file(extcli):
 
 
 def test_a_flag_comes_before_the_environment_that_before_the_profile_and_that_before_the_default(extcli):
-    profiles(dev={"channel": "7"})
+    write_profiles(dev={"channel": "7"})
     variable = {"EXTCLI_CHANNEL": "8"}
 
     assert "9" == extcli(*INFO, "-p", "dev", "--channel", "9", env=variable).json["channel_id"]
@@ -53,20 +53,20 @@ def test_a_flag_comes_before_the_environment_that_before_the_profile_and_that_be
 
 @pytest.mark.usefixtures("nowhere")
 def test_a_profile_says_where_the_service_is(extcli, live):
-    profiles(dev={"url": f"{live.url}/_ns/dev"})
+    write_profiles(dev={"url": f"{live.url}/_ns/dev"})
 
     assert f"> GET {live.url}/_ns/dev/v1/e/vote?id=default" in extcli("vote", "get", "-v", "-p", "dev").stderr
 
 
 def test_a_profile_says_how_results_are_printed_and_how_long_to_wait(extcli, answering):
-    profiles(dev={"output": "json", "timeout": "100ms"})
+    write_profiles(dev={"output": "json", "timeout": "100ms"})
 
     assert "stats" in extcli("vote", "get", "-p", "dev").json
     assert 3 == extcli("vote", "get", "-p", "dev", "--url", answering(hold=True)).exit_code
 
 
 def test_a_profile_says_how_a_deployment_differs(extcli, answering):
-    profiles(dev={"pin_path": "mine/pin", "broadcast_method": "post"})
+    write_profiles(dev={"pin_path": "mine/pin", "broadcast_method": "post"})
 
     pin, event = (
         extcli(*args, "-v", "-p", "dev", "--url", answering(), env={"EXTCLI_TOKEN": "a.b.c"}).stderr
@@ -88,7 +88,7 @@ def test_without_a_file_nothing_is_missed(extcli):
 @pytest.mark.parametrize("args", [("vote", "get"), ("-o", "json", "token", "inspect", "a.b.c"), ("extension", "list")])
 @pytest.mark.parametrize("text", ["", "[profiles.dev]\n[profiles.live]\n"], ids=["none", "others"])
 def test_a_profile_that_is_not_there_is_wrong_usage_and_those_there_are_named(extcli, args, text):
-    profiles(text)
+    write_profiles(text)
 
     result = extcli("-p", "lvie", *args)
 
@@ -106,7 +106,7 @@ def test_a_profile_is_missed_even_where_there_is_no_file(extcli):
 
 
 def test_a_default_that_is_not_there_is_wrong_configuration(extcli):
-    profiles('profile = "gone"', dev={})
+    write_profiles('profile = "gone"', dev={})
 
     result = extcli("vote", "get")
 
@@ -145,7 +145,7 @@ def test_a_file_that_makes_no_sense_is_named_with_its_key_and_a_fix(extcli, text
 
 @pytest.mark.parametrize("key", ["secret", "token"])
 def test_a_secret_in_the_file_is_refused_and_not_shown(extcli, key):
-    profiles(dev={key: "hunter2"})
+    write_profiles(dev={key: "hunter2"})
 
     result = extcli("vote", "get")
 
@@ -175,7 +175,7 @@ def test_a_value_that_makes_no_sense_is_named_with_file_profile_and_key(extcli, 
         monkeypatch.setenv("EXTCLI_URL", live.url)
     else:
         monkeypatch.delenv("EXTCLI_URL")
-    profiles(dev={"url": live.url, key: value})
+    write_profiles(dev={"url": live.url, key: value})
     commands = {"ws_url": ("socket", "send", "get"), "pin_path": ("pin", "request")}
     command = ("broadcast", "send", "a", "1") if key == "broadcast_method" else commands.get(key, ("vote", "get"))
 

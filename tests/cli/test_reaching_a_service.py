@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.program import answer
+from support.program import http_response
 
 
 @pytest.fixture
@@ -75,33 +75,33 @@ def test_something_that_does_not_speak_http_is_exit_3(read, answering):
 )
 def test_every_shape_of_error_body_is_readable(read, answering, body, content_type, why):
     """Ruling W4, and what real deployments send."""
-    result = read(answering(answer("400 Bad Request", body, content_type or "application/json")))
+    result = read(answering(http_response("400 Bad Request", body, content_type or "application/json")))
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert ["extcli: GET /v1/e/vote was refused: 400 Bad Request", f"  {why}"] == result.stderr.splitlines()[:2]
 
 
 def test_an_error_without_a_body_is_only_its_status(read, answering):
-    result = read(answering(answer("418 I'm a Teapot", "")))
+    result = read(answering(http_response("418 I'm a Teapot", "")))
 
     assert 4 == result.exit_code
     assert ["extcli: GET /v1/e/vote was refused: 418 I'm a Teapot"] == result.stderr.splitlines()
 
 
 def test_a_failure_in_the_service_is_exit_5(read, answering):
-    result = read(answering(answer("500 Internal Server Error", '{"reason":"Internal Service Error"}')))
+    result = read(answering(http_response("500 Internal Server Error", '{"reason":"Internal Service Error"}')))
 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "GET /v1/e/vote failed in the service: 500" in result.stderr
 
 
 def test_an_unknown_status_is_no_crash(read, answering):
-    assert 4 == read(answering(answer("499 Whatever"))).exit_code
-    assert 5 == read(answering(answer("599 Whatever"))).exit_code
+    assert 4 == read(answering(http_response("499 Whatever"))).exit_code
+    assert 5 == read(answering(http_response("599 Whatever"))).exit_code
 
 
 def test_a_redirect_is_not_followed_with_a_token(read, answering):
-    result = read(answering(answer("302 Found", location="http://elsewhere.invalid/")))
+    result = read(answering(http_response("302 Found", location="http://elsewhere.invalid/")))
 
     assert 4 == result.exit_code
     assert "it points to http://elsewhere.invalid/" in result.stderr
@@ -109,7 +109,7 @@ def test_a_redirect_is_not_followed_with_a_token(read, answering):
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"stats":null}', '{"stats":{"specific":[1]}}', "null"])
 def test_success_with_a_strange_body_is_the_service_s_failure(read, answering, body):
-    result = read(answering(answer("200 OK", body)), "-o", "table")
+    result = read(answering(http_response("200 OK", body)), "-o", "table")
 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "answered with something else than expected" in result.stderr
@@ -121,7 +121,7 @@ def test_success_with_a_strange_body_is_the_service_s_failure(read, answering, b
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
 @pytest.mark.parametrize("body", ["", "  ", "<html>", b"\xff"])
 def test_success_that_is_not_json_is_exit_5_in_every_format(extcli, answering, command, form, body):
-    url = answering(answer("200 OK", body, "text/html"))
+    url = answering(http_response("200 OK", body, "text/html"))
 
     result = extcli(*command, "--url", url, "-o", form, env={"EXTCLI_TOKEN": "a.b.c"})
 
@@ -130,7 +130,7 @@ def test_success_that_is_not_json_is_exit_5_in_every_format(extcli, answering, c
 
 
 def test_a_stream_of_json_is_printed_byte_for_byte(extcli, answering):
-    url = answering(answer("200 OK", ' \n {"result": [ ] }\n\n'))
+    url = answering(http_response("200 OK", ' \n {"result": [ ] }\n\n'))
 
     result = extcli("vote", "logs", "--url", url, "-o", "json", env={"EXTCLI_TOKEN": "a.b.c"})
 
@@ -139,7 +139,7 @@ def test_a_stream_of_json_is_printed_byte_for_byte(extcli, answering):
 
 @pytest.mark.parametrize("body", ["<html>", '{"result":[{"a":1}]}', '{"result":[{"identifier":"U1",'])
 def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
-    url = answering(answer("200 OK", body))
+    url = answering(http_response("200 OK", body))
 
     result = extcli("vote", "logs", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
 
@@ -147,7 +147,9 @@ def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
 
 
 def test_a_service_that_fails_to_hand_out_a_token_is_exit_5_and_no_question_of_credentials(extcli, answering):
-    result = extcli("vote", "get", "--url", answering(answer("500 Internal Server Error", '{"reason":"Broken"}')))
+    result = extcli(
+        "vote", "get", "--url", answering(http_response("500 Internal Server Error", '{"reason":"Broken"}'))
+    )
 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "the service's own log says more" in result.stderr
@@ -155,7 +157,7 @@ def test_a_service_that_fails_to_hand_out_a_token_is_exit_5_and_no_question_of_c
 
 
 def test_a_failure_names_the_request_as_the_service_s_log_does(extcli, answering):
-    url = answering(answer("503 Service Unavailable", '{"reason":"Broken"}', x_request_id="a1b2-7"))
+    url = answering(http_response("503 Service Unavailable", '{"reason":"Broken"}', x_request_id="a1b2-7"))
 
     result = extcli("vote", "get", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
 
@@ -165,7 +167,7 @@ def test_a_failure_names_the_request_as_the_service_s_log_does(extcli, answering
 
 @pytest.mark.parametrize("body", ["<html>", "{}", '{"token":""}'])
 def test_success_without_a_token_comes_from_something_else_than_a_service(extcli, answering, body):
-    result = extcli("vote", "get", "--url", answering(answer("200 OK", body)))
+    result = extcli("vote", "get", "--url", answering(http_response("200 OK", body)))
 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "is --url (EXTCLI_URL) an extension service?" in result.stderr
@@ -182,14 +184,16 @@ def test_an_address_with_the_path_of_the_endpoints_is_named_as_the_mistake(extcl
 
 @pytest.mark.parametrize("status", ["404 Not Found", "405 Method Not Allowed"])
 def test_a_refusal_that_is_no_service_s_asks_for_the_address_not_for_credentials(extcli, answering, status):
-    result = extcli("vote", "get", "--url", answering(answer(status, "<html>", "text/html")))
+    result = extcli("vote", "get", "--url", answering(http_response(status, "<html>", "text/html")))
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "the base address of an extension service" in result.stderr
 
 
 def test_a_redirect_of_the_first_request_is_shown(extcli, answering):
-    result = extcli("vote", "get", "--url", answering(answer("301 Moved", location="https://elsewhere.invalid/")))
+    result = extcli(
+        "vote", "get", "--url", answering(http_response("301 Moved", location="https://elsewhere.invalid/"))
+    )
 
     assert 4 == result.exit_code
     assert "it points to https://elsewhere.invalid/" in result.stderr
@@ -197,7 +201,7 @@ def test_a_redirect_of_the_first_request_is_shown(extcli, answering):
 
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
 def test_one_that_hands_out_no_token_to_strangers_wants_a_secret(extcli, answering, status):
-    result = extcli("vote", "get", "--url", answering(answer(status, '{"reason":"No"}')))
+    result = extcli("vote", "get", "--url", answering(http_response(status, '{"reason":"No"}')))
 
     assert 4 == result.exit_code
     assert "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN" in result.stderr
@@ -212,7 +216,7 @@ def test_a_stream_that_breaks_off_is_exit_3(extcli, answering):
 
 
 def test_with_json_the_error_is_json_too(read, answering):
-    result = read(answering(answer("400 Bad Request", '{"reason":"No","extra":1}')), "-o", "json")
+    result = read(answering(http_response("400 Bad Request", '{"reason":"No","extra":1}')), "-o", "json")
 
     error = json.loads(result.stderr)["error"]
     assert (4, 400, "No", {"reason": "No", "extra": 1}) == (
@@ -249,7 +253,7 @@ def test_an_address_that_is_none_is_wrong_configuration(extcli, url):
 
 
 def test_a_base_address_may_have_a_path_and_a_slash_at_its_end(extcli, answering):
-    url = answering(answer("200 OK", '{"stats":{"specific":[1]}}'))
+    url = answering(http_response("200 OK", '{"stats":{"specific":[1]}}'))
 
     result = extcli("vote", "get", "-v", "--url", f"{url}/_ns/mine/", env={"EXTCLI_TOKEN": "a.b.c"})
 

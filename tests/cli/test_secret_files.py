@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from support.profile_files import profiles
-from support.program import PROGRAM, SECRET_TEXT
+from support.profile_files import write_profiles
+from support.program import PROGRAM, SECRET_BASE64
 
 GET = ("vote", "get", "-o", "plain")
 
@@ -16,14 +16,14 @@ GET = ("vote", "get", "-o", "plain")
 @pytest.fixture
 def secret_file(tmp_path):
     path = tmp_path / "live.secret"
-    path.write_text(SECRET_TEXT)
+    path.write_text(SECRET_BASE64)
     return path
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
 def test_a_secret_that_others_may_read_is_used_and_remarked_on_once(extcli, live, secret_file, mode):
     secret_file.chmod(mode)
-    profiles(live={"url": live.url, "secret_file": secret_file.name})
+    write_profiles(live={"url": live.url, "secret_file": secret_file.name})
     remark = f"others may read {secret_file}, by its mode: chmod 600 {secret_file}\n"
 
     by_variable = extcli(*GET, env={"EXTCLI_SECRET_FILE": str(secret_file)})
@@ -50,7 +50,7 @@ def test_one_for_its_owner_alone_is_not_nor_with_quiet_any(extcli, secret_file):
 
 
 def test_a_pipe_is_no_file_that_others_may_read(environment):
-    script = f'EXTCLI_SECRET_FILE=<(echo {SECRET_TEXT}) exec "$0" vote get'
+    script = f'EXTCLI_SECRET_FILE=<(echo {SECRET_BASE64}) exec "$0" vote get'
 
     run = subprocess.run(["bash", "-c", script, PROGRAM], env=os.environ, capture_output=True, timeout=20, check=True)
 

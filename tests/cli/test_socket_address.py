@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from support.program import answer
-from support.service import run_live
+from support.program import http_response
+from support.service import live_server
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 GET = ("get", "state", "--data", CHANNEL_STATE)
@@ -83,8 +83,8 @@ def test_what_does_not_speak_websocket_is_exit_3(send, answering):
 
 
 def test_a_web_server_without_a_socket_is_said_by_its_status(send, answering):
-    assert 4 == send(*GET, "--no-auth", env=ws(answering(answer("200 OK")))).exit_code
-    assert 5 == send(*GET, "--no-auth", env=ws(answering(answer("502 Bad Gateway")))).exit_code
+    assert 4 == send(*GET, "--no-auth", env=ws(answering(http_response("200 OK")))).exit_code
+    assert 5 == send(*GET, "--no-auth", env=ws(answering(http_response("502 Bad Gateway")))).exit_code
 
 
 def test_a_silent_server_is_given_up_in_time(send, answering):
@@ -97,7 +97,7 @@ def test_a_silent_server_is_given_up_in_time(send, answering):
 def test_credentials_do_not_follow_a_redirect_to_another_host(send, live, answering):
     there = f"{live.url.replace('http', 'ws', 1)}/ws"
 
-    result = send(*GET, "-v", env=ws(answering(answer("307 Temporary Redirect", location=there))))
+    result = send(*GET, "-v", env=ws(answering(http_response("307 Temporary Redirect", location=there))))
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "leads elsewhere" in result.stderr
@@ -143,7 +143,7 @@ def test_too_many_wrong_pins_close_the_connection_and_that_is_said(repl):
 
 
 def test_a_service_that_stops_is_said(shell):
-    with run_live() as live:
+    with live_server() as live:
         process = shell("socket", "repl", env={"EXTCLI_URL": live.url})
         process.stdin.write(b"get state {}\n")
         process.stdin.flush()

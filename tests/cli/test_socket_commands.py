@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from support.program import SECRET_TEXT
-from support.socket_client import pin_of
+from support.program import SECRET_BASE64
+from support.socket_client import request_pin
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 GET = ("get", "state", "--data", CHANNEL_STATE)
@@ -80,7 +80,7 @@ def test_a_pin_or_token_in_an_argument_is_refused(send):
 
 
 def test_a_pin_may_be_sent_from_a_pipe(send, live):
-    data = json.dumps({"client_id": "my-extension", "pin": pin_of(live)})
+    data = json.dumps({"client_id": "my-extension", "pin": request_pin(live)})
 
     assert "777" == send("authenticate", "--no-auth", "--data", "-", input=data).json["twitch_id"]
 
@@ -115,7 +115,7 @@ def test_without_a_link_it_is_the_broadcaster_by_a_token(send):
 
 
 def test_a_kept_link_is_used_and_its_new_token_kept(extcli, send, live, tmp_path):
-    extcli("pin", "login", input=pin_of(live))
+    extcli("pin", "login", input=request_pin(live))
     before = (tmp_path / "state" / "links.json").read_text()
     live.advance(2000)
 
@@ -136,13 +136,13 @@ def test_a_kept_link_is_used_and_its_new_token_kept(extcli, send, live, tmp_path
     ],
 )
 def test_who_says_whom_to_act_as_passes_over_a_kept_link(extcli, send, live, args, how):
-    extcli("pin", "login", input=pin_of(live))
+    extcli("pin", "login", input=request_pin(live))
 
     assert f"authenticated {how}\n" == send(*GET, *args).stderr
 
 
 def test_a_token_that_is_given_passes_over_a_kept_link_too(extcli, send, live):
-    extcli("pin", "login", input=pin_of(live))
+    extcli("pin", "login", input=request_pin(live))
     token = extcli("token", "sandbox", "--role", "admin").stdout.strip()
 
     result = send("set", "state", "--data", '{"state_id": "extension", "state": {}}', env={"EXTCLI_TOKEN": token})
@@ -152,14 +152,14 @@ def test_a_token_that_is_given_passes_over_a_kept_link_too(extcli, send, live):
 
 def test_links_to_several_channels_have_to_be_chosen_from(extcli, send, live):
     for channel in ("1", "2"):
-        extcli("pin", "login", input=pin_of(live, channel))
+        extcli("pin", "login", input=request_pin(live, channel))
 
     assert 2 == send(*GET).exit_code
     assert "of channel 2" in send(*GET, "--channel", "2").stderr
 
 
 def test_a_link_that_is_dead_is_an_error_once_and_forgotten(extcli, send, live, broadcaster):
-    extcli("pin", "login", input=pin_of(live))
+    extcli("pin", "login", input=request_pin(live))
     broadcaster.delete("pin").raise_for_status()
 
     assert 4 == send(*GET).exit_code
@@ -169,7 +169,7 @@ def test_a_link_that_is_dead_is_an_error_once_and_forgotten(extcli, send, live, 
 def test_a_token_that_is_signed_here_follows_the_emulator_s_clock(send, live):
     live.advance(86_400_000)
 
-    result = send(*GET, env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = send(*GET, env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert (0, "as broadcaster of channel 1001, by a token signed here") == (
         result.exit_code,
@@ -185,14 +185,14 @@ def test_a_token_that_is_refused_is_explained(send, production):
 
 
 def test_production_is_spoken_to_with_the_extension_s_secret(send, production):
-    assert 0 == send(*GET, "--url", production.url, env={"EXTCLI_SECRET": SECRET_TEXT}).exit_code
+    assert 0 == send(*GET, "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64}).exit_code
 
 
 # Secrets
 
 
 def test_verbose_shows_frames_with_secrets_masked(extcli, send, live, tmp_path):
-    extcli("pin", "login", input=pin_of(live))
+    extcli("pin", "login", input=request_pin(live))
     refresh = json.loads((tmp_path / "state" / "links.json").read_text())["links"][0]["refresh"]
 
     for args in ((), ("--as", "broadcaster")):

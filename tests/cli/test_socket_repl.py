@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from support.socket_client import pin_of
-from support.terminal import END, Terminal
+from support.socket_client import request_pin
+from support.terminal import CTRL_D, Terminal
 
 CHANNEL_STATE = '{"state_id": "channel"}'
 
@@ -78,7 +78,7 @@ def test_a_long_script_is_answered_to_the_last_line(repl):
 
 
 def test_a_conversation_may_begin_without_authentication(extcli, live):
-    data = json.dumps({"client_id": "my-extension", "pin": pin_of(live)})
+    data = json.dumps({"client_id": "my-extension", "pin": request_pin(live)})
 
     result = extcli("socket", "repl", "--no-auth", input=f"authenticate {data}\nget state {CHANNEL_STATE}\n")
 
@@ -98,38 +98,38 @@ def test_a_reader_that_leaves_early_is_no_failure_of_a_conversation(shell):
 
 def test_on_a_terminal_replies_and_updates_show_as_they_come(extcli):
     with Terminal("socket", "repl") as terminal:
-        terminal.until("> ")
+        terminal.read_until("> ")
         terminal.type('subscribe state {"topic_id": "channel"}\n')
-        terminal.until('"data":{"ok":true}}')
-        terminal.until("> ")
+        terminal.read_until('"data":{"ok":true}}')
+        terminal.read_until("> ")
         extcli("state", "set", "channel", "round=4")
-        terminal.until('"state":{"round":4}')
-        terminal.until("> ")
-        terminal.type(END)
-        assert 0 == terminal.end()
+        terminal.read_until('"state":{"round":4}')
+        terminal.read_until("> ")
+        terminal.type(CTRL_D)
+        assert 0 == terminal.wait()
 
 
 def test_on_a_terminal_a_mistake_is_part_of_the_conversation(environment):
     with Terminal("socket", "repl") as terminal:
         for typed, shown in (("get state {bad\n", "the data is not JSON"), ("get nonsense\n", '"status":404')):
-            terminal.until("> ")
+            terminal.read_until("> ")
             terminal.type(typed)
-            terminal.until(shown)
-        terminal.until("> ")
+            terminal.read_until(shown)
+        terminal.read_until("> ")
         terminal.type("exit\n")
-        assert 0 == terminal.end()
+        assert 0 == terminal.wait()
 
 
 def test_an_interrupted_conversation_is_130_without_a_traceback(environment):
     with Terminal("socket", "repl") as terminal:
-        terminal.until("> ")
+        terminal.read_until("> ")
         terminal.process.send_signal(signal.SIGINT)
-        assert 130 == terminal.end()
+        assert 130 == terminal.wait()
     assert "Traceback" not in terminal.screen
 
 
 def test_verbose_masks_what_is_typed_too(extcli, live):
-    pin = pin_of(live)
+    pin = request_pin(live)
     lines = [
         json.dumps({"action": "authenticate", "data": {"client_id": "my-extension", "pin": pin}}),
         f'{{"action": "authenticate", "pin": "{pin}"',

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from support.profile_files import profiles
+from support.profile_files import write_profiles
 from support.program import PROGRAM
 
 LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit", "tomllib"}
@@ -133,7 +133,7 @@ def test_the_service_is_not_imported_by_help_or_by_commands_over_http(environmen
 
 
 def test_a_profile_is_read_without_what_edits_it(environment):
-    profiles(dev={"channel": "7"})
+    write_profiles(dev={"channel": "7"})
 
     assert not {"tomlkit", "pydantic"} & imported_by("vote", "get", "-p", "dev")
 

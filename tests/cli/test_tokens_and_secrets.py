@@ -8,7 +8,7 @@ import json
 import jwt
 import pytest
 
-from support.program import SECRET_TEXT, answer
+from support.program import SECRET_BASE64, http_response
 from support.service import SECRET, real_seconds
 
 INFO = ("user", "info", "-o", "json")
@@ -34,7 +34,7 @@ def test_a_viewer_without_a_user_is_anonymous(extcli):
     ("acts_as", "role", "channel"),
     [("broadcaster", "broadcaster", "1001"), ("backend", "backend", None), ("admin", "admin", None)],
 )
-@pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": SECRET_TEXT}], ids=["sandbox", "signed"])
+@pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": SECRET_BASE64}], ids=["sandbox", "signed"])
 def test_a_backend_or_admin_has_no_channel_unless_told(extcli, acts_as, role, channel, variables):
     """Ruling A4: an extension-level token reads all channels."""
     info = extcli(*INFO, "--as", acts_as, env=variables).json
@@ -74,7 +74,7 @@ def test_a_token_for_all_channels_may_name_one(extcli):
 
 
 def test_a_secret_signs_tokens_that_production_takes(extcli, production):
-    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_TEXT}
+    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
 
     result = extcli("vote", "cast", "--value", "3", env=variables)
 
@@ -82,7 +82,7 @@ def test_a_secret_signs_tokens_that_production_takes(extcli, production):
 
 
 def test_a_secret_can_lie_in_a_file(extcli, production, tmp_path):
-    (tmp_path / "secret").write_text(SECRET_TEXT + "\n")
+    (tmp_path / "secret").write_text(SECRET_BASE64 + "\n")
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET_FILE": str(tmp_path / "secret")}
 
     assert "U1" == extcli(*INFO, env=variables).json["user_id"]
@@ -129,10 +129,10 @@ def test_an_expired_token_is_explained(extcli):
 
 def test_a_real_deployment_is_not_asked_for_its_clock_in_vain(extcli, answering):
     """It has none; the refusal is reported as it is."""
-    refusal = answer("401 Unauthorized", '{"reason":"token expired"}')
-    url = answering(refusal, answer("404 Not Found"))
+    refusal = http_response("401 Unauthorized", '{"reason":"token expired"}')
+    url = answering(refusal, http_response("404 Not Found"))
 
-    result = extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert 4 == result.exit_code
     assert "token expired" in result.stderr
@@ -142,14 +142,14 @@ def test_a_real_deployment_is_not_asked_for_its_clock_in_vain(extcli, answering)
     "args", [("vote", "cast", "--value", "3"), ("vote", "cast", "--value", "300"), ("token", "mint")]
 )
 def test_no_secret_shows_on_standard_error(extcli, args):
-    result = extcli("-v", *args, env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("-v", *args, env={"EXTCLI_SECRET": SECRET_BASE64})
 
-    assert SECRET_TEXT not in result.stderr
+    assert SECRET_BASE64 not in result.stderr
     assert "eyJ" not in result.stderr
 
 
 def test_verbose_shows_the_exchange_with_the_token_masked(extcli, live):
-    result = extcli("vote", "get", "lunch", "-v", env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("vote", "get", "lunch", "-v", env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert [f"> GET {live.url}/v1/e/vote?id=lunch", "> authorization: my-extension ***"] == result.stderr.splitlines()[
         :2
@@ -182,7 +182,7 @@ def test_mint_prints_only_a_token_signed_with_the_decoded_secret(extcli):
         "9",
         "--ttl",
         "1h",
-        env={"EXTCLI_SECRET": SECRET_TEXT},
+        env={"EXTCLI_SECRET": SECRET_BASE64},
     )
 
     claims = claims_of(result.stdout)
@@ -191,7 +191,7 @@ def test_mint_prints_only_a_token_signed_with_the_decoded_secret(extcli):
 
 
 def test_mint_is_for_a_backend_unless_told(extcli):
-    claims = claims_of(extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_TEXT}).stdout)
+    claims = claims_of(extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout)
 
     assert {"exp", "role"} == set(claims)
     assert "backend" == claims["role"]
@@ -199,19 +199,19 @@ def test_mint_is_for_a_backend_unless_told(extcli):
 
 def test_a_broadcaster_is_the_owner_of_the_channel(extcli):
     """Ruling A2."""
-    result = extcli("token", "mint", "--role", "broadcaster", "--channel", "9", env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("token", "mint", "--role", "broadcaster", "--channel", "9", env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert ("9", "U9") == tuple(claims_of(result.stdout)[name] for name in ("user_id", "opaque_user_id"))
 
 
 def test_mint_can_name_an_opaque_id(extcli):
-    result = extcli("token", "mint", "--as", "viewer", "--opaque", "Axyz", env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("token", "mint", "--as", "viewer", "--opaque", "Axyz", env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert "Axyz" == claims_of(result.stdout)["opaque_user_id"]
 
 
 def test_a_header_is_ready_for_curl(extcli):
-    result = extcli("token", "mint", "--header", "--client-id", "abc", env={"EXTCLI_SECRET": SECRET_TEXT})
+    result = extcli("token", "mint", "--header", "--client-id", "abc", env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert result.stdout.startswith("Authorization: abc eyJ")
 
@@ -250,7 +250,7 @@ def test_inspect_explains_a_token_and_its_traps(extcli):
 
 
 def test_a_sound_token_has_no_traps(extcli):
-    token = extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_TEXT}).stdout
+    token = extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout
 
     assert [] == extcli("token", "inspect", "-", "-o", "json", input=token).json["traps"]
 

@@ -27,7 +27,7 @@ import pytest
 import yaml
 from blocks import ROOT, Block, blocks, documents, name_of
 
-from support.service import Live
+from support.service import LiveServer
 
 FORMATS = {
     "": "a tree of files",
@@ -142,7 +142,7 @@ def settled(text: str) -> str:
 
 @pytest.mark.parametrize("document", RUNNABLE, ids=name_of)
 def test_the_commands_of_a_document_work_from_top_to_bottom(
-    live: Live, tmp_path: Path, programs: Path, document: Path
+    live: LiveServer, tmp_path: Path, programs: Path, document: Path
 ) -> None:
     place = live.url.removeprefix("http://")
     terminal = Terminal()

@@ -21,8 +21,8 @@ from engines.contract_purge import fill as fill_shapes
 from engines.pool_shorthand import add_members, draw, held, stocked
 from engines.redis_server import RedisServer
 from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
-from support.service import CLIENT_ID, run_live
-from support.socket_client import Game, linked_game, pin_of
+from support.service import CLIENT_ID, live_server
+from support.socket_client import SocketClient, linked_game, request_pin
 
 DATABASES = count()
 
@@ -284,14 +284,14 @@ async def test_a_list_filled_in_one_step_may_be_longer_than_a_scripts_stack(engi
 
 def test_two_services_on_the_same_data_are_one(url: str) -> None:
     settings = Settings(data=url)
-    with run_live(settings) as one, run_live(settings) as two:
+    with live_server(settings) as one, live_server(settings) as two:
         for number, live in enumerate((one, two, two)):
             voter = live.client("viewer", user=f"{number}", channel="777")
             voter.post("vote", json={"value": 3}).raise_for_status()
         assert 3 == one.client("viewer", user="9", channel="777").get("vote").json()["stats"]["specific"][3]
 
-        with Game(two) as game:
-            game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(one)})
+        with SocketClient(two) as game:
+            game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(one)})
             game.data("subscribe", "state", {"topic_id": "channel"})
             with linked_game(one) as other:
                 other.data("set", "state", {"state_id": "channel", "state": {"a": 1}})

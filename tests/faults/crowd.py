@@ -24,7 +24,7 @@ import httpx
 import jwt
 
 from faults.writes import KINDS, HalfDone, Write
-from support.service import CLIENT_ID, SECRET, Client, Reachable
+from support.service import CLIENT_ID, SECRET, Client, RunningService
 
 ACKNOWLEDGED, REFUSED, UNKNOWN = "acknowledged", "refused", "unknown"
 """Answered 2xx; answered 503 with a word on when to try again; sent, and the connection died before its answer."""
@@ -80,14 +80,14 @@ class Crowd:
         self._counts: Counter[str] = Counter()
         self._stopping = threading.Event()
 
-    def prepare(self, service: Reachable) -> None:
+    def prepare(self, service: RunningService) -> None:
         """Do once what the writes need."""
         with Client(base_url=f"{service.url}/v1/e/") as http:
             for kind in self._kinds:
                 kind.prepare(self._asking(http))
 
     @contextmanager
-    def writing(self, service: Reachable) -> Iterator[None]:
+    def writing(self, service: RunningService) -> Iterator[None]:
         """Write as fast as is answered until the block ends; whoever finds nobody there tries again."""
         self._stopping.clear()
         threads = [threading.Thread(target=self._write, args=(service.url,)) for _ in range(self._size)]
@@ -117,7 +117,7 @@ class Crowd:
                 f"{kind} {n}" for kind, became in self._became.items() for n, each in became.items() if each == outcome
             }
 
-    def account(self, service: Reachable) -> Account:
+    def account(self, service: RunningService) -> Account:
         """Read everything back and compare."""
         account = Account(wrong=list(self._unexpected))
         with Client(base_url=f"{service.url}/v1/e/") as http:

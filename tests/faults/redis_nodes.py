@@ -13,9 +13,9 @@ from typing import Self
 
 from engines.redis_server import RedisServer
 from faults.crowd import Crowd
-from support.process import Served, serving
-from support.service import CHANNEL, Client, Reachable
-from support.socket_client import Game
+from support.process import ServerProcess, server_process
+from support.service import CHANNEL, Client, RunningService
+from support.socket_client import SocketClient
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 """How long a fault lasts that lasts."""
@@ -29,15 +29,15 @@ _EVERY = 0.02
 
 
 @contextmanager
-def nodes(*urls: str) -> Iterator[list[Served]]:
+def nodes(*urls: str) -> Iterator[list[ServerProcess]]:
     """A node on each of these; they do not log what they refuse."""
     with ExitStack() as stack, ThreadPoolExecutor() as at_once:
-        each = [serving("--data", url, "--log-level", "critical") for url in urls]
+        each = [server_process("--data", url, "--log-level", "critical") for url in urls]
         yield list(at_once.map(stack.enter_context, each))
 
 
 @contextmanager
-def two_nodes(server: RedisServer) -> Iterator[list[Served]]:
+def two_nodes(server: RedisServer) -> Iterator[list[ServerProcess]]:
     with nodes(server.url(), server.url()) as both:
         yield both
 
@@ -45,7 +45,7 @@ def two_nodes(server: RedisServer) -> Iterator[list[Served]]:
 class Watch:
     """Asks a node again and again whether it lives and whether it is ready, and remembers what it said."""
 
-    def __init__(self, node: Reachable) -> None:
+    def __init__(self, node: RunningService) -> None:
         self._node = node
         self._stopping = threading.Event()
         self.slowest_live = self.slowest_ready = 0.0
@@ -85,7 +85,7 @@ class Watch:
                 self.slowest_ready = max(self.slowest_ready, time.monotonic() - began)
 
 
-def is_ready(node: Reachable) -> bool:
+def is_ready(node: RunningService) -> bool:
     with Client(base_url=node.url) as http:
         return http.get("/_emulator/ready").status_code == 200
 
@@ -99,7 +99,7 @@ def seconds_until(condition: Callable[[], bool], within: float = RECOVERY) -> fl
     return time.monotonic() - began
 
 
-def until_heard(node: Reachable, game: Game) -> float:
+def until_heard(node: RunningService, game: SocketClient) -> float:
     """Broadcast on a node until a game of another has heard of it; returns how many seconds that took."""
     sent = {"at": time.monotonic_ns()}
 
@@ -115,7 +115,7 @@ def until_heard(node: Reachable, game: Game) -> float:
         return seconds_until(is_heard)
 
 
-def settle(crowd: Crowd, node: Reachable, *notes: str, keeps_all: bool = True) -> None:
+def settle(crowd: Crowd, node: RunningService, *notes: str, keeps_all: bool = True) -> None:
     """Say what became of the crowd's writes, none of which was done twice or by half.
 
     What was refused may have been done, as its answer may have been lost. Nothing acknowledged is lost, if all is kept.

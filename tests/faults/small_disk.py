@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.process import Served
+from support.process import ServerProcess
 
 _READER = """
 import sqlite3, sys
@@ -41,7 +41,7 @@ class SmallDisk:
         return f"sqlite://{self._at}/data.db"
 
     @contextmanager
-    def reading(self, served: Served) -> Iterator[None]:
+    def reading(self, served: ServerProcess) -> Iterator[None]:
         """Have another process hold on to the data as they are now."""
         enter = ("nsenter", "--preserve-credentials", "-U", "-m", "-t", str(served.process.pid))
         command = [*enter, sys.executable, "-c", _READER, f"{self._at}/data.db"]
@@ -53,22 +53,22 @@ class SmallDisk:
             finally:
                 reader.kill()
 
-    def size_of_log(self, served: Served) -> int:
+    def size_of_log(self, served: ServerProcess) -> int:
         """Bytes."""
         return (self._root(served) / "data.db-wal").stat().st_size
 
-    def fill(self, served: Served, size: int = 1 << 40) -> None:
+    def fill(self, served: ServerProcess, size: int = 1 << 40) -> None:
         """Take so many bytes, or all that are free."""
         with self._ballast(served).open("wb", buffering=0) as ballast, suppress(OSError):
             while ballast.tell() < size:
                 ballast.write(b"x" * 4096)
 
-    def empty(self, served: Served) -> None:
+    def empty(self, served: ServerProcess) -> None:
         """Give back what `fill` took."""
         self._ballast(served).unlink()
 
-    def _ballast(self, served: Served) -> Path:
+    def _ballast(self, served: ServerProcess) -> Path:
         return self._root(served) / "ballast"
 
-    def _root(self, served: Served) -> Path:
+    def _root(self, served: ServerProcess) -> Path:
         return Path(f"/proc/{served.process.pid}/root{self._at}")

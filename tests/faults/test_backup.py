@@ -6,14 +6,14 @@ import sqlite3
 from pathlib import Path
 
 from faults.crowd import ACKNOWLEDGED, Crowd
-from support.process import serving
+from support.process import server_process
 
 ENOUGH = 150
 
 
 def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before_it_began(tmp_path: Path):
     crowd, file, copy = Crowd(), tmp_path / "data.db", tmp_path / "copy.db"
-    with serving("--data", f"sqlite://{file}") as served:
+    with server_process("--data", f"sqlite://{file}") as served:
         crowd.prepare(served)
         with crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
@@ -24,7 +24,7 @@ def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
         assert crowd.account(served).faultless
 
-    with serving("--data", f"sqlite://{copy}") as served:
+    with server_process("--data", f"sqlite://{copy}") as served:
         account = crowd.account(served)
     absent = {write.removesuffix(" lost") for write in account.lost}
     print(  # noqa: T201 - seen with -s only

@@ -11,7 +11,7 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 
 ENOUGH = 70
 FAR = real_seconds() + 40 * DAY // SECOND
@@ -35,25 +35,25 @@ def machine() -> Machine:
 
 
 @pytest.fixture
-def live(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+def live(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A service in production that reads its time from this machine."""
     data = f"sqlite://{tmp_path_factory.mktemp('clock')}/data.db"
     settings = Settings(PRODUCTION, data, {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
-    with run_live(settings, clock=Clock(machine.now)) as live:
+    with live_server(settings, clock=Clock(machine.now)) as live:
         yield live
 
 
-def voter(live: Live, user: str, exp: int = FAR) -> Client:
+def voter(live: LiveServer, user: str, exp: int = FAR) -> Client:
     return live.client("viewer", user=user, channel=CHANNEL, exp=exp)
 
 
-def log(live: Live) -> list[dict[str, object]]:
+def log(live: LiveServer) -> list[dict[str, object]]:
     found = live.client("backend", channel=CHANNEL, exp=FAR).get("vote_logs").json()["result"]
     return [{"identifier": entry["identifier"], "value": entry["value"]} for entry in found]
 
 
 @pytest.mark.parametrize("steps", [(-5, 0, 5), (5, 0, -5)], ids=["back first", "ahead first"])
-def test_nothing_acknowledged_is_lost_by_steps_of_hours(live: Live, machine: Machine, steps: tuple[int, ...]):
+def test_nothing_acknowledged_is_lost_by_steps_of_hours(live: LiveServer, machine: Machine, steps: tuple[int, ...]):
     crowd = Crowd(exp=FAR)
     crowd.prepare(live)
     with crowd.writing(live):
@@ -68,7 +68,7 @@ def test_nothing_acknowledged_is_lost_by_steps_of_hours(live: Live, machine: Mac
 
 
 def test_the_later_vote_counts_whatever_the_clock_says_and_the_log_is_in_the_order_of_its_times(
-    live: Live, machine: Machine
+    live: LiveServer, machine: Machine
 ):
     voter(live, "early").post("vote", json={"value": 1}).raise_for_status()
     voter(live, "twice").post("vote", json={"value": 1}).raise_for_status()
@@ -79,7 +79,7 @@ def test_the_later_vote_counts_whatever_the_clock_says_and_the_log_is_in_the_ord
     assert 2 == voter(live, "twice").get("vote").json()["vote"]
 
 
-def test_a_token_is_judged_by_the_clock_as_it_stands(live: Live, machine: Machine):
+def test_a_token_is_judged_by_the_clock_as_it_stands(live: LiveServer, machine: Machine):
     soon = voter(live, "1", exp=real_seconds() + 60)
     seen = []
     for hours in (0, 5, 0, -5):
@@ -89,7 +89,7 @@ def test_a_token_is_judged_by_the_clock_as_it_stands(live: Live, machine: Machin
     assert [200, 401, 200, 200] == seen
 
 
-def test_what_ends_while_the_clock_is_ahead_is_gone_for_good_once_it_was_swept(live: Live, machine: Machine):
+def test_what_ends_while_the_clock_is_ahead_is_gone_for_good_once_it_was_swept(live: LiveServer, machine: Machine):
     crowd = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR)
     for name in ("swept", "unswept"):
         machine.ahead = 0

@@ -9,7 +9,7 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.writes import KINDS, Store
-from support.process import Served, serving, until
+from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL
 
 PAGE = 1024
@@ -22,7 +22,7 @@ OTHERS = ("vote", "vote_logs", "accumulate", "rank?id=r0", "codes", "json_store?
 
 def write(file: Path, crowd: Crowd, *, suddenly: bool = False) -> None:
     """Have a crowd write to a file, which the service then leaves in order or suddenly."""
-    with serving("--data", f"sqlite://{file}") as served:
+    with server_process("--data", f"sqlite://{file}") as served:
         crowd.prepare(served)
         with crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
@@ -57,20 +57,20 @@ def destroy(file: Path, *, share: float) -> None:
 
 def refused_start(file: Path, workers: int = 1) -> str:
     """What a start says that is refused: one line."""
-    with serving("--data", f"sqlite://{file}", "--workers", str(workers)) as served:
+    with server_process("--data", f"sqlite://{file}", "--workers", str(workers)) as served:
         _, complaint = served.process.communicate(timeout=20)
     assert (2, 1) == (served.process.returncode, complaint.count("\n")), complaint
     return str(complaint)
 
 
-def meet_damage(served: Served) -> int:
+def meet_damage(served: ServerProcess) -> int:
     """Read the stores of all viewers; returns how that was answered."""
     users = {"user_ids": ",".join(str(user) for user in range(ENOUGH))}
     admin = served.client("admin", user="9001", channel=CHANNEL)
     return admin.get("extension_viewer_state", params=users).status_code
 
 
-def answers(served: Served) -> set[int]:
+def answers(served: ServerProcess) -> set[int]:
     """How calls are answered that have nothing to do with the stores of viewers, and whether the service is ready."""
     admin = served.client("admin", user="9001", channel=CHANNEL)
     others = {admin.get(path).status_code for path in OTHERS} | {admin.post("accumulate", json={}).status_code}
@@ -95,7 +95,7 @@ def test_where_damage_is_met_nothing_is_answered_any_more_and_the_next_start_is_
     write_apart(file)
     destroy(file, share=0.5)
 
-    with serving("--data", f"sqlite://{file}", "--log-level", "error") as served:
+    with server_process("--data", f"sqlite://{file}", "--log-level", "error") as served:
         assert {200} == answers(served)
         assert 503 == meet_damage(served)
         assert {503} == answers(served)
@@ -113,6 +113,6 @@ def test_of_two_processes_neither_goes_on_once_one_has_met_damage(tmp_path: Path
     write_apart(file)
     destroy(file, share=0.5)
 
-    with serving("--data", f"sqlite://{file}") as one, serving("--data", f"sqlite://{file}") as two:
+    with server_process("--data", f"sqlite://{file}") as one, server_process("--data", f"sqlite://{file}") as two:
         assert 503 == meet_damage(one)
-        until(lambda: answers(two) == {503})
+        wait_until(lambda: answers(two) == {503})

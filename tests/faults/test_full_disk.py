@@ -8,7 +8,7 @@ from pathlib import Path
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.rounds import ROUNDS
 from faults.small_disk import SmallDisk
-from support.process import Served, serving, until
+from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL
 
 ENOUGH = 100
@@ -16,7 +16,7 @@ ENOUGH = 100
 
 def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
-    with serving("--data", disk.data, under=disk.under) as served:
+    with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
         reader = served.client("backend", channel=CHANNEL)
         with crowd.writing(served):
@@ -29,7 +29,7 @@ def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(t
                 back = crowd.wait_for(ACKNOWLEDGED)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
         account = crowd.account(served).shown(f"disk full {ROUNDS} times", back)
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     assert account.faultless, account
     assert 0 == account.unknown
@@ -37,12 +37,12 @@ def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(t
 
 def test_while_writes_are_refused_it_is_not_ready_and_once_there_is_room_it_is(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
-    with serving("--data", disk.data, under=disk.under) as served:
+    with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
         assert 200 == ready(served)
         disk.fill(served)
         with crowd.writing(served):
-            until(lambda: ready(served) == 503)
+            wait_until(lambda: ready(served) == 503)
         disk.empty(served)
 
         assert 200 == ready(served)
@@ -50,7 +50,7 @@ def test_while_writes_are_refused_it_is_not_ready_and_once_there_is_room_it_is(t
 
 def test_a_log_that_grows_until_the_disk_is_full_since_somebody_reads_on_and_on_is_no_more_than_that(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
-    with serving("--data", disk.data, under=disk.under) as served:
+    with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
         disk.fill(served, 6 << 20)
         with crowd.writing(served):
@@ -66,5 +66,5 @@ def test_a_log_that_grows_until_the_disk_is_full_since_somebody_reads_on_and_on_
     assert 0 == account.unknown
 
 
-def ready(served: Served) -> int:
+def ready(served: ServerProcess) -> int:
     return served._http.get("/_emulator/ready").status_code

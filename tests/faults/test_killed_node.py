@@ -10,7 +10,7 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
-from support.process import serving, until, workers_of
+from support.process import server_process, wait_until, worker_pids
 
 ENOUGH = 150
 """Acknowledged writes before each death."""
@@ -20,15 +20,15 @@ ENOUGH = 150
 def test_of_a_service_that_is_killed_whole_nothing_acknowledged_is_lost(tmp_path: Path, workers: int):
     data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         crowd.prepare(served)
     for _ in range(ROUNDS):
-        with serving("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
+        with server_process("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-            for victim in [served.process.pid, *workers_of(served)]:
+            for victim in [served.process.pid, *worker_pids(served)]:
                 os.kill(victim, signal.SIGKILL)
 
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         account = crowd.account(served).shown(f"killed {ROUNDS} times, {workers} process(es)")
 
     assert account.faultless, account
@@ -38,12 +38,12 @@ def test_of_a_service_that_is_killed_whole_nothing_acknowledged_is_lost(tmp_path
 def test_when_one_of_two_workers_is_killed_the_other_goes_on_and_nothing_acknowledged_is_lost(tmp_path: Path):
     """Whichever it is: also one that is just being started in place of the last victim."""
     crowd = Crowd()
-    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+    with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
         crowd.prepare(served)
         with crowd.writing(served):
             for _ in range(ROUNDS):
                 crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-                os.kill(max(workers_of(served)), signal.SIGKILL)
+                os.kill(max(worker_pids(served)), signal.SIGKILL)
                 back = crowd.wait_for(ACKNOWLEDGED)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
         account = crowd.account(served).shown(f"one of two workers killed {ROUNDS} times", back)
@@ -54,26 +54,26 @@ def test_when_one_of_two_workers_is_killed_the_other_goes_on_and_nothing_acknowl
 
 def test_a_worker_that_is_killed_before_it_serves_is_replaced_too(tmp_path: Path):
     options = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2", "--log-level", "warning")
-    with serving(*options) as served:
+    with server_process(*options) as served:
         complaints = served.process.stderr
         assert complaints is not None
-        first = workers_of(served)
+        first = worker_pids(served)
         victim = first.pop()
         os.kill(victim, signal.SIGKILL)
         assert f"worker {victim} ended with -9 and is replaced" in complaints.readline()
-        starting = until(lambda: workers_of(served) - first - {victim}).pop()
+        starting = wait_until(lambda: worker_pids(served) - first - {victim}).pop()
         os.kill(starting, signal.SIGKILL)
         assert f"its replacement {starting} ended with -9 before it served" in complaints.readline()
-        until(lambda: len(workers_of(served)) == 2)
+        wait_until(lambda: len(worker_pids(served)) == 2)
 
         assert 200 == served.client("viewer", user="1", channel="777").get("vote").status_code
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
 
 def test_if_no_worker_comes_up_in_place_of_a_killed_one_all_stop_and_say_so(tmp_path: Path):
-    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+    with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
         (tmp_path / "data.db-damaged").touch()  # no start takes the file now
-        os.kill(workers_of(served).pop(), signal.SIGKILL)
+        os.kill(worker_pids(served).pop(), signal.SIGKILL)
         _, log = served.process.communicate(timeout=30)
 
     assert 2 == served.process.returncode

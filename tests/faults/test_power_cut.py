@@ -14,8 +14,8 @@ import pytest
 
 from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
-from support.process import serving
-from support.service import run_live
+from support.process import server_process
+from support.service import live_server
 
 ENOUGH = 300
 FRAME = 24 + 1024
@@ -34,7 +34,7 @@ def frames_of(file: Path) -> tuple[int, int]:
 @pytest.mark.parametrize("tail", ["missing", "torn"])
 def test_after_a_power_cut_all_is_as_it_was_a_moment_before_and_nothing_is_half_done(tmp_path: Path, tail: str):
     file, crowd = tmp_path / "data.db", Crowd()
-    with serving("--data", f"sqlite://{file}") as served:
+    with server_process("--data", f"sqlite://{file}") as served:
         crowd.prepare(served)
         with crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
@@ -48,7 +48,7 @@ def test_after_a_power_cut_all_is_as_it_was_a_moment_before_and_nothing_is_half_
         cut = HEAD + FRAME * (safe + round((committed - safe) * share)) + (FRAME // 2 if committed > safe else 0)
         noise = random.Random(cut).randbytes(len(log) - cut) if tail == "torn" else b""
         left.with_name(f"{left.name}-wal").write_bytes(log[:cut] + noise)
-        with run_live(Settings(data=f"sqlite://{left}")) as live:
+        with live_server(Settings(data=f"sqlite://{left}")) as live:
             account = crowd.account(live).shown(f"power cut, {committed - safe} pages not waited for, {share:.0%} kept")
 
         assert not account.wrong, account

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engines.redis_server import RedisServer
-from support.process import COMMAND, serving
+from support.process import COMMAND, server_process
 
 PASSWORD = "the.right.word"
 
@@ -40,7 +40,7 @@ def test_a_wrong_password_is_one_line_that_does_not_show_it(guarded: RedisServer
 
 
 def test_the_right_password_is_taken(guarded: RedisServer) -> None:
-    with serving("--data", f"redis://:{PASSWORD}@127.0.0.1:{guarded.port}/0") as served:
+    with server_process("--data", f"redis://:{PASSWORD}@127.0.0.1:{guarded.port}/0") as served:
         assert served.first_line.startswith("listening on ")
 
 

@@ -10,11 +10,11 @@ import redis
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.redis_nodes import is_ready, ms, seconds_until, settle, two_nodes
-from support.process import Served
+from support.process import ServerProcess
 from support.service import CHANNEL
 
 
-def both_are_ready(nodes: list[Served]) -> bool:
+def both_are_ready(nodes: list[ServerProcess]) -> bool:
     return all(map(is_ready, nodes))
 
 

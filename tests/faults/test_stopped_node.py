@@ -10,7 +10,7 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
-from support.process import WITHIN, serving
+from support.process import STOP_TIMEOUT, server_process
 
 ENOUGH = 150
 
@@ -21,18 +21,18 @@ def test_a_service_that_is_stopped_under_load_ends_in_order_and_loses_nothing_ac
 ):
     data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         crowd.prepare(served)
     for _ in range(ROUNDS):
-        with serving("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
+        with server_process("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
             began = time.monotonic()
-            assert 0 == served.end(signal.SIGTERM)
+            assert 0 == served.stop(signal.SIGTERM)
             took = time.monotonic() - began
 
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         fault = f"stopped {ROUNDS} times, {workers} process(es), the last time within {took * 1_000:.0f} ms"
         account = crowd.account(served).shown(fault)
 
     assert account.faultless, account
-    assert took < WITHIN
+    assert took < STOP_TIMEOUT

@@ -11,7 +11,7 @@ import pytest
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.rounds import ROUNDS
 from faults.small_disk import SmallDisk
-from support.process import serving, until
+from support.process import server_process, wait_until
 from support.service import CHANNEL
 
 ENOUGH = 100
@@ -20,7 +20,7 @@ ENOUGH = 100
 def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_can(tmp_path: Path):
     """No disk becomes read-only under open files by asking. A limit of 0 bytes fails each write as that would."""
     crowd = Crowd()
-    with serving("--data", f"sqlite:///{tmp_path}/data.db") as served:
+    with server_process("--data", f"sqlite:///{tmp_path}/data.db") as served:
         crowd.prepare(served)
         reader = served.client("backend", channel=CHANNEL)
         with crowd.writing(served):
@@ -29,7 +29,7 @@ def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_c
                 resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
                 crowd.wait_for(REFUSED, ENOUGH)
                 assert {200} == {reader.get(path).status_code for path in ["vote", "vote_logs", "accumulate"] * 20}
-                until(lambda: served._http.get("/_emulator/ready").status_code == 503)
+                wait_until(lambda: served._http.get("/_emulator/ready").status_code == 503)
                 resource.prlimit(
                     served.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
                 )
@@ -37,7 +37,7 @@ def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_c
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
         account = crowd.account(served).shown(f"disk not writable {ROUNDS} times", back)
         assert 200 == served._http.get("/_emulator/ready").status_code
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     assert account.faultless, account
     assert 0 == account.unknown
@@ -46,7 +46,7 @@ def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_c
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_start_on_a_disk_that_is_read_only_is_refused_in_one_line(tmp_path: Path, workers: str):
     disk = SmallDisk(tmp_path / "disk", "32m", "ro")
-    with serving("--data", disk.data, "--workers", workers, under=disk.under) as served:
+    with server_process("--data", disk.data, "--workers", workers, under=disk.under) as served:
         _, complaint = served.process.communicate(timeout=10)
 
     assert 2 == served.process.returncode

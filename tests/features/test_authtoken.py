@@ -12,7 +12,7 @@ import pytest
 
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CLIENT_ID, SECRET, Client, Live, run_live
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
 MINUTE = 60
 
@@ -63,7 +63,7 @@ def test_a_token_is_issued_without_any_content_type(stranger: Client):
 
 
 @pytest.mark.ruling("A5")
-def test_an_issued_token_carries_who_when_and_for_which_stage(live: Live, stranger: Client):
+def test_an_issued_token_carries_who_when_and_for_which_stage(live: LiveServer, stranger: Client):
     now = live.freeze() // 1000
 
     claims = issued(stranger, extension_id=CLIENT_ID, channel_id="777", user_id="5551", role="viewer")
@@ -93,7 +93,7 @@ def test_an_issued_token_is_signed_hs256(stranger: Client):
     assert {"alg": "HS256", "typ": "JWT"} == jwt.get_unverified_header(token)
 
 
-def test_an_issued_token_opens_the_service_for_thirty_minutes(live: Live, stranger: Client):
+def test_an_issued_token_opens_the_service_for_thirty_minutes(live: LiveServer, stranger: Client):
     live.freeze()
     client = live.bearer(ask(stranger, app_id=CLIENT_ID, user_id="1").json()["token"])
 
@@ -132,7 +132,7 @@ def test_without_a_user_the_token_is_an_anonymous_viewers(stranger: Client, name
     assert "user_id" not in claims
 
 
-def test_anonymous_viewers_are_different_users(live: Live, stranger: Client):
+def test_anonymous_viewers_are_different_users(live: LiveServer, stranger: Client):
     for _ in range(3):
         token = ask(stranger, app_id=CLIENT_ID, channel_id="7").json()["token"]
         poll = live.bearer(token).post("vote", json={"value": 1}).json()
@@ -142,7 +142,7 @@ def test_anonymous_viewers_are_different_users(live: Live, stranger: Client):
 
 @pytest.mark.ruling("A1")
 def test_a_refresh_without_an_app_id_is_given_a_token_that_the_header_names_the_extension_for(
-    live: Live, stranger: Client
+    live: LiveServer, stranger: Client
 ):
     token = ask(stranger, channel_id="7", role="viewer", user_id="8").json()["token"]
 
@@ -167,7 +167,7 @@ def test_a_broadcasters_user_id_is_replaced_by_the_channel(stranger: Client):
     assert ("777", "U777") == (claims["user_id"], claims["opaque_user_id"])
 
 
-def test_a_broadcaster_without_a_channel_keeps_their_user_id(live: Live, stranger: Client):
+def test_a_broadcaster_without_a_channel_keeps_their_user_id(live: LiveServer, stranger: Client):
     token = ask(stranger, app_id="x", user_id="5551", role="broadcaster").json()["token"]
 
     assert "5551" == live.bearer(token).get("user_info").json()["channel_id"]
@@ -219,7 +219,7 @@ def test_a_body_that_names_nobody_readably_is_refused(stranger: Client, body: by
 @pytest.mark.ruling("A1")
 def test_with_the_switch_only_registered_extensions_are_given_tokens():
     settings = Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, registered_only=True)
-    with run_live(settings) as live, Client(base_url=live.url) as client:
+    with live_server(settings) as live, Client(base_url=live.url) as client:
         known = ask(client, extension_id=CLIENT_ID, user_id="1")
         unknown = ask(client, app_id="stranger", user_id="1")
         refresh = ask(client, user_id="1")

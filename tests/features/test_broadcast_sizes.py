@@ -16,9 +16,9 @@ from itertools import count
 
 import pytest
 
-from support.pusher_client import Page, channel_of, page_of
+from support.pusher_client import PusherClient, pusher_channel, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, Client
-from support.socket_client import Game
+from support.socket_client import SocketClient
 
 KIB = 1_024
 LARGEST = 4 * KIB
@@ -67,16 +67,16 @@ def squeezed_to(size: int) -> object:
 
 
 @pytest.fixture
-def page(live) -> Iterator[Page]:
-    with page_of(live) as page:
+def page(live) -> Iterator[PusherClient]:
+    with subscribed_page(live) as page:
         yield page
 
 
 @pytest.fixture
-def listener(live) -> Iterator[Game]:
+def listener(live) -> Iterator[SocketClient]:
     """A game with the rights and the name of the admin, that follows all events of channel 777."""
     client = live.client("admin", user="9001", channel=CHANNEL)
-    with Game(live) as game:
+    with SocketClient(live) as game:
         token = client.headers["Authorization"].split()[1]
         game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
         game.data("subscribe", "*")
@@ -86,13 +86,13 @@ def listener(live) -> Iterator[Game]:
 @pytest.fixture(
     params=["GET", "query", "broadcast", "extension_broadcast", "whisper_self", "pusher_broadcast", "socket"]
 )
-def send(request: pytest.FixtureRequest, admin: Client, game: Game) -> Send:
+def send(request: pytest.FixtureRequest, admin: Client, game: SocketClient) -> Send:
     """Sends data one way; returns status and reason."""
     way = request.param
 
     def send(data: object) -> tuple[int, str]:
         if way == "socket":
-            reply = game.ask("broadcast", data={"topic": "news", "data": data})
+            reply = game.request("broadcast", data={"topic": "news", "data": data})
             (error,) = reply.get("errors", [None])
             return (
                 (error["status"], "Message too large" if "when compressed" in error["detail"] else "")
@@ -109,14 +109,14 @@ def send(request: pytest.FixtureRequest, admin: Client, game: Game) -> Send:
     return send
 
 
-def heard_by_page(page: Page) -> tuple[object, bool]:
+def heard_by_page(page: PusherClient) -> tuple[object, bool]:
     """The data of the one message that has come, and whether it came as plain JSON."""
-    (heard,) = {json.dumps(each.data): each for each in page.heard()}.values()  # a whisper has two names
+    (heard,) = {json.dumps(each.data): each for each in page.broadcasts()}.values()  # a whisper has two names
     assert f"sandbox:{CLIENT_ID}:news" == heard.event
     return heard.data, heard.is_plain
 
 
-def heard_by_game(game: Game) -> object:
+def heard_by_game(game: SocketClient) -> object:
     """The data of the one update that has come."""
     update = game.update()
     assert game.no_update()
@@ -154,7 +154,7 @@ def test_4097_bytes_that_cannot_be_compressed_are_too_large_and_nobody_hears(sen
 
     assert REFUSED == send(data)
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
     assert listener.no_update()
 
 
@@ -176,7 +176,7 @@ def test_the_size_is_that_of_the_data_and_not_of_what_is_sent_around_it(admin, p
 
     assert 200 == admin.post("broadcast", json={"event": event, "data": data}).status_code
 
-    assert [(data, True)] == [(each.data, each.is_plain) for each in page.heard()]
+    assert [(data, True)] == [(each.data, each.is_plain) for each in page.broadcasts()]
 
 
 @pytest.mark.ruling("B2")
@@ -219,15 +219,15 @@ def test_large_and_small_messages_keep_their_order(admin, page):
     for size in sizes:
         admin.post("broadcast", json={"data": "x" * size}).raise_for_status()
 
-    assert sizes == [len(each.data) for each in page.heard()]
+    assert sizes == [len(each.data) for each in page.broadcasts()]
 
 
 @pytest.mark.ruling("B2")
 def test_a_large_whisper_is_compressed_under_both_names(admin, page):
     admin.post("broadcast", json={"data": "x" * 9_000, "target": "whisper-5551"}).raise_for_status()
 
-    heard = page.heard()
-    assert [channel_of()] * 2 == [each.channel for each in heard]
+    heard = page.broadcasts()
+    assert [pusher_channel()] * 2 == [each.channel for each in heard]
     assert {("whisper-5551", 9_000, False), ("whisper-U5551", 9_000, False)} == {
         (each.target, len(each.data), each.is_plain) for each in heard
     }
@@ -252,4 +252,4 @@ def test_almost_two_megabytes_that_cannot_be_compressed_are_too_large(game, page
 
     assert 400 == error["status"]
     assert "2000002 bytes" in error["detail"]
-    assert [] == page.heard()
+    assert [] == page.broadcasts()

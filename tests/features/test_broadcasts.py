@@ -17,10 +17,27 @@ import pytest
 from emulator.config.environment import PRODUCTION, SANDBOX
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.process import serving
-from support.pusher_client import Heard, Page, channel_of, page_of, parsed, read
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, Live, Reachable, real_seconds, run_live
-from support.socket_client import Game, linked_game
+from support.process import server_process
+from support.pusher_client import (
+    Broadcast,
+    PusherClient,
+    decode_frame,
+    parse_broadcast,
+    pusher_channel,
+    subscribed_page,
+)
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    SECRET,
+    Client,
+    LiveServer,
+    RunningService,
+    live_server,
+    real_seconds,
+)
+from support.socket_client import SocketClient, linked_game
 
 CALLS = ["broadcast", "extension_broadcast", "broadcast_extension", "whisper_self"]
 FULL = f"sandbox:{CLIENT_ID}:"
@@ -74,16 +91,16 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["reason"]
 
 
-def game_of(live: Reachable, role: str, client_id: str = CLIENT_ID, **claims: Any) -> Game:
+def game_of(live: RunningService, role: str, client_id: str = CLIENT_ID, **claims: Any) -> SocketClient:
     """A game with the rights of a self-signed token, which follows all events."""
     client = live.client(role, client_id=client_id, **{"channel": CHANNEL} | claims)
-    game = Game(live, f"/0.2.0/{client_id}")
+    game = SocketClient(live, f"/0.2.0/{client_id}")
     game.data("authenticate", data={"client_id": client_id, "jwt": client.headers["Authorization"].split()[1]})
     game.data("subscribe", "*")
     return game
 
 
-def told(game: Game, number: int = 1) -> list[Any]:
+def told(game: SocketClient, number: int = 1) -> list[Any]:
     """Event, data, channel and scope of the next so many updates; and the proof that there are no more."""
     updates = [game.update() for _ in range(number)]
     assert game.no_update()
@@ -92,14 +109,14 @@ def told(game: Game, number: int = 1) -> list[Any]:
 
 
 @pytest.fixture
-def page(live: Live) -> Iterator[Page]:
+def page(live: LiveServer) -> Iterator[PusherClient]:
     """A page of the extension in channel 777."""
-    with page_of(live) as page:
+    with subscribed_page(live) as page:
         yield page
 
 
 @pytest.fixture
-def admin_game(live: Live) -> Iterator[Game]:
+def admin_game(live: LiveServer) -> Iterator[SocketClient]:
     """A game with the rights and the name of the admin, that follows all events of channel 777."""
     with game_of(live, "admin", user="9001") as game:
         yield game
@@ -108,13 +125,15 @@ def admin_game(live: Live) -> Iterator[Game]:
 class Audience:
     """A page and a game, in some channel of some extension."""
 
-    def __init__(self, stack: ExitStack, live: Reachable, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> None:
-        self.page = stack.enter_context(page_of(live, channel, client_id))
+    def __init__(
+        self, stack: ExitStack, live: RunningService, channel: str = CHANNEL, client_id: str = CLIENT_ID
+    ) -> None:
+        self.page = stack.enter_context(subscribed_page(live, channel, client_id))
         self.game = stack.enter_context(game_of(live, "viewer", client_id, user="5551", channel=channel))
 
-    def heard(self) -> list[str]:
+    def broadcasts(self) -> list[str]:
         """The developers' names of all that both have heard, which must be the same."""
-        names = [each.event.rpartition(":")[2] for each in self.page.heard()]
+        names = [each.event.rpartition(":")[2] for each in self.page.broadcasts()]
         assert names == [each[0] for each in told(self.game, len(names))]
         return names
 
@@ -134,9 +153,9 @@ def test_each_call_is_taken_in_every_way_and_answered_by_an_empty_object(admin, 
     )
     assert [("news", MESSAGE["data"], place, scope)] == told(admin_game)
     assert [
-        Heard(channel_of(place or "all"), target, f"{FULL}news", MESSAGE["data"], True)
+        Broadcast(pusher_channel(place or "all"), target, f"{FULL}news", MESSAGE["data"], True)
         for target in (["whisper-U9001", "whisper-9001"] if whispered else ["broadcast"])
-    ] == page.heard()
+    ] == page.broadcasts()
 
 
 @pytest.mark.ruling("W6")
@@ -154,7 +173,7 @@ def test_a_message_without_an_event_is_of_the_event_default(admin, admin_game, c
 def test_a_message_without_data_is_refused(admin, admin_game, page, call, way):
     assert (400, "Invalid body") == refused(way(admin, call, {"event": "news"}))
 
-    assert ([], []) == (told(admin_game, 0), page.heard())
+    assert ([], []) == (told(admin_game, 0), page.broadcasts())
 
 
 @pytest.mark.ruling("W6")
@@ -180,7 +199,7 @@ def test_data_is_any_json_and_comes_as_it_was_sent(admin, admin_game, page, data
     done(admin.post("broadcast", json={"data": data}))
 
     assert [data] == [each[1] for each in told(admin_game)]
-    assert [data] == [each.data for each in page.heard()]
+    assert [data] == [each.data for each in page.broadcasts()]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +226,7 @@ def test_a_body_that_does_not_fit_is_refused(admin, call, body, reason):
 def test_an_event_has_a_name_of_1_to_256_printable_characters(admin, page, call, event):
     assert (400, "Invalid event") == refused(admin.post(call, json={"event": event, "data": {}}))
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 @pytest.mark.parametrize("event", ["x" * 256, "é\U0001f600", "vote_update:round-7", "*", "a b/c.d", f"{FULL}news"])
@@ -215,7 +234,7 @@ def test_any_printable_name_is_an_event(admin, admin_game, page, event):
     done(admin.post("broadcast", json={"event": event, "data": {}}))
 
     assert [event] == [each[0] for each in told(admin_game)]
-    assert [FULL + event] == [each.event for each in page.heard()]
+    assert [FULL + event] == [each.event for each in page.broadcasts()]
 
 
 # Targets
@@ -230,13 +249,13 @@ def test_a_whisper_reaches_its_user_under_both_spellings_and_nobody_else(live, a
         game_of(live, "viewer", user="5551") as theirs,
         game_of(live, "viewer", opaque="U5551") as unshared,
         game_of(live, "viewer", user="5552") as others,
-        page_of(live) as page,
+        subscribed_page(live) as page,
     ):
         done(admin.post(call, json=MESSAGE | {"target": f"whisper-{spelling}"}))
 
         assert [[("news", MESSAGE["data"], place, "whisper")]] * 2 == [told(each) for each in (theirs, unshared)]
         assert [] == told(others, 0)
-        targets = [each.target for each in page.heard() if each.channel == channel_of(name)]
+        targets = [each.target for each in page.broadcasts() if each.channel == pusher_channel(name)]
         assert ["whisper-5551", "whisper-U5551"] == sorted(targets)
 
 
@@ -252,7 +271,7 @@ def test_whisper_self_reaches_the_callers_own_clients_in_the_channel_only(live, 
 
         assert [("news", MESSAGE["data"], CHANNEL, "whisper")] == told(own)
         assert [[], []] == [told(each, 0) for each in (elsewhere, others)]
-        assert f"whisper-{target}" in [each.target for each in page.heard()]
+        assert f"whisper-{target}" in [each.target for each in page.broadcasts()]
 
 
 @pytest.mark.parametrize(
@@ -262,13 +281,13 @@ def test_whisper_self_reaches_the_callers_own_clients_in_the_channel_only(live, 
 def test_another_target_is_refused(admin, page, call, target):
     assert (400, "Invalid target") == refused(admin.post(call, json=MESSAGE | {"target": target}))
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 def test_whisper_self_does_not_look_at_a_target(admin, page):
     done(admin.post("whisper_self", json=MESSAGE | {"target": "broadcast"}))
 
-    assert {"whisper-9001", "whisper-U9001"} == {each.target for each in page.heard()}
+    assert {"whisper-9001", "whisper-U9001"} == {each.target for each in page.broadcasts()}
 
 
 # Channels
@@ -284,8 +303,8 @@ def test_admin_and_backend_name_the_channel_in_the_body(live, admin, backend, pa
         for client in (admin, backend):
             done(way(client, "broadcast", MESSAGE | {member: channel}))
 
-        assert ["news", "news"] == there.heard()
-        assert [] == page.heard()
+        assert ["news", "news"] == there.broadcasts()
+        assert [] == page.broadcasts()
 
 
 @pytest.mark.ruling("B1")
@@ -293,7 +312,7 @@ def test_a_broadcaster_may_name_their_own_channel(broadcaster, page):
     for body in ({}, {"user_id": CHANNEL}, {"channel_id": int(CHANNEL)}):
         done(broadcaster.post("broadcast", json=MESSAGE | body))
 
-    assert 3 == len(page.heard())
+    assert 3 == len(page.broadcasts())
 
 
 @pytest.mark.ruling("B1")
@@ -308,7 +327,7 @@ def test_a_broadcaster_may_not_broadcast_to_another_channel(live, broadcaster, p
 
         assert (403, "role is not authorized") == refused(way(broadcaster, call, MESSAGE | {member: "888"}))
 
-        assert ([], []) == (there.heard(), page.heard())
+        assert ([], []) == (there.broadcasts(), page.broadcasts())
 
 
 @pytest.mark.ruling("B1")
@@ -316,7 +335,7 @@ def test_a_broadcaster_may_not_broadcast_to_another_channel(live, broadcaster, p
 def test_an_extension_level_token_has_to_name_a_channel(backend, page, call):
     assert (400, "Invalid channel") == refused(backend.post(call, json=MESSAGE))
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 @pytest.mark.ruling("B1")
@@ -324,14 +343,14 @@ def test_an_extension_level_token_has_to_name_a_channel(backend, page, call):
 def test_an_extension_level_token_may_name_the_channel_in_the_query(backend, page, call):
     done(backend.post(call, params={"channel_id": CHANNEL}, json=MESSAGE))
 
-    assert {channel_of()} == {each.channel for each in page.heard()}
+    assert {pusher_channel()} == {each.channel for each in page.broadcasts()}
 
 
 @pytest.mark.ruling("B1")
 def test_an_extension_level_token_may_send_to_the_whole_extension(backend, page):
     done(backend.post("extension_broadcast", json=MESSAGE))
 
-    assert [channel_of("all")] == [each.channel for each in page.heard()]
+    assert [pusher_channel("all")] == [each.channel for each in page.broadcasts()]
 
 
 @pytest.mark.ruling("B1")
@@ -347,7 +366,7 @@ def test_a_message_to_a_channel_is_heard_in_no_other(live, admin):
 
         done(admin.post("broadcast", json=MESSAGE))
 
-        assert (["news"], []) == (here.heard(), there.heard())
+        assert (["news"], []) == (here.broadcasts(), there.broadcasts())
 
 
 def test_a_message_to_the_extension_is_heard_in_every_channel_once(live, admin):
@@ -356,7 +375,7 @@ def test_a_message_to_the_extension_is_heard_in_every_channel_once(live, admin):
 
         done(admin.post("extension_broadcast", json=MESSAGE))
 
-        assert [["news"]] * 3 == [each.heard() for each in audiences]
+        assert [["news"]] * 3 == [each.broadcasts() for each in audiences]
 
 
 # Who never hears whom
@@ -371,7 +390,7 @@ def test_an_extension_never_hears_another(live, admin, call, other):
         for event in ("news", f"{FULL}news", f"sandbox:{other}:news"):
             done(admin.post(call, json={"event": event, "data": {}}))
 
-        assert [] == others.heard()
+        assert [] == others.broadcasts()
 
 
 def test_nothing_is_kept_for_those_who_come_later(live, admin):
@@ -379,11 +398,11 @@ def test_nothing_is_kept_for_those_who_come_later(live, admin):
         done(admin.post(call, json=MESSAGE))
 
     with ExitStack() as stack:
-        assert [] == Audience(stack, live).heard()
+        assert [] == Audience(stack, live).broadcasts()
 
 
 def test_a_namespace_never_hears_another(live, admin):
-    blue = Reachable(f"{live.url}/_ns/blue")
+    blue = RunningService(f"{live.url}/_ns/blue")
     with ExitStack() as stack:
         stack.callback(Client().delete, blue.url)
         here, there = Audience(stack, live), Audience(stack, blue)
@@ -391,7 +410,7 @@ def test_a_namespace_never_hears_another(live, admin):
         done(admin.post("broadcast", json=MESSAGE | {"event": "here"}))
         done(blue.client("admin", channel=CHANNEL).post("extension_broadcast", json=MESSAGE | {"event": "there"}))
 
-        assert (["here"], ["there"]) == (here.heard(), there.heard())
+        assert (["here"], ["there"]) == (here.broadcasts(), there.broadcasts())
 
 
 def test_sandbox_and_production_never_hear_each_other_even_in_one_file(tmp_path: Path):
@@ -402,13 +421,13 @@ def test_sandbox_and_production_never_hear_each_other_even_in_one_file(tmp_path:
         hearing, saying = (
             {
                 environment.name: stack.enter_context(
-                    run_live(Settings(environment, f"sqlite:///{tmp_path}/data.db", extensions, has_peers=True))
+                    live_server(Settings(environment, f"sqlite:///{tmp_path}/data.db", extensions, has_peers=True))
                 )
                 for environment in (SANDBOX, PRODUCTION)
             }
             for _ in range(2)
         )
-        pages = {name: stack.enter_context(page_of(live)) for name, live in hearing.items()}
+        pages = {name: stack.enter_context(subscribed_page(live)) for name, live in hearing.items()}
         games = {name: stack.enter_context(game_of(live, "viewer", exp=exp)) for name, live in hearing.items()}
         for name, live in saying.items():
             admin = live.client("admin", user="9001", channel=CHANNEL, exp=exp)
@@ -420,27 +439,29 @@ def test_sandbox_and_production_never_hear_each_other_even_in_one_file(tmp_path:
             done(live.client("admin", channel=CHANNEL, exp=exp).post("broadcast", json=end))
 
         heard = {name: [game.update()["data"]["data"] for _ in range(4)] for name, game in games.items()}
-        shown = {name: [parsed(read(page.frame())).data for _ in range(4)] for name, page in pages.items()}
+        shown = {
+            name: [parse_broadcast(decode_frame(page.frame())).data for _ in range(4)] for name, page in pages.items()
+        }
 
         assert {"sandbox": ["sandbox"] * 4, "production": ["production"] * 4} == heard == shown
         assert all(game.no_update() for game in games.values())
-        assert [[], []] == [page.heard() for page in pages.values()]
+        assert [[], []] == [page.broadcasts() for page in pages.values()]
 
 
 def test_pages_of_all_workers_hear_each_message_once(tmp_path: Path):
     with (
-        serving("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served,
+        server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served,
         ExitStack() as stack,
     ):
-        pages = [stack.enter_context(page_of(served)) for _ in range(12)]
+        pages = [stack.enter_context(subscribed_page(served)) for _ in range(12)]
         admin = served.client("admin", channel=CHANNEL)
 
         for number in range(20):
             done(admin.post("broadcast", json={"event": "hit", "data": number}))
 
         for page in pages:
-            assert list(range(20)) == [parsed(read(page.frame())).data for _ in range(20)]
-            assert [] == page.heard()
+            assert list(range(20)) == [parse_broadcast(decode_frame(page.frame())).data for _ in range(20)]
+            assert [] == page.broadcasts()
 
 
 # Order
@@ -451,7 +472,7 @@ def test_messages_of_one_publisher_come_in_the_order_in_which_they_were_sent(pag
     for number in range(100):
         done(admin.post(call, json={"event": f"{FULL}n" if call == "pusher_broadcast" else "n", "data": number}))
 
-    once = [each.data for each in page.heard() if each.target in ("broadcast", "whisper-U9001")]
+    once = [each.data for each in page.broadcasts() if each.target in ("broadcast", "whisper-U9001")]
     assert [list(range(100))] * 2 == [once, [each[1] for each in told(admin_game, 100)]]
 
 
@@ -461,14 +482,14 @@ def test_messages_of_a_game_reach_pages_in_order(page, game):
     for _ in range(100):
         game.reply()
 
-    assert list(range(100)) == [each.data for each in page.heard()]
+    assert list(range(100)) == [each.data for each in page.broadcasts()]
 
 
 @pytest.mark.ruling("B3")
 def test_whispers_of_a_game_reach_pages_under_both_spellings(page, game):
     game.data("broadcast", data={"topic": "n", "data": 1, "ids": ["5551", "Axyz"]})
 
-    assert {"whisper-5551", "whisper-U5551", "whisper-Axyz"} <= {each.target for each in page.heard()}
+    assert {"whisper-5551", "whisper-U5551", "whisper-Axyz"} <= {each.target for each in page.broadcasts()}
 
 
 # What pages send
@@ -479,7 +500,7 @@ def test_whispers_of_a_game_reach_pages_under_both_spellings(page, game):
 def test_a_pages_event_is_passed_on_with_its_name_as_it_stands(admin, page, event):
     done(admin.post("pusher_broadcast", json={"event": event, "data": {}, "target": "broadcast", "user_id": CHANNEL}))
 
-    assert [Heard(channel_of(), "broadcast", event, {}, True)] == page.heard()
+    assert [Broadcast(pusher_channel(), "broadcast", event, {}, True)] == page.broadcasts()
 
 
 @pytest.mark.ruling("X8")
@@ -497,7 +518,7 @@ def test_games_hear_a_pages_event_under_the_developers_name(admin, admin_game, e
 def test_a_pages_event_needs_a_developers_name(admin, admin_game, page, event):
     assert (400, "Invalid event") == refused(admin.post("pusher_broadcast", json={"event": event, "data": 1}))
 
-    assert ([], []) == (page.heard(), told(admin_game, 0))
+    assert ([], []) == (page.broadcasts(), told(admin_game, 0))
 
 
 @pytest.mark.ruling("B1")
@@ -515,7 +536,7 @@ def test_a_page_may_whisper(live, admin, page):
         done(admin.post("pusher_broadcast", json={"event": f"{FULL}n", "data": 1, "target": "whisper-U5551"}))
 
         assert ["whisper"] == [each[3] for each in told(theirs)]
-    assert ["whisper-5551", "whisper-U5551"] == sorted(each.target for each in page.heard())
+    assert ["whisper-5551", "whisper-U5551"] == sorted(each.target for each in page.broadcasts())
 
 
 @pytest.mark.ruling("B1")
@@ -523,7 +544,7 @@ def test_in_sandbox_the_page_of_any_role_may_send(live, page):
     for role in ("viewer", "broadcaster", "admin", "backend", "no-such-role"):
         done(live.client(role, user=CHANNEL, channel=CHANNEL).post("pusher_broadcast", json=MESSAGE))
 
-    assert 5 == len(page.heard())
+    assert 5 == len(page.broadcasts())
 
 
 @pytest.mark.ruling("B1")
@@ -540,20 +561,20 @@ def test_a_viewer_may_not_send_to_another_channel(viewer, page):
 def test_in_production_only_those_who_may_broadcast_may_send_as_a_page(production, role, status):
     client = production.client(role, user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
 
-    with page_of(production) as page:
+    with subscribed_page(production) as page:
         assert status == client.post("pusher_broadcast", json=MESSAGE).status_code
 
-        assert ["news"] * (status == 200) == [each.event for each in page.heard()]
+        assert ["news"] * (status == 200) == [each.event for each in page.broadcasts()]
 
 
 @pytest.mark.ruling("B1")
 def test_pages_of_production_know_its_events_by_its_name(production):
     client = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
 
-    with page_of(production) as page:
+    with subscribed_page(production) as page:
         done(client.post("broadcast", json=MESSAGE))
 
-        assert [f"production:{CLIENT_ID}:news"] == [each.event for each in page.heard()]
+        assert [f"production:{CLIENT_ID}:news"] == [each.event for each in page.broadcasts()]
 
 
 # Roles
@@ -575,14 +596,14 @@ def test_nobody_hears_what_a_role_may_not_send(live, page, call, roles, way):
         answer = way(live.client(role, user=CHANNEL, channel=CHANNEL), call, MESSAGE)
 
         assert (200 if role in roles else 403) == answer.status_code
-        assert bool(page.heard()) == (role in roles)
+        assert bool(page.broadcasts()) == (role in roles)
 
 
 def test_a_stranger_sends_nothing(stranger, page):
     for call in [*CALLS, "pusher_broadcast"]:
         assert 401 == stranger.post(f"/v1/e/{call}", json=MESSAGE).status_code
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 @pytest.mark.ruling("X8")

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.service import Client, Live
+from support.service import Client, LiveServer
 
 SECOND = 1_000
 
@@ -166,7 +166,7 @@ def test_the_latest_vote_counts(backend: Client, viewer):
 
 @pytest.mark.parametrize("unit", [1, SECOND], ids=["seconds", "milliseconds"])
 @pytest.mark.ruling("C4")
-def test_votes_at_the_cutoff_count_and_later_ones_do_not(live: Live, backend: Client, viewer, unit: int):
+def test_votes_at_the_cutoff_count_and_later_ones_do_not(live: LiveServer, backend: Client, viewer, unit: int):
     cutoff = live.freeze() // SECOND * SECOND + 60 * SECOND
     for user, at in (("1", cutoff - SECOND), ("2", cutoff), ("3", cutoff + SECOND)):
         live.set(at)
@@ -178,7 +178,9 @@ def test_votes_at_the_cutoff_count_and_later_ones_do_not(live: Live, backend: Cl
 
 
 @pytest.mark.ruling("C4")
-def test_a_cutoff_in_seconds_means_the_whole_second_and_one_in_ms_the_millisecond(live: Live, backend: Client, viewer):
+def test_a_cutoff_in_seconds_means_the_whole_second_and_one_in_ms_the_millisecond(
+    live: LiveServer, backend: Client, viewer
+):
     second = live.freeze() // SECOND
     live.set(second * SECOND + 500)
     viewer("1").post("vote", json={"value": 2})

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import Limits, Settings
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 
 
 def faults(backend: Client, **body: Any) -> list[str]:
@@ -168,13 +168,13 @@ def test_of_codes_given_twice_the_last_count(backend: Client, viewer):
 
 
 def test_a_body_over_the_limit_is_refused(backend: Client):
-    with run_live(Settings(limits=Limits(codes=1_000))) as live:
+    with live_server(Settings(limits=Limits(codes=1_000))) as live:
         answer = live.client("backend").put("codes", json={"codes": [["x" * 60] * 20], "names": ["A"]})
 
     assert 413 == answer.status_code
 
 
-def test_an_upload_that_breaks_off_leaves_what_was_there_before(live: Live, backend: Client, viewer):
+def test_an_upload_that_breaks_off_leaves_what_was_there_before(live: LiveServer, backend: Client, viewer):
     backend.put("codes", json={"codes": [["OLD"]], "names": ["Hat"]}).raise_for_status()
     address = urlsplit(live.url)
     with socket.create_connection((address.hostname or "", address.port or 0)) as connection:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.service import OTHER_ID, Client, Live
+from support.service import OTHER_ID, Client, LiveServer
 
 DAY = 86_400_000
 
@@ -44,7 +44,7 @@ def redeemed(viewer: Client) -> list[list[str]]:
 
 
 @pytest.fixture
-def other_backend(live: Live) -> Client:
+def other_backend(live: LiveServer) -> Client:
     return live.client("backend", client_id=OTHER_ID)
 
 
@@ -196,7 +196,7 @@ def test_ending_ends_eligibility_also_for_later_sets(backend: Client, viewer):
 
 
 @pytest.mark.ruling("C6")
-def test_what_a_user_holds_stays_readable_until_90_days_after_the_last_put(live: Live, backend: Client, viewer):
+def test_what_a_user_holds_stays_readable_until_90_days_after_the_last_put(live: LiveServer, backend: Client, viewer):
     live.freeze()
     define(backend, ["A1"])
     grant(backend, "5551", prizes=[0])
@@ -211,7 +211,7 @@ def test_what_a_user_holds_stays_readable_until_90_days_after_the_last_put(live:
 
 
 @pytest.mark.ruling("C2")
-def test_a_set_lives_90_days_from_its_last_put(live: Live, backend: Client, viewer):
+def test_a_set_lives_90_days_from_its_last_put(live: LiveServer, backend: Client, viewer):
     live.freeze()
     define(backend, ["A1"], names=["Hat"])
     live.advance(60 * DAY)
@@ -227,7 +227,7 @@ def test_a_set_lives_90_days_from_its_last_put(live: Live, backend: Client, view
     assert ["0"] == [each["id"] for each in expired if each["kind"] == "codes"]
 
 
-def test_eligibility_lives_as_long_as_its_set(live: Live, backend: Client, viewer):
+def test_eligibility_lives_as_long_as_its_set(live: LiveServer, backend: Client, viewer):
     live.freeze()
     define(backend, ["A1"])
     grant(backend, "5551", prizes=[0])
@@ -239,7 +239,7 @@ def test_eligibility_lives_as_long_as_its_set(live: Live, backend: Client, viewe
     assert "A1" == redeem(viewer())["code"]
 
 
-def test_a_set_that_follows_an_expired_one_begins_without_eligibility(live: Live, backend: Client, viewer):
+def test_a_set_that_follows_an_expired_one_begins_without_eligibility(live: LiveServer, backend: Client, viewer):
     live.freeze()
     define(backend, ["A1"])
     grant(backend, "5551", prizes=[0])
@@ -276,7 +276,7 @@ def test_a_user_who_shares_no_id_may_be_granted_prizes_by_the_opaque_one(backend
     assert "A1" == redeem(viewer(None, opaque="Aabc"))["code"]
 
 
-def test_a_thousand_redeemers_of_500_codes_get_500_distinct_ones(live: Live, backend: Client):
+def test_a_thousand_redeemers_of_500_codes_get_500_distinct_ones(live: LiveServer, backend: Client):
     define(backend, [f"C{number:03}" for number in range(500)])
     users = [f"{number}" for number in range(1_000)]
     grant(backend, *users, prizes=[0])
@@ -295,7 +295,7 @@ def test_a_thousand_redeemers_of_500_codes_get_500_distinct_ones(live: Live, bac
     assert {"distributed": [500]} == backend.delete("codes").json()
 
 
-def test_codes_are_redeemed_whatever_else_is_asked_at_the_same_time(live: Live, backend: Client, viewer):
+def test_codes_are_redeemed_whatever_else_is_asked_at_the_same_time(live: LiveServer, backend: Client, viewer):
     define(backend, [f"C{number}" for number in range(100)])
     grant(backend, "5551", prizes=[0] * 60, limits=[60])
     header = viewer().headers["Authorization"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from support.service import Client, Live
+from support.service import Client, LiveServer
 
 
 class Voter:
     """A connection of its own, opened and used beside all the others; httpx's pool would queue them."""
 
-    def __init__(self, live: Live, client: Client) -> None:
+    def __init__(self, live: LiveServer, client: Client) -> None:
         self._address = live.url.removeprefix("http://").split(":")
         self._credential = client.headers["Authorization"]
 

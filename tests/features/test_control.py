@@ -7,7 +7,7 @@ import re
 import pytest
 
 from emulator.config.settings import Settings
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 
 CONTROL = [("GET", "/_emulator/clock"), ("POST", "/_emulator/clock"), ("POST", "/_emulator/reset")]
 WATCHING = ["/_emulator/live", "/_emulator/ready", "/_emulator/metrics", "/schema/openapi.json"]
@@ -25,7 +25,7 @@ def test_a_running_service_says_that_it_is_alive_and_ready(stranger: Client):
     assert {"status": "ready", "environment": "sandbox", "data": "sqlite"} == ready
 
 
-def test_production_says_that_it_is_production(production: Live):
+def test_production_says_that_it_is_production(production: LiveServer):
     with Client(base_url=production.url) as client:
         assert "production" == client.get("/_emulator/ready").json()["environment"]
 
@@ -52,7 +52,7 @@ def test_metrics_are_prometheus_text(stranger: Client):
 
 
 @pytest.mark.parametrize("path", WATCHING)
-def test_watchers_may_come_under_any_name_in_both_environments(live: Live, production: Live, path: str):
+def test_watchers_may_come_under_any_name_in_both_environments(live: LiveServer, production: LiveServer, path: str):
     for service in (live, production):
         with Client(base_url=service.url, headers={"Host": "service.internal"}) as client:
             assert 200 == client.get(path).status_code
@@ -81,7 +81,7 @@ def test_control_refuses_what_is_no_name(stranger: Client, host: str):
 
 
 def test_control_answers_under_a_name_that_was_given():
-    with run_live(Settings(control_hosts=("Emulator.CI",))) as live, Client(base_url=live.url) as client:
+    with live_server(Settings(control_hosts=("Emulator.CI",))) as live, Client(base_url=live.url) as client:
         assert {200} == statuses(client, Host="emulator.ci:8282")
         assert {403} == statuses(client, Host="other.ci:8282")
 
@@ -100,7 +100,7 @@ def test_control_refuses_a_page_that_the_browser_says_is_foreign(stranger: Clien
     assert {403} == statuses(stranger, **{"Sec-Fetch-Site": site})
 
 
-def test_control_answers_a_page_of_its_own_origin(live: Live, stranger: Client):
+def test_control_answers_a_page_of_its_own_origin(live: LiveServer, stranger: Client):
     assert {200} == statuses(stranger, Origin=live.url, **{"Sec-Fetch-Site": "same-origin"})
 
 
@@ -116,14 +116,14 @@ def test_a_refused_control_call_changes_nothing(stranger: Client, viewer):
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/reset", "/_emulator//clock/", "//_emulator/reset"])
-def test_production_has_no_control(production: Live, method: str, path: str):
+def test_production_has_no_control(production: LiveServer, method: str, path: str):
     with Client(base_url=production.url) as client:
         answer = client.request(method, f"{production.url}{path}", content=b"{}")
 
     assert (404, "Not Found") == (answer.status_code, answer.json()["reason"])
 
 
-def test_a_reset_forgets_data_and_clock(live: Live, stranger: Client, admin: Client):
+def test_a_reset_forgets_data_and_clock(live: LiveServer, stranger: Client, admin: Client):
     for path, body in (("vote", {"value": 1}), ("rank", {"key": "a"}), ("accumulate", {}), ("channel_state", {"a": 1})):
         admin.post(path, json=body).raise_for_status()
     live.freeze()

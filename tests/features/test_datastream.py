@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from support.service import Live
-from support.socket_client import Game, linked_game
+from support.service import LiveServer
+from support.socket_client import SocketClient, linked_game
 
 
 @pytest.mark.parametrize("event", [{"click": 1}, [1, 2], 7, "text", None])
-def test_what_is_posted_is_what_games_are_told(live: Live, game: Game, viewer, event: object):
+def test_what_is_posted_is_what_games_are_told(live: LiveServer, game: SocketClient, viewer, event: object):
     live.freeze()
     game.data("subscribe", "datastream", {"topic_id": ""})
 
@@ -23,7 +23,7 @@ def test_what_is_posted_is_what_games_are_told(live: Live, game: Game, viewer, e
     assert {"events": [{"event": event, "timestamp": live.now() // 1000}]} == update["data"]
 
 
-def test_events_arrive_in_the_order_in_which_they_were_posted(game: Game, viewer):
+def test_events_arrive_in_the_order_in_which_they_were_posted(game: SocketClient, viewer):
     game.data("subscribe", "datastream", {"topic_id": ""})
     client = viewer()
 
@@ -33,7 +33,7 @@ def test_events_arrive_in_the_order_in_which_they_were_posted(game: Game, viewer
     assert list(range(20)) == [game.update()["data"]["events"][0]["event"] for _ in range(20)]
 
 
-def test_games_of_other_channels_and_extensions_hear_nothing(live: Live, viewer):
+def test_games_of_other_channels_and_extensions_hear_nothing(live: LiveServer, viewer):
     with linked_game(live, "888") as elsewhere, linked_game(live, client_id="other-extension") as other:
         for each in (elsewhere, other):
             each.data("subscribe", "datastream", {"topic_id": ""})
@@ -43,7 +43,7 @@ def test_games_of_other_channels_and_extensions_hear_nothing(live: Live, viewer)
         assert [True, True] == [each.no_update() for each in (elsewhere, other)]
 
 
-def test_a_game_that_unsubscribes_hears_no_more(game: Game, viewer):
+def test_a_game_that_unsubscribes_hears_no_more(game: SocketClient, viewer):
     game.data("subscribe", "datastream", {"topic_id": ""})
     game.data("unsubscribe", "datastream", {"topic_id": ""})
 

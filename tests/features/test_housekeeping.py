@@ -11,19 +11,19 @@ from emulator.callers import Caller, Role
 from emulator.clock import DAY, HOUR
 from emulator.errors import BadRequest, NotFound
 from emulator.features.votes.definitions import PollConfig
-from support.service import CLIENT_ID, Live, run_live
+from support.service import CLIENT_ID, LiveServer, live_server
 
 STEPS = 150
 
 
 @pytest.fixture
-def live() -> Iterator[Live]:
+def live() -> Iterator[LiveServer]:
     """A service of the test's own, so young that its own housekeeping, once a minute, does not come in between."""
-    with run_live() as live:
+    with live_server() as live:
         yield live
 
 
-async def _life(live: Live, random: Random, *, swept: bool) -> tuple[list[object], list[object]]:
+async def _life(live: LiveServer, random: Random, *, swept: bool) -> tuple[list[object], list[object]]:
     """What a random series of calls answered, and all that fell due in it."""
     service = live.service
     answers: list[object] = []
@@ -41,7 +41,7 @@ async def _life(live: Live, random: Random, *, swept: bool) -> tuple[list[object
     return answers, sorted((each.at, each.key) for each in expired if each.key.kind != "accumulate")
 
 
-async def _call(live: Live, caller: Caller, channel: str | None, name: str, random: Random) -> object:
+async def _call(live: LiveServer, caller: Caller, channel: str | None, name: str, random: Random) -> object:
     polls, rankings, buffers = live.service.polls, live.service.rankings, live.service.buffers
     number = random.randrange(100)
     try:

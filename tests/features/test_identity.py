@@ -7,7 +7,7 @@ import asyncio
 import jwt
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
 
 
 def shared(client: Client, cursor: str = "0") -> tuple[str, list[str]]:
@@ -15,7 +15,7 @@ def shared(client: Client, cursor: str = "0") -> tuple[str, list[str]]:
     return page["next"], [each["twitch_id"] for each in page["results"]]
 
 
-def test_user_info_says_who_the_caller_is_and_what_time_it_is(live: Live, viewer):
+def test_user_info_says_who_the_caller_is_and_what_time_it_is(live: LiveServer, viewer):
     now = live.freeze()
 
     record = viewer("5551").get("user_info").json()
@@ -33,13 +33,13 @@ def test_user_info_says_who_the_caller_is_and_what_time_it_is(live: Live, viewer
     } == record
 
 
-def test_user_info_of_a_caller_without_ids_has_empty_texts(live: Live):
+def test_user_info_of_a_caller_without_ids_has_empty_texts(live: LiveServer):
     record = live.client("backend").get("user_info").json()
 
     assert ("", "", "A-backend") == (record["user_id"], record["channel_id"], record["opaque_user_id"])
 
 
-def test_the_directory_is_empty_before_anybody_shared_an_id(live: Live):
+def test_the_directory_is_empty_before_anybody_shared_an_id(live: LiveServer):
     assert ("0", []) == shared(live.client("backend"))
 
 
@@ -56,7 +56,7 @@ def test_a_user_who_does_not_share_an_id_is_not_in_the_directory(viewer, backend
     assert ("0", []) == shared(backend)
 
 
-def test_the_directory_covers_all_channels_and_one_extension(live: Live, backend: Client):
+def test_the_directory_covers_all_channels_and_one_extension(live: LiveServer, backend: Client):
     live.client("viewer", user="1", channel="777").get("vote")
     live.client("viewer", user="2", channel="888").get("vote")
     live.client("viewer", user="3", channel="777", client_id="other").get("vote")
@@ -65,13 +65,13 @@ def test_the_directory_covers_all_channels_and_one_extension(live: Live, backend
     assert ("0", ["3"]) == shared(live.client("backend", client_id="other"))
 
 
-def test_a_refused_credential_enters_nobody(live: Live, backend: Client):
+def test_a_refused_credential_enters_nobody(live: LiveServer, backend: Client):
     live.client("viewer", user="5551", exp=1).get("vote")
 
     assert ("0", []) == shared(backend)
 
 
-def test_a_reset_empties_the_directory_and_the_next_call_fills_it_again(live: Live, viewer, backend: Client):
+def test_a_reset_empties_the_directory_and_the_next_call_fills_it_again(live: LiveServer, viewer, backend: Client):
     client = viewer("5551")
     client.get("vote")
 
@@ -82,7 +82,7 @@ def test_a_reset_empties_the_directory_and_the_next_call_fills_it_again(live: Li
     assert (("0", []), ("0", ["5551"])) == (emptied, shared(backend))
 
 
-def test_the_directory_is_read_a_thousand_at_a_time(live: Live, backend: Client):
+def test_the_directory_is_read_a_thousand_at_a_time(live: LiveServer, backend: Client):
     enter(live, 2_001)
 
     pages = [shared(backend)]
@@ -93,7 +93,7 @@ def test_the_directory_is_read_a_thousand_at_a_time(live: Live, backend: Client)
     assert [f"{user:05}" for user in range(2_001)] == [user for _, ids in pages for user in ids]
 
 
-def test_a_full_last_page_says_that_it_is_the_last(live: Live, backend: Client):
+def test_a_full_last_page_says_that_it_is_the_last(live: LiveServer, backend: Client):
     enter(live, 1_000)
 
     following, ids = shared(backend)
@@ -117,7 +117,7 @@ def test_a_cursor_that_no_answer_could_have_given_is_refused(backend: Client, cu
     assert (400, "Malformed cursor parameter") == (answer.status_code, answer.json()["reason"])
 
 
-def enter(live: Live, users: int) -> None:
+def enter(live: LiveServer, users: int) -> None:
     """Have this many users share their ids, past the wire for speed."""
 
     async def callers() -> None:

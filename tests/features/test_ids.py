@@ -8,7 +8,7 @@ import pytest
 
 from emulator.clock import DAY, HOUR
 from emulator.config.settings import Limits, Settings
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 from support.socket_client import linked_game
 
 KINDS = {
@@ -21,13 +21,13 @@ KINDS = {
 
 
 @pytest.fixture
-def three() -> Iterator[Live]:
-    with run_live(Settings(limits=Limits(ids=3))) as live:
+def three() -> Iterator[LiveServer]:
+    with live_server(Settings(limits=Limits(ids=3))) as live:
         yield live
 
 
 @pytest.fixture
-def admin(three: Live) -> Client:
+def admin(three: LiveServer) -> Client:
     return three.client("admin", user="1", channel="777")
 
 
@@ -60,7 +60,7 @@ def test_votes_and_definitions_share_the_ids_of_polls(admin: Client):
     ]
 
 
-def test_channels_kinds_and_extensions_do_not_share_their_room(three: Live, admin: Client):
+def test_channels_kinds_and_extensions_do_not_share_their_room(three: LiveServer, admin: Client):
     for name in "abc":
         begun(admin, "vote", name)
 
@@ -84,7 +84,7 @@ def test_what_is_deleted_makes_room(admin: Client, kind: str):
     assert [200, 400] == [begun(admin, kind, name) for name in "de"]
 
 
-def test_what_has_ended_makes_room(three: Live, admin: Client):
+def test_what_has_ended_makes_room(three: LiveServer, admin: Client):
     three.freeze()
     for name in "abc":
         begun(admin, "rank", name)
@@ -96,7 +96,7 @@ def test_what_has_ended_makes_room(three: Live, admin: Client):
     assert [200, 200, 400] == [begun(admin, "rank", name) for name in "def"]
 
 
-def test_an_id_that_is_used_on_and_on_stays_counted(three: Live, admin: Client):
+def test_an_id_that_is_used_on_and_on_stays_counted(three: LiveServer, admin: Client):
     three.freeze()
     for _ in range(3):
         for name in "abc":
@@ -106,7 +106,7 @@ def test_an_id_that_is_used_on_and_on_stays_counted(three: Live, admin: Client):
     assert 400 == begun(admin, "rank", "d")
 
 
-def test_a_reset_makes_room(three: Live, admin: Client):
+def test_a_reset_makes_room(three: LiveServer, admin: Client):
     for name in "abc":
         begun(admin, "vote", name)
 
@@ -115,7 +115,7 @@ def test_a_reset_makes_room(three: Live, admin: Client):
     assert [200, 200, 200, 400] == [begun(admin, "vote", name) for name in "defg"]
 
 
-def test_a_poll_over_the_socket_counts_and_one_too_many_is_announced_nowhere(three: Live):
+def test_a_poll_over_the_socket_counts_and_one_too_many_is_announced_nowhere(three: LiveServer):
     with linked_game(three) as game:
         config = {"prompt": "?", "options": ["a", "b"]}
         for name in "abc":
@@ -127,7 +127,7 @@ def test_a_poll_over_the_socket_counts_and_one_too_many_is_announced_nowhere(thr
     assert {"a", "b", "c"} == set(state["state"])
 
 
-def test_the_notes_of_ids_are_not_among_what_expires(three: Live, admin: Client):
+def test_the_notes_of_ids_are_not_among_what_expires(three: LiveServer, admin: Client):
     begun(admin, "rank", "a")
 
     expired = three.advance(3 * DAY)
@@ -137,7 +137,7 @@ def test_the_notes_of_ids_are_not_among_what_expires(three: Live, admin: Client)
 
 def test_two_nodes_share_the_room(tmp_path):
     settings = Settings(data=f"sqlite:///{tmp_path}/shared.db", limits=Limits(ids=3))
-    with run_live(settings) as one, run_live(settings) as other:
+    with live_server(settings) as one, live_server(settings) as other:
         clients = [live.client("admin", user="1", channel="777") for live in (one, other)]
 
         assert [200, 200, 200, 400] == [begun(clients[number % 2], "vote", name) for number, name in enumerate("abcd")]

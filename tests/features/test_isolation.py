@@ -9,7 +9,7 @@ import pytest
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 
 READINGS = (
     *("vote", "vote_logs", "vote_config", "rank", "accumulate", "all_state", "all_config", "extension_hidden_state"),
@@ -36,12 +36,12 @@ def seen(client: Client) -> dict[str, Any]:
     return {path: client.get(path).json() for path in READINGS}
 
 
-def admin_of(live: Live, client_id: str, channel: str = "777", **claims: Any) -> Client:
+def admin_of(live: LiveServer, client_id: str, channel: str = "777", **claims: Any) -> Client:
     return live.client("admin", user="9001", channel=channel, client_id=client_id, **claims)
 
 
 @pytest.mark.parametrize("other", ["other-extension", "My-Extension", "my-extension2", "my", "ÿ"])
-def test_an_extension_sees_nothing_of_another(live: Live, other: str):
+def test_an_extension_sees_nothing_of_another(live: LiveServer, other: str):
     token = live.client("admin", user="9001", channel="777").headers["Authorization"].split(" ")[1]
     header = {b"Authorization": f"{other} {token}".encode("latin-1")}
     stranger = Client(base_url=f"{live.url}/v1/e/", headers=header)
@@ -53,7 +53,7 @@ def test_an_extension_sees_nothing_of_another(live: Live, other: str):
     assert empty == seen(stranger)
 
 
-def test_what_another_extension_writes_and_deletes_changes_nothing_here(live: Live):
+def test_what_another_extension_writes_and_deletes_changes_nothing_here(live: LiveServer):
     ours, theirs = admin_of(live, CLIENT_ID), admin_of(live, "other")
     fill(ours, 3)
     before = seen(ours)
@@ -65,7 +65,7 @@ def test_what_another_extension_writes_and_deletes_changes_nothing_here(live: Li
     assert before == seen(ours)
 
 
-def test_a_channel_sees_nothing_of_another_but_what_is_the_extensions(live: Live):
+def test_a_channel_sees_nothing_of_another_but_what_is_the_extensions(live: LiveServer):
     fill(admin_of(live, CLIENT_ID, "777"), 3)
 
     other = seen(admin_of(live, CLIENT_ID, "888"))
@@ -85,7 +85,7 @@ def test_a_channel_sees_nothing_of_another_but_what_is_the_extensions(live: Live
 
 @pytest.mark.parametrize("store", SHARED)
 @pytest.mark.ruling("S6")
-def test_a_channels_stores_are_one_for_all_extensions_in_the_channel(live: Live, store: str):
+def test_a_channels_stores_are_one_for_all_extensions_in_the_channel(live: LiveServer, store: str):
     admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
     admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
 
@@ -96,7 +96,7 @@ def test_a_channels_stores_are_one_for_all_extensions_in_the_channel(live: Live,
 @pytest.mark.parametrize("store", SHARED)
 @pytest.mark.ruling("S6")
 def test_with_the_switch_a_channels_stores_are_each_extensions_own(store: str):
-    with run_live(Settings(channel_stores_per_extension=True)) as live:
+    with live_server(Settings(channel_stores_per_extension=True)) as live:
         admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
         admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
 
@@ -118,7 +118,7 @@ def test_viewers_see_their_own_viewer_stores_alone(viewer):
 
 
 @pytest.mark.ruling("S6")
-def test_viewer_state_is_the_channels_and_extension_viewer_state_follows_the_viewer(live: Live):
+def test_viewer_state_is_the_channels_and_extension_viewer_state_follows_the_viewer(live: LiveServer):
     here, there = (live.client("viewer", user="1", channel=channel) for channel in ("777", "888"))
 
     here.post("viewer_state", json={"team": "red"})
@@ -130,7 +130,7 @@ def test_viewer_state_is_the_channels_and_extension_viewer_state_follows_the_vie
 def test_sandbox_and_production_share_nothing_though_they_share_a_file(tmp_path):
     data = f"sqlite:///{tmp_path}/shared.db"
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with run_live(Settings(data=data)) as sandbox, run_live(Settings(PRODUCTION, data, extensions)) as production:
+    with live_server(Settings(data=data)) as sandbox, live_server(Settings(PRODUCTION, data, extensions)) as production:
         sandboxed, real = admin_of(sandbox, CLIENT_ID), admin_of(production, CLIENT_ID, exp=real_seconds() + 600)
         empty = seen(real)
 
@@ -144,18 +144,18 @@ def test_sandbox_and_production_share_nothing_though_they_share_a_file(tmp_path)
         assert 5 == real.get("vote").json()["vote"]
 
 
-def test_two_services_in_memory_share_nothing(live: Live):
+def test_two_services_in_memory_share_nothing(live: LiveServer):
     fill(admin_of(live, CLIENT_ID), 3)
 
-    with run_live() as other:
+    with live_server() as other:
         assert 0 == admin_of(other, CLIENT_ID).get("vote").json()["count"]
 
 
 def test_the_data_of_a_file_is_there_again_after_a_restart(tmp_path):
     settings = Settings(data=f"sqlite:///{tmp_path}/kept.db")
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         fill(admin_of(live, CLIENT_ID), 3)
         before = seen(admin_of(live, CLIENT_ID))
 
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         assert before == seen(admin_of(live, CLIENT_ID))

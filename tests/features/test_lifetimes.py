@@ -12,8 +12,8 @@ from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND, WEEK, Clock
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CLIENT_ID, SECRET, Live, run_live
-from support.socket_client import Game
+from support.service import CLIENT_ID, SECRET, LiveServer, live_server
+from support.socket_client import SocketClient
 
 NOON = 2_000_000_000
 """In Unix seconds: when everything here begins."""
@@ -24,7 +24,7 @@ SANDBOX_AND_PRODUCTION = ("sandbox", "production")
 class World:
     """A service whose clock stands, and people whose tokens outlive every test."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveServer) -> None:
         self.live = live
         self.pin = self.pin_token = ""
         self.pair: dict[str, Any] = {}
@@ -45,8 +45,8 @@ class World:
         self.broadcaster.post("vote_config", json={"config": config}).raise_for_status()
 
     def authenticate(self, **credential: str) -> dict[str, Any]:
-        with Game(self.live) as game:
-            return dict(game.ask("authenticate", data={"client_id": CLIENT_ID, **credential}).get("data", {}))
+        with SocketClient(self.live) as game:
+            return dict(game.request("authenticate", data={"client_id": CLIENT_ID, **credential}).get("data", {}))
 
     def request_pin(self) -> None:
         self.pin = self.broadcaster.post("link/pin").raise_for_status().json()["pin"]
@@ -142,15 +142,15 @@ RENEWED = [each for each in ENDING if each.values[0] not in (BUFFER, PIN_TOKEN, 
 
 
 @pytest.fixture(scope="module")
-def running_production() -> Iterator[Live]:
+def running_production() -> Iterator[LiveServer]:
     """A production service; it has no control API, so its clock is moved from outside."""
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with run_live(Settings(environment=PRODUCTION, extensions=extensions), clock=Clock()) as live:
+    with live_server(Settings(environment=PRODUCTION, extensions=extensions), clock=Clock()) as live:
         yield live
 
 
 @pytest.fixture
-def world_of(running_live: Live, running_production: Live) -> Callable[[str], World]:
+def world_of(running_live: LiveServer, running_production: LiveServer) -> Callable[[str], World]:
     """The emptied world of one environment, its clock standing at the beginning."""
 
     def emptied(environment: str) -> World:

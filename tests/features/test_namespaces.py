@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from emulator.config.settings import Limits, Settings
-from support.service import CLIENT_ID, Client, Live, Reachable, run_live
-from support.socket_client import Game, linked_game, pin_of
+from support.service import CLIENT_ID, Client, LiveServer, RunningService, live_server
+from support.socket_client import SocketClient, linked_game, request_pin
 
 DAY = 86_400_000
 
 
-class Namespace(Reachable):
+class Namespace(RunningService):
     """A namespace of a running service."""
 
-    def __init__(self, live: Reachable, name: str) -> None:
+    def __init__(self, live: RunningService, name: str) -> None:
         super().__init__(f"{live.url}/_ns/{name}")
 
     def count(self) -> int:
@@ -30,33 +30,33 @@ class Namespace(Reachable):
 
 
 @pytest.fixture
-def blue(live: Live) -> Iterator[Namespace]:
+def blue(live: LiveServer) -> Iterator[Namespace]:
     """The namespace `blue`, new."""
     namespace = Namespace(live, "blue")
     yield namespace
     Client().delete(namespace.url)
 
 
-def test_a_namespace_has_data_of_its_own(live: Live, blue: Namespace):
+def test_a_namespace_has_data_of_its_own(live: LiveServer, blue: Namespace):
     blue.vote()
 
     assert (1, 0, 0) == (blue.count(), Namespace(live, "red").count(), Namespace(live, "default").count())
 
 
-def test_the_plain_paths_are_the_namespace_default(live: Live):
+def test_the_plain_paths_are_the_namespace_default(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
 
     assert 1 == Namespace(live, "default").count()
 
 
-def test_a_namespace_has_a_clock_of_its_own(live: Live, blue: Namespace):
+def test_a_namespace_has_a_clock_of_its_own(live: LiveServer, blue: Namespace):
     blue.freeze()
     blue.advance(DAY)
 
     assert blue.now() - live.now() > DAY - 60_000
 
 
-def test_a_reset_empties_its_namespace_only(live: Live, blue: Namespace):
+def test_a_reset_empties_its_namespace_only(live: LiveServer, blue: Namespace):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
     blue.vote()
 
@@ -67,24 +67,24 @@ def test_a_reset_empties_its_namespace_only(live: Live, blue: Namespace):
 
 @pytest.mark.parametrize("path", ["/ws", "/", "", f"/0.2.0/{CLIENT_ID}", f"/0.2.0/gateway-unity/1.0.3/{CLIENT_ID}"])
 def test_a_namespace_has_a_socket_of_its_own_at_every_path(blue: Namespace, path: str):
-    with Game(blue, path) as game:
-        reply = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(blue)})
+    with SocketClient(blue, path) as game:
+        reply = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})
 
     assert "777" == reply["twitch_id"]
 
 
-def test_a_pin_and_a_refresh_token_are_of_no_use_in_another_namespace(live: Live, blue: Namespace):
-    with Game(blue) as game:
-        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(blue)})["refresh"]
+def test_a_pin_and_a_refresh_token_are_of_no_use_in_another_namespace(live: LiveServer, blue: Namespace):
+    with SocketClient(blue) as game:
+        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})["refresh"]
 
-    with Game(live) as game:
-        by_pin = game.error("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(blue)})
+    with SocketClient(live) as game:
+        by_pin = game.error("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})
         by_refresh = game.error("authenticate", data={"client_id": CLIENT_ID, "refresh": refresh})
 
     assert (400, 400) == (by_pin["status"], by_refresh["status"])
 
 
-def test_updates_stay_in_their_namespace(live: Live, blue: Namespace):
+def test_updates_stay_in_their_namespace(live: LiveServer, blue: Namespace):
     with linked_game(live) as outside, linked_game(blue) as inside:
         for game in (outside, inside):
             game.data("subscribe", "state", {"topic_id": "channel"})
@@ -105,7 +105,7 @@ def test_dropping_a_namespace_ends_its_data_and_its_connections(blue: Namespace)
     assert 0 == blue.count()
 
 
-def test_dropping_the_default_empties_it(live: Live):
+def test_dropping_the_default_empties_it(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
 
     Client().delete(f"{live.url}/_ns/default").raise_for_status()
@@ -128,18 +128,18 @@ def test_pages_may_call_the_service_of_a_namespace(blue: Namespace):
 
 
 @pytest.mark.parametrize("name", ["a" * 65, "a.b", "a%20b", "ä"])
-def test_a_name_that_is_none_is_refused_and_says_what_a_name_is(live: Live, name: str):
+def test_a_name_that_is_none_is_refused_and_says_what_a_name_is(live: LiveServer, name: str):
     answer = Client().get(f"{live.url}/_ns/{name}/v1/e/vote")
 
     assert (400, "Invalid namespace") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.parametrize("name", ["a" * 64, "A-b_9"])
-def test_a_name_has_up_to_64_letters_digits_and_dashes(live: Live, name: str):
+def test_a_name_has_up_to_64_letters_digits_and_dashes(live: LiveServer, name: str):
     assert 0 == Namespace(live, name).count()
 
 
-def test_slashes_collapse_before_and_behind_the_name(blue: Namespace, live: Live):
+def test_slashes_collapse_before_and_behind_the_name(blue: Namespace, live: LiveServer):
     blue.vote()
     viewer = live.client("viewer", user="1", channel="777")
 
@@ -148,14 +148,14 @@ def test_slashes_collapse_before_and_behind_the_name(blue: Namespace, live: Live
     assert 1 == answer.json()["count"]
 
 
-def test_production_has_no_namespaces(production: Live):
+def test_production_has_no_namespaces(production: LiveServer):
     answer = Client().get(f"{production.url}/_ns/blue/v1/e/vote")
 
     assert 404 == answer.status_code
 
 
 def test_there_is_an_end_to_how_many_may_be_open():
-    with run_live(Settings(limits=Limits(namespaces=2))) as live:
+    with live_server(Settings(limits=Limits(namespaces=2))) as live:
         counts = [Namespace(live, name).count() for name in ("a", "b")]
 
         answer = Client().get(f"{live.url}/_ns/c/v1/e/vote")
@@ -167,8 +167,8 @@ def test_there_is_an_end_to_how_many_may_be_open():
 
 def test_a_namespace_in_a_file_is_there_again_after_a_restart(tmp_path: Path):
     settings = Settings(data=f"sqlite://{tmp_path}/data.db")
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         Namespace(live, "blue").vote()
 
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         assert (1, 0) == (Namespace(live, "blue").count(), Namespace(live, "default").count())

@@ -10,8 +10,8 @@ import jwt
 import pytest
 
 from emulator.clock import DAY, MINUTE, SECOND
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, Live
-from support.socket_client import Game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
+from support.socket_client import SocketClient, request_pin
 
 YEAR = 365 * DAY
 CALLS = [
@@ -34,7 +34,7 @@ CALLS = [
 class Issued:
     """A token of `POST pin` and its PIN."""
 
-    def __init__(self, live: Live, client_id: str = CLIENT_ID) -> None:
+    def __init__(self, live: LiveServer, client_id: str = CLIENT_ID) -> None:
         with Client(base_url=live.url) as client:
             answer = client.post("/v1/e/pin", json={"identifier": client_id}).raise_for_status().json()
         self.token, self.pin = str(answer["token"]), str(answer["pin"])
@@ -56,17 +56,17 @@ def claims(token: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def issued(live: Live) -> Issued:
+def issued(live: LiveServer) -> Issued:
     live.freeze()
     return Issued(live)
 
 
 @pytest.fixture
-def pair(live: Live) -> Iterator[dict[str, Any]]:
+def pair(live: LiveServer) -> Iterator[dict[str, Any]]:
     """What a game is answered that authenticates with a PIN of channel 777, while the clock stands."""
     live.freeze()
-    with Game(live) as game:
-        yield game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})
+    with SocketClient(live) as game:
+        yield game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
 
 
 @pytest.mark.ruling("T2")
@@ -238,8 +238,8 @@ def test_no_two_issued_tokens_have_one_jti(live, pair, issued):
 @pytest.mark.parametrize("channel", ["777", ">?~", "x>?~", "xx>?~", "\xff\xfe>", "\u65e5?", "\U0001f600~", "\x7f"])
 def test_the_payload_of_an_issued_token_has_neither_minus_nor_underscore(live, name, channel):
     issued = Issued(live, name)
-    with Game(live) as game:
-        pair = game.data("authenticate", data={"client_id": name, "pin": pin_of(live, channel, name)})
+    with SocketClient(live) as game:
+        pair = game.data("authenticate", data={"client_id": name, "pin": request_pin(live, channel, name)})
 
     tokens = [issued.token, pair["jwt"], pair["refresh"]]
 
@@ -251,8 +251,8 @@ def test_the_payload_of_an_issued_token_has_neither_minus_nor_underscore(live, n
 @pytest.mark.ruling("T3")
 def test_an_access_token_is_good_until_one_millisecond_before_seven_days_and_dead_at_seven(live):
     live.set(2_000_000_000_000)
-    with Game(live) as game:
-        token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})["jwt"]
+    with SocketClient(live) as game:
+        token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})["jwt"]
     client = live.bearer(token)
 
     live.advance(7 * DAY - 1)

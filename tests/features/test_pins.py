@@ -12,21 +12,21 @@ from emulator.clock import MINUTE, SECOND
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, Live, real_seconds, run_live
-from support.socket_client import Game, linked_game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.socket_client import SocketClient, linked_game, request_pin
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
 REQUESTS = ["link/pin", "gamelink/pin", "gamelink/token"]
 
 
 @pytest.fixture
-def neighbour(live: Live) -> Client:
+def neighbour(live: LiveServer) -> Client:
     """The owner of another channel."""
     return live.client("broadcaster", user="888", channel="888")
 
 
 @pytest.fixture
-def named(live: Live) -> Iterator[Client]:
+def named(live: LiveServer) -> Iterator[Client]:
     """A client whose header holds the client id and nothing else."""
     with Client(base_url=f"{live.url}/v1/e/", headers={"Authorization": CLIENT_ID}) as client:
         yield client
@@ -44,9 +44,9 @@ def exists(client: Client) -> bool:
     return bool(client.get("pin_token_exists").raise_for_status().json()["exists"])
 
 
-def channel_of(live: Live, text: str, client_id: str = CLIENT_ID) -> str:
+def channel_of(live: LiveServer, text: str, client_id: str = CLIENT_ID) -> str:
     """The channel that a PIN links a game to."""
-    with Game(live) as game:
+    with SocketClient(live) as game:
         return str(game.data("authenticate", data={"client_id": client_id, "pin": text})["twitch_id"])
 
 
@@ -262,7 +262,7 @@ def test_delete_revokes_the_channel_s_pins_and_the_answer_is_an_empty_object(liv
     answer = broadcaster.delete("pin")
 
     assert (200, {}) == (answer.status_code, answer.json())
-    with Game(live) as game:
+    with SocketClient(live) as game:
         errors = [game.error("authenticate", data={"client_id": CLIENT_ID, "pin": each}) for each in pins]
     assert [400, 400] == [error["status"] for error in errors]
 
@@ -325,8 +325,8 @@ def test_no_pin_is_in_what_the_clock_lists_as_expired(live, broadcaster, strange
 
 def test_no_pin_and_no_token_is_in_the_log(live, broadcaster, caplog):
     caplog.set_level(logging.DEBUG)
-    text = pin_of(live)
-    with Game(live) as game:
+    text = request_pin(live)
+    with SocketClient(live) as game:
         pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": text})
         game.error("authenticate", data={"client_id": CLIENT_ID, "pin": f"{text}x"})
         game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
@@ -345,13 +345,13 @@ def test_a_pin_and_its_tokens_outlive_a_restart(tmp_path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     settings = Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/kept.db", extensions=extensions)
     exp = real_seconds() + 10 * MINUTE // SECOND
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         client = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=exp)
         text = pin(client)
-        with Game(live) as game:
+        with SocketClient(live) as game:
             pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": text})
 
-    with run_live(settings) as live, Game(live) as game:
+    with live_server(settings) as live, SocketClient(live) as game:
         by_pin = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": text})
         by_refresh_token = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
         status = live.bearer(pair["jwt"]).get("user_info").status_code

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
-from support.service import CLIENT_ID, SECRET, Client, Live
+from support.service import CLIENT_ID, SECRET, Client, LiveServer
 
 ROLES = ("viewer", "broadcaster", "admin", "backend")
 
@@ -167,7 +167,7 @@ def _named(rows: list[Row]) -> Any:
 
 
 @pytest.fixture
-def of_role(live: Live) -> dict[str, Client]:
+def of_role(live: LiveServer) -> dict[str, Client]:
     """A client of each role in one channel, where there is something to read under `default`."""
     clients = {role: live.client(role, user="777", channel="777") for role in ROLES}
     clients["admin"].post("json_store", json={"a": 1}).raise_for_status()
@@ -201,7 +201,7 @@ def test_the_roles_of_the_table_are_allowed_and_the_others_are_answered_403(row:
 
 @_named(ROWS)
 @pytest.mark.ruling("A2")
-def test_an_unknown_role_may_do_what_a_viewer_may(row: Row, live: Live, of_role: dict[str, Client]):
+def test_an_unknown_role_may_do_what_a_viewer_may(row: Row, live: LiveServer, of_role: dict[str, Client]):
     strange = [live.client(role, user="777", channel="777") for role in ("moderator", "ADMIN", "")]
 
     answers = {row.call(client).status_code for client in strange}
@@ -210,7 +210,7 @@ def test_an_unknown_role_may_do_what_a_viewer_may(row: Row, live: Live, of_role:
 
 
 @_named(ROWS)
-def test_without_a_credential_every_endpoint_of_the_table_answers_401(row: Row, live: Live):
+def test_without_a_credential_every_endpoint_of_the_table_answers_401(row: Row, live: LiveServer):
     with Client(base_url=f"{live.url}/v1/e/") as nobody:
         answer = row.call(nobody)
 
@@ -218,7 +218,7 @@ def test_without_a_credential_every_endpoint_of_the_table_answers_401(row: Row, 
 
 
 @_named(NAMED_ROWS)
-def test_where_a_client_id_is_enough_every_role_is_answered_and_a_bad_token_is_not(row: Row, live: Live):
+def test_where_a_client_id_is_enough_every_role_is_answered_and_a_bad_token_is_not(row: Row, live: LiveServer):
     clients = [live.client(role, user="777", channel="777") for role in ROLES]
 
     answers = [client.request(row.method, f"{live.url}{row.name}").status_code for client in clients]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.service import CHANNEL, Client, Live
+from support.service import CHANNEL, Client, LiveServer
 
 USER_STORES = pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state"])
 
@@ -48,14 +48,14 @@ def test_an_admin_reads_at_most_a_thousand_users(admin: Client, store: str):
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_only_an_admin_reads_many_users_stores(live: Live, store: str, role: str):
+def test_only_an_admin_reads_many_users_stores(live: LiveServer, store: str, role: str):
     answer = live.client(role, user="777", channel=CHANNEL).get(store, params={"user_ids": "1"})
 
     assert (403, "role is not authorized") == (answer.status_code, answer.json()["reason"])
 
 
 @USER_STORES
-def test_a_backend_reads_one_users_store_and_the_others_their_own(live: Live, viewer, store: str):
+def test_a_backend_reads_one_users_store_and_the_others_their_own(live: LiveServer, viewer, store: str):
     for user in ("1", "777"):
         viewer(user).post(store, json={"of": user})
     clients = {
@@ -91,7 +91,7 @@ def test_an_admin_patches_many_users_stores_with_patches_of_either_kind(viewer, 
 @USER_STORES
 @pytest.mark.ruling("S1")
 def test_a_map_may_name_anonymous_users_as_the_service_names_them(
-    live: Live, stranger: Client, admin: Client, store: str
+    live: LiveServer, stranger: Client, admin: Client, store: str
 ):
     token = stranger.post("/v1/e/authtoken", json={"channel_id": CHANNEL}).json()["token"]
     anonymous = live.bearer(token)
@@ -128,7 +128,7 @@ def test_an_admin_patches_at_most_a_thousand_users(admin: Client, store: str):
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_for_all_others_a_map_is_a_patch_of_their_own_store(live: Live, store: str, role: str):
+def test_for_all_others_a_map_is_a_patch_of_their_own_store(live: LiveServer, store: str, role: str):
     client = live.client(role, user="777", channel=CHANNEL)
 
     client.patch(store, json={"12": {"a": 1}}).raise_for_status()
@@ -154,7 +154,7 @@ def test_in_a_store_that_is_nobodys_own_ids_are_ordinary_keys(admin: Client, sto
     assert {"12": {"a": 1}} == admin.get(store).json()
 
 
-def test_an_admin_patches_many_channels_config(live: Live, admin: Client):
+def test_an_admin_patches_many_channels_config(live: LiveServer, admin: Client):
     admin.patch("channel_config", json={"777": {"theme": "dark"}, "888": [{"op": "add", "path": "/a", "value": 1}]})
 
     configs = {
@@ -164,7 +164,7 @@ def test_an_admin_patches_many_channels_config(live: Live, admin: Client):
     assert {"777": {"theme": "dark"}, "888": {"a": 1}} == configs
 
 
-def test_a_broadcaster_does_not_patch_other_channels_config(live: Live, broadcaster: Client):
+def test_a_broadcaster_does_not_patch_other_channels_config(live: LiveServer, broadcaster: Client):
     broadcaster.patch("channel_config", json={"888": {"theme": "dark"}}).raise_for_status()
 
     assert {} == live.client("viewer", channel="888").get("channel_config").json()

@@ -9,7 +9,7 @@ import pytest
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, run_live
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -126,7 +126,7 @@ def test_a_store_of_a_channel_needs_a_channel(backend: Client, store: str):
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster"])
 @pytest.mark.ruling("A4")
-def test_a_store_of_a_channel_needs_a_channel_of_everyone(live: Live, role: str):
+def test_a_store_of_a_channel_needs_a_channel_of_everyone(live: LiveServer, role: str):
     assert 400 == live.client(role, opaque="A1").get("channel_state").status_code
 
 
@@ -161,7 +161,7 @@ def test_a_broadcaster_writes_their_own_channel_whatever_they_name(broadcaster: 
 
 @pytest.mark.parametrize("store", STATE + CONFIG)
 @pytest.mark.ruling("S4")
-def test_in_sandbox_a_store_ends_24_hours_after_its_last_write(live: Live, admin: Client, store: str):
+def test_in_sandbox_a_store_ends_24_hours_after_its_last_write(live: LiveServer, admin: Client, store: str):
     live.freeze()
     admin.post(store, json={"a": 1})
     live.advance(20 * HOUR)
@@ -174,7 +174,7 @@ def test_in_sandbox_a_store_ends_24_hours_after_its_last_write(live: Live, admin
     assert ({"a": 1, "b": 2}, {}) == (before, admin.get(store).json())
 
 
-def test_a_write_after_the_end_begins_with_an_empty_store(live: Live, admin: Client):
+def test_a_write_after_the_end_begins_with_an_empty_store(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("channel_state", json={"a": 1})
 
@@ -184,7 +184,7 @@ def test_a_write_after_the_end_begins_with_an_empty_store(live: Live, admin: Cli
     assert {"b": 2} == admin.get("channel_state").json()
 
 
-def test_a_refused_write_does_not_lengthen_the_life_of_a_store(live: Live, admin: Client):
+def test_a_refused_write_does_not_lengthen_the_life_of_a_store(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("channel_state", json={"a": 1})
     live.advance(DAY - 1)
@@ -198,7 +198,7 @@ def test_a_refused_write_does_not_lengthen_the_life_of_a_store(live: Live, admin
 @pytest.mark.ruling("S4")
 def test_in_production_state_ends_after_30_days_and_config_does_not():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with run_live(Settings(PRODUCTION, extensions=extensions)) as live:
+    with live_server(Settings(PRODUCTION, extensions=extensions)) as live:
         clock = live.service.clock
         clock.set(2_000_000_000_000)
         clock.freeze(True)
@@ -250,7 +250,7 @@ def test_a_json_store_that_is_no_object_is_refused(admin: Client, body: str):
 
 
 @pytest.mark.ruling("S5")
-def test_a_json_store_ends_14_days_after_its_last_write(live: Live, admin: Client):
+def test_a_json_store_ends_14_days_after_its_last_write(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("json_store", json={"a": 1})
     live.advance(10 * DAY)
@@ -267,7 +267,9 @@ def test_a_json_store_ends_14_days_after_its_last_write(live: Live, admin: Clien
     ("store_id", "there"), [("global", 200), ("global-x", 200), ("globalwarming", 200), ("Global", 404)]
 )
 @pytest.mark.ruling("S5")
-def test_a_json_store_whose_id_starts_global_is_the_extensions(live: Live, admin: Client, store_id: str, there: int):
+def test_a_json_store_whose_id_starts_global_is_the_extensions(
+    live: LiveServer, admin: Client, store_id: str, there: int
+):
     admin.post("json_store", params={"id": store_id}, json={"a": 1}).raise_for_status()
 
     elsewhere = live.client("viewer", channel="888").get("json_store", params={"id": store_id})

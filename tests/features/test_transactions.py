@@ -10,8 +10,8 @@ import httpx
 import jwt
 import pytest
 
-from support.service import CLIENT_ID, OTHER_SECRET, SECRET, Client, Live, real_seconds
-from support.socket_client import Game, linked_game
+from support.service import CLIENT_ID, OTHER_SECRET, SECRET, Client, LiveServer, real_seconds
+from support.socket_client import SocketClient, linked_game
 
 DAY = 86_400_000
 
@@ -26,7 +26,9 @@ def post(client: Client, token: str) -> httpx.Response:
     return client.post("bits/transactions", json={"transactionReceipt": token, "displayName": "Ann"})
 
 
-def test_games_that_follow_all_products_or_this_one_are_told_of_a_purchase(game: Game, live: Live, viewer):
+def test_games_that_follow_all_products_or_this_one_are_told_of_a_purchase(
+    game: SocketClient, live: LiveServer, viewer
+):
     live.freeze()
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
     game.data("subscribe", "twitchPurchaseBits", {"sku": "hat"})
@@ -50,7 +52,7 @@ def test_games_that_follow_all_products_or_this_one_are_told_of_a_purchase(game:
     assert game.no_update()
 
 
-def test_a_purchase_posted_twice_is_told_once(game: Game, viewer):
+def test_a_purchase_posted_twice_is_told_once(game: SocketClient, viewer):
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
 
     answers = [post(viewer(), receipt()).status_code for _ in range(2)]
@@ -60,7 +62,7 @@ def test_a_purchase_posted_twice_is_told_once(game: Game, viewer):
     assert game.no_update()
 
 
-def test_other_products_other_channels_and_other_extensions_are_not_told(live: Live, game: Game, viewer):
+def test_other_products_other_channels_and_other_extensions_are_not_told(live: LiveServer, game: SocketClient, viewer):
     with linked_game(live, "888") as elsewhere, linked_game(live, client_id="other-extension") as other:
         game.data("subscribe", "twitchPurchaseBits", {"sku": "sword"})
         for each in (elsewhere, other):
@@ -71,7 +73,7 @@ def test_other_products_other_channels_and_other_extensions_are_not_told(live: L
         assert [True, True, True] == [each.no_update() for each in (game, elsewhere, other)]
 
 
-def test_outstanding_purchases_are_listed_oldest_first_ten_at_a_time(live: Live, game: Game, viewer):
+def test_outstanding_purchases_are_listed_oldest_first_ten_at_a_time(live: LiveServer, game: SocketClient, viewer):
     live.freeze()
     for number in range(12):
         post(viewer(), receipt(f"t{number}", sku="hat" if number % 2 else "sword"))
@@ -86,7 +88,7 @@ def test_outstanding_purchases_are_listed_oldest_first_ten_at_a_time(live: Live,
 
 @pytest.mark.parametrize("action", ["validate", "refund"])
 @pytest.mark.parametrize("which", [{"transaction_id": "t1"}, {"sku": "hat", "user_id": "5"}])
-def test_a_settled_purchase_is_outstanding_no_more(game: Game, viewer, action: str, which: dict[str, str]):
+def test_a_settled_purchase_is_outstanding_no_more(game: SocketClient, viewer, action: str, which: dict[str, str]):
     post(viewer(), receipt())
     post(viewer(), receipt("t2", user="6"))
 
@@ -96,7 +98,7 @@ def test_a_settled_purchase_is_outstanding_no_more(game: Game, viewer, action: s
     assert 404 == game.error(action, "transaction", which)["status"]
 
 
-def test_a_settled_purchase_posted_again_stays_settled(game: Game, viewer):
+def test_a_settled_purchase_posted_again_stays_settled(game: SocketClient, viewer):
     post(viewer(), receipt())
     game.data("validate", "transaction", {"transaction_id": "t1"})
 
@@ -105,7 +107,7 @@ def test_a_settled_purchase_posted_again_stays_settled(game: Game, viewer):
     assert [] == game.data("get", "transaction", {"sku": "*"})["transactions"]
 
 
-def test_purchases_are_for_those_who_may_act_for_the_channel(live: Live, unlinked: Game):
+def test_purchases_are_for_those_who_may_act_for_the_channel(live: LiveServer, unlinked: SocketClient):
     token = jwt.encode({"role": "viewer", "channel_id": "777", "user_id": "5"}, SECRET)
     unlinked.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
 
@@ -117,7 +119,7 @@ def test_purchases_are_for_those_who_may_act_for_the_channel(live: Live, unlinke
     assert [403, 403] == refused
 
 
-def test_an_outstanding_purchase_is_forgotten_after_thirty_days(live: Live, game: Game, viewer):
+def test_an_outstanding_purchase_is_forgotten_after_thirty_days(live: LiveServer, game: SocketClient, viewer):
     live.freeze()
     post(viewer(), receipt())
 
@@ -128,7 +130,7 @@ def test_an_outstanding_purchase_is_forgotten_after_thirty_days(live: Live, game
     assert (1, []) == (len(before), game.data("get", "transaction", {"sku": "*"})["transactions"])
 
 
-def test_a_sandbox_takes_a_forged_receipt_in_plain_padded_base64(viewer, game: Game):
+def test_a_sandbox_takes_a_forged_receipt_in_plain_padded_base64(viewer, game: SocketClient):
     payload = {"data": {"transactionId": "t?>~", "userId": "5", "product": {"sku": "hat", "cost": {"amount": "7"}}}}
     middle = base64.b64encode(json.dumps(payload).encode() + b" ").decode()
     forged = f"e30=.{middle}.AAAA"
@@ -148,7 +150,7 @@ def test_a_receipt_that_is_none_is_refused(viewer, token: str):
     assert (400, "Invalid receipt") == (answer.status_code, answer.json()["reason"])
 
 
-def test_production_takes_only_receipts_that_the_extensions_secret_signed(production: Live):
+def test_production_takes_only_receipts_that_the_extensions_secret_signed(production: LiveServer):
     soon = real_seconds() + 600
     client = production.client("viewer", user="5", channel="777", exp=soon)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.service import OTHER_ID, Client, Live
-from support.trivia import ask, ids, move, refusal, results, vote
+from support.service import OTHER_ID, Client, LiveServer
+from support.trivia import create_question, error_of, ids, results, set_state, vote
 
 STATES = ["state-inactive", "state-unlocked", "state-locked", "state-results"]
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
@@ -52,7 +52,7 @@ def test_a_question_needs_nothing_but_its_id_and_no_text_is_null(admin):
 
 
 def test_editing_a_question_again_replaces_its_texts_and_leaves_options_state_and_votes(admin):
-    ask(admin, name="Which boss?", image="b.png")
+    create_question(admin, name="Which boss?", image="b.png")
     vote(admin, "o2")
 
     answer = admin.post("curated_poll_edit", json={"id": "q1", "name": "Who?"}).json()
@@ -67,7 +67,7 @@ def test_editing_a_question_again_replaces_its_texts_and_leaves_options_state_an
 
 
 def test_editing_an_option_again_replaces_it_in_its_place(admin):
-    ask(admin)
+    create_question(admin)
 
     answer = admin.post("curated_poll_edit_option", json={"id": "q1", "option": {"id": "o1", "name": "Golem"}}).json()
 
@@ -87,9 +87,9 @@ def test_questions_and_options_are_listed_by_order_then_as_they_were_added(admin
 @pytest.mark.parametrize("before", STATES)
 @pytest.mark.parametrize("after", STATES)
 def test_a_question_moves_from_any_state_to_any(admin, viewer, before: str, after: str):
-    ask(admin, state=before)
+    create_question(admin, state=before)
 
-    answer = move(admin, after)
+    answer = set_state(admin, after)
 
     assert (200, {"state": after}) == (answer.status_code, answer.json())
     assert ([] if after == "state-inactive" else ["q1"]) == ids(viewer())
@@ -102,27 +102,27 @@ def test_a_question_moves_from_any_state_to_any(admin, viewer, before: str, afte
     [("state-inactive", 404), ("state-unlocked", 200), ("state-locked", 400), ("state-results", 400)],
 )
 def test_votes_are_taken_only_while_the_question_is_unlocked(admin, viewer, state: str, status: int):
-    ask(admin, state=state)
+    create_question(admin, state=state)
 
     assert status == vote(viewer())
 
-    move(admin, "state-locked")
+    set_state(admin, "state-locked")
     assert ({"you": "o1"} if status == 200 else {}) == results(viewer())
 
 
 def test_an_admin_who_votes_on_an_inactive_question_is_told_its_state(admin):
-    ask(admin, state="state-inactive")
+    create_question(admin, state="state-inactive")
 
     answer = admin.post("curated_poll", json={"question_id": "q1", "vote": "o1"})
 
-    assert (400, "q1 is in state-inactive; state-unlocked takes votes") == refusal(answer)
+    assert (400, "q1 is in state-inactive; state-unlocked takes votes") == error_of(answer)
 
 
 def test_a_vote_may_be_changed_while_unlocked_and_is_each_voters_own(admin, viewer):
-    ask(admin)
+    create_question(admin)
 
     statuses = [vote(viewer("1")), vote(viewer("1"), "o2"), vote(viewer(None, opaque="Aabc"), "o1")]
-    move(admin, "state-locked")
+    set_state(admin, "state-locked")
     statuses.append(vote(viewer("1"), "o1"))
 
     assert [200, 200, 200, 400] == statuses
@@ -131,7 +131,7 @@ def test_a_vote_may_be_changed_while_unlocked_and_is_each_voters_own(admin, view
 
 
 def test_inactive_questions_are_there_for_admins_and_backends_only(admin, backend, viewer, broadcaster):
-    ask(admin, state="state-inactive")
+    create_question(admin, state="state-inactive")
 
     statuses = [each.get("curated_poll?id=q1").status_code for each in (admin, backend, viewer(), broadcaster)]
 
@@ -140,7 +140,7 @@ def test_inactive_questions_are_there_for_admins_and_backends_only(admin, backen
 
 
 def test_state_results_needs_a_winner_that_is_an_option(admin):
-    ask(admin)
+    create_question(admin)
 
     answers = [
         admin.post("curated_poll_state?id=q1", json={"transition": "state-results", **winner})
@@ -148,36 +148,36 @@ def test_state_results_needs_a_winner_that_is_an_option(admin):
     ]
 
     needs = "winner: state-results needs the id of the option that won"
-    assert [(400, needs), (400, needs), (404, "the question q1 has no option o9")] == [refusal(a) for a in answers]
+    assert [(400, needs), (400, needs), (404, "the question q1 has no option o9")] == [error_of(a) for a in answers]
     assert "state-unlocked" == admin.get("curated_poll?id=q1").json()["state"]
 
 
 def test_a_state_that_is_none_is_refused_and_the_four_are_named(admin):
-    ask(admin)
+    create_question(admin)
 
     answer = admin.post("curated_poll_state?id=q1", json={"transition": "state-open"})
 
-    assert (400, f"transition: 'state-open' is none of {', '.join(STATES)}") == refusal(answer)
+    assert (400, f"transition: 'state-open' is none of {', '.join(STATES)}") == error_of(answer)
 
 
 def test_an_absent_id_of_a_state_is_default(admin):
-    ask(admin, "default")
+    create_question(admin, "default")
 
     assert {"state": "state-locked"} == admin.post("curated_poll_state", json={"transition": "state-locked"}).json()
 
 
 def test_the_winner_cannot_be_removed_while_it_is_shown(admin):
-    ask(admin, state="state-results")
+    create_question(admin, state="state-results")
 
     refused = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o1"})
     other = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o2"})
 
-    assert (400, "option: o1 has won; choose another state first") == refusal(refused)
+    assert (400, "option: o1 has won; choose another state first") == error_of(refused)
     assert ["o1"] == [each["id"] for each in other.json()["options"]]
 
 
 def test_a_vote_for_an_option_that_was_removed_is_not_shown(admin, viewer):
-    ask(admin)
+    create_question(admin)
     vote(viewer())
 
     admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o1"})
@@ -186,12 +186,12 @@ def test_a_vote_for_an_option_that_was_removed_is_not_shown(admin, viewer):
 
 
 def test_a_question_of_a_removed_ones_id_begins_without_its_options_and_votes(admin, viewer):
-    ask(admin)
+    create_question(admin)
     vote(viewer())
     admin.request("DELETE", "curated_poll_edit", json={"id": "q1"})
 
     fresh = admin.post("curated_poll_edit", json={"id": "q1"}).json()
-    ask(admin)
+    create_question(admin)
 
     assert ("state-inactive", []) == (fresh["state"], fresh["options"])
     assert {} == results(viewer())
@@ -211,7 +211,7 @@ def test_a_question_of_a_removed_ones_id_begins_without_its_options_and_votes(ad
     ],
 )
 def test_an_unknown_question_or_option_is_404(admin, method: str, path: str, body: Any):
-    ask(admin)
+    create_question(admin)
 
     answer = admin.request(method, path, json=body)
 
@@ -219,13 +219,13 @@ def test_an_unknown_question_or_option_is_404(admin, method: str, path: str, bod
     assert (404, True) == (answer.status_code, answer.json()["info"].endswith(kind))
 
 
-def test_extensions_do_not_see_each_others_questions_votes_and_teams(live: Live, admin, viewer):
-    ask(admin)
+def test_extensions_do_not_see_each_others_questions_votes_and_teams(live: LiveServer, admin, viewer):
+    create_question(admin)
     vote(viewer())
     others = {role: live.client(role, user="5551", channel="888", client_id=OTHER_ID) for role in ("admin", "viewer")}
 
     assert ([], {"id": ""}) == (ids(others["admin"]), others["viewer"].get("team_membership").json())
-    ask(others["admin"])
+    create_question(others["admin"])
     assert {} == results(others["viewer"])
     assert {"leaderboard": []} == others["admin"].get("curated_poll_leaderboard").json()
     others["admin"].request("DELETE", "curated_poll_edit", json={"id": "q1"})
@@ -234,7 +234,7 @@ def test_extensions_do_not_see_each_others_questions_votes_and_teams(live: Live,
 
 @pytest.mark.ruling("W1")
 def test_trivia_is_another_name_of_curated_poll(admin, viewer):
-    ask(admin)
+    create_question(admin)
 
     assert 200 == viewer().post("trivia", json={"question_id": "q1", "vote": "o1"}).status_code
     assert viewer().get("curated_poll?id=q1").json() == viewer().get("trivia?id=q1").json()
@@ -243,4 +243,4 @@ def test_trivia_is_another_name_of_curated_poll(admin, viewer):
 def test_a_broadcaster_may_not_edit_what_is_every_channels(broadcaster):
     answer = broadcaster.post("curated_poll_edit", json={"id": "q1"})
 
-    assert (403, "the role broadcaster may not do this: admin or backend may") == refusal(answer)
+    assert (403, "the role broadcaster may not do this: admin or backend may") == error_of(answer)

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from emulator.clock import DAY, END_OF_TIME, SECOND
-from support.service import Live
-from support.trivia import ask, ids, move, refusal, results, team, vote
+from support.service import LiveServer
+from support.trivia import create_question, error_of, ids, results, set_state, team, vote
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from support.trivia import ask, ids, move, refusal, results, team, vote
                                      ("description", 1024, "description"), ("image", 1024, "image")]
 )  # fmt: skip
 def test_a_text_may_have_as_many_characters_as_its_limit_and_no_more(admin, member: str, longest: int, where: str):
-    ask(admin)
+    create_question(admin)
 
     def edited(text: str) -> list[httpx.Response]:
         body = {"id": "x", member: text}
@@ -33,7 +33,7 @@ def test_a_text_may_have_as_many_characters_as_its_limit_and_no_more(admin, memb
 
 @pytest.mark.parametrize("value", ["", "a\nb", "x" * 65])
 def test_an_id_is_1_to_64_printable_characters(admin, value: str):
-    assert (400, "id: 1 to 64 printable characters") == refusal(admin.post("curated_poll_edit", json={"id": value}))
+    assert (400, "id: 1 to 64 printable characters") == error_of(admin.post("curated_poll_edit", json={"id": value}))
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_an_extension_has_at_most_64_questions_of_64_options(admin):
     over = admin.post("curated_poll_edit_option", json=options[64])
 
     assert [200] * 128 + [400] == made + added
-    assert (400, "there are 64 questions, at most 64") == refusal(refused)
-    assert (400, "q0 has 64 options, which is the most") == refusal(over)
+    assert (400, "there are 64 questions, at most 64") == error_of(refused)
+    assert (400, "q0 has 64 options, which is the most") == error_of(over)
     assert 200 == admin.post("curated_poll_edit", json={"id": "q63", "name": "again"}).status_code
     assert 200 == admin.post("curated_poll_edit_option", json=options[63]).status_code
     admin.request("DELETE", "curated_poll_edit", json={"id": "q5"})
@@ -76,16 +76,16 @@ def test_all_questions_together_have_at_most_512_kib(admin):
     assert 512 * 1024 - 13_000 < max(sizes) < 512 * 1024 + 100
     assert [400] * (64 - 42) == [each.status_code for each in refused]
     assert "Contest too large" == refused[0].json()["reason"]
-    assert refusal(refused[0])[1].endswith(f"at most {512 * 1024}")
+    assert error_of(refused[0])[1].endswith(f"at most {512 * 1024}")
 
 
-def test_questions_end_together_a_day_after_the_last_edit_or_change_of_state(live: Live, admin):
+def test_questions_end_together_a_day_after_the_last_edit_or_change_of_state(live: LiveServer, admin):
     live.freeze()
-    ask(admin)
+    create_question(admin)
     live.advance(DAY - 1)
-    ask(admin, "q2", state="state-inactive")
+    create_question(admin, "q2", state="state-inactive")
     live.advance(DAY - 1)
-    move(admin, "state-locked", "q2")
+    set_state(admin, "state-locked", "q2")
     live.advance(DAY - 1)
     before = ids(admin)
 
@@ -95,16 +95,16 @@ def test_questions_end_together_a_day_after_the_last_edit_or_change_of_state(liv
     assert [("trivia", "my-extension")] == [(each["kind"], each["client_id"]) for each in expired]
 
 
-def test_a_team_and_its_votes_end_a_day_after_the_last_vote_or_joining(live: Live, admin, viewer):
+def test_a_team_and_its_votes_end_a_day_after_the_last_vote_or_joining(live: LiveServer, admin, viewer):
     live.freeze()
-    ask(admin)
+    create_question(admin)
     vote(viewer())
     for refresh in (lambda: vote(viewer(), "o2"), lambda: viewer(channel="888").post("team_membership")):
         live.advance(DAY - 1)
-        move(admin, "state-unlocked")
+        set_state(admin, "state-unlocked")
         refresh()
     live.advance(DAY - 1)
-    move(admin, "state-unlocked")
+    set_state(admin, "state-unlocked")
     before = (team(viewer()), results(viewer()))
 
     expired = live.advance(1)
@@ -115,22 +115,22 @@ def test_a_team_and_its_votes_end_a_day_after_the_last_vote_or_joining(live: Liv
     assert "888" == team(viewer())
 
 
-def test_a_question_after_an_expired_one_of_its_id_begins_without_its_votes(live: Live, admin, viewer):
+def test_a_question_after_an_expired_one_of_its_id_begins_without_its_votes(live: LiveServer, admin, viewer):
     live.freeze()
-    ask(admin)
+    create_question(admin)
     live.advance(DAY - 1)
     vote(viewer())
     live.advance(1)
 
-    ask(admin)
+    create_question(admin)
 
     assert (200, {}) == (viewer().get("curated_poll?id=q1").status_code, results(viewer()))
 
 
-def test_in_production_trivia_lives_30_days(production: Live):
+def test_in_production_trivia_lives_30_days(production: LiveServer):
     endless = END_OF_TIME // SECOND
     admin, viewer = (production.client(role, user="1", channel="777", exp=endless) for role in ("admin", "viewer"))
-    ask(admin, "lasting")
+    create_question(admin, "lasting")
     vote(viewer, question="lasting")
 
     production.service.clock.freeze(True)

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from emulator.callers import Caller, Role
-from support.service import CLIENT_ID, Client, Live
+from support.service import CLIENT_ID, Client, LiveServer
 
 
 def cast(client: Client, value: int, where: str = "") -> None:
@@ -25,7 +25,7 @@ def values(client: Client, where: str = "") -> list[int]:
 
 
 @pytest.fixture
-def crowd(live: Live) -> Callable[[int], None]:
+def crowd(live: LiveServer) -> Callable[[int], None]:
     """`crowd(20_000)` has that many voters vote once in channel 777, a hundred in each millisecond."""
 
     async def vote(voters: int) -> None:

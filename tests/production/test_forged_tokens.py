@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.service import CLIENT_ID, SECRET, Live, real_seconds
+from support.service import CLIENT_ID, SECRET, LiveServer, real_seconds
 
 HASHES = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}
 
@@ -116,26 +116,26 @@ FORGERIES: dict[str, Callable[[], str]] = {
 }
 
 
-def test_the_token_that_the_forgeries_are_made_of_is_good(production: Live):
+def test_the_token_that_the_forgeries_are_made_of_is_good(production: LiveServer):
     assert 200 == production.bearer(good()).get("user_info").status_code
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 @pytest.mark.ruling("A1")
-def test_a_forged_token_is_refused_also_the_second_time(production: Live, forgery: str):
+def test_a_forged_token_is_refused_also_the_second_time(production: LiveServer, forgery: str):
     client = production.bearer(FORGERIES[forgery]())
 
     assert [401, 401] == [client.get("user_info").status_code for _ in range(2)]
 
 
 @pytest.mark.parametrize("demand", ["jwk", "jku", "x5u"])
-def test_what_is_refused_in_a_header_is_named(production: Live, demand: str):
+def test_what_is_refused_in_a_header_is_named(production: LiveServer, demand: str):
     answer = production.bearer(with_header(**{demand: "x"})).get("user_info")
 
     assert f"its header has {demand}" in answer.json()["info"]
 
 
-def test_what_the_header_says_beside_is_let_be(production: Live):
+def test_what_the_header_says_beside_is_let_be(production: LiveServer):
     said = {"typ": "at+jwt", "kid": "2026-11", "note": "of ours"}
 
     assert 200 == production.bearer(with_header(**said)).get("user_info").status_code

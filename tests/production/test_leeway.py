@@ -12,9 +12,9 @@ from emulator.clock import Clock
 from emulator.config.environment import PRODUCTION, SANDBOX, Environment
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.process import serving
-from support.service import CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
-from support.socket_client import Game
+from support.process import server_process
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.socket_client import SocketClient
 
 NOW = 2_000_000_000
 LEEWAY = 30
@@ -30,9 +30,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def lenient(environment: Environment, clock: Clock) -> Iterator[Live]:
+def lenient(environment: Environment, clock: Clock) -> Iterator[LiveServer]:
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with run_live(Settings(environment, extensions=extensions, leeway=LEEWAY * 1000), clock=clock) as live:
+    with live_server(Settings(environment, extensions=extensions, leeway=LEEWAY * 1000), clock=clock) as live:
         yield live
 
 
@@ -42,7 +42,7 @@ def status(client: Client) -> int:
 
 @BOTH
 @pytest.mark.ruling("A1")
-def test_exp_may_be_past_by_less_than_the_leeway(lenient: Live):
+def test_exp_may_be_past_by_less_than_the_leeway(lenient: LiveServer):
     ends = [NOW - LEEWAY + 1, NOW - LEEWAY, NOW - LEEWAY - 1]
 
     assert [200, 401, 401] == [status(lenient.client("viewer", exp=end)) for end in ends]
@@ -50,14 +50,16 @@ def test_exp_may_be_past_by_less_than_the_leeway(lenient: Live):
 
 @BOTH
 @pytest.mark.ruling("A1")
-def test_nbf_may_be_to_come_by_no_more_than_the_leeway(lenient: Live):
+def test_nbf_may_be_to_come_by_no_more_than_the_leeway(lenient: LiveServer):
     starts = [NOW, NOW + LEEWAY, NOW + LEEWAY + 1]
 
     assert [200, 200, 401] == [status(lenient.client("viewer", exp=NOW + 600, nbf=start)) for start in starts]
 
 
 @BOTH
-def test_a_token_that_was_good_before_ends_with_the_leeway_by_the_clock_of_the_service(lenient: Live, clock: Clock):
+def test_a_token_that_was_good_before_ends_with_the_leeway_by_the_clock_of_the_service(
+    lenient: LiveServer, clock: Clock
+):
     client = lenient.client("viewer", exp=NOW)
     met = {}
     for ms in (0, (LEEWAY * 1000) - 1, LEEWAY * 1000):
@@ -68,13 +70,13 @@ def test_a_token_that_was_good_before_ends_with_the_leeway_by_the_clock_of_the_s
 
 
 @pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
-def test_leeway_is_no_way_around_exp(lenient: Live):
+def test_leeway_is_no_way_around_exp(lenient: LiveServer):
     assert 401 == status(lenient.client("viewer"))
 
 
 @BOTH
-def test_refresh_tokens_and_pins_end_when_they_end(lenient: Live, clock: Clock):
-    with Game(lenient) as game:
+def test_refresh_tokens_and_pins_end_when_they_end(lenient: LiveServer, clock: Clock):
+    with SocketClient(lenient) as game:
         pin = {"client_id": CLIENT_ID, "pin": _pin(lenient)}
         pair = game.data("authenticate", data=pin)
         refresh = {"client_id": CLIENT_ID, "refresh": pair["refresh"]}
@@ -83,7 +85,7 @@ def test_refresh_tokens_and_pins_end_when_they_end(lenient: Live, clock: Clock):
         clock.set(NOW * 1000 + 5 * 60_000)
         late_pin = game.error("authenticate", data=pin)
         clock.set(end * 1000 - 1)
-        in_time = game.ask("authenticate", data=refresh)
+        in_time = game.request("authenticate", data=refresh)
         clock.set(end * 1000)
         late_refresh = game.error("authenticate", data=refresh)
 
@@ -92,7 +94,7 @@ def test_refresh_tokens_and_pins_end_when_they_end(lenient: Live, clock: Clock):
 
 
 def test_without_leeway_a_second_is_a_second(clock: Clock):
-    with run_live(clock=clock) as live:
+    with live_server(clock=clock) as live:
         assert [200, 401] == [status(live.client("viewer", exp=end)) for end in (NOW + 1, NOW)]
         assert [200, 401] == [status(live.client("viewer", exp=NOW + 9, nbf=start)) for start in (NOW, NOW + 1)]
 
@@ -104,12 +106,12 @@ def test_serve_takes_leeway_in_seconds_from_a_flag_and_from_the_environment():
         ((), {"EXTCLI_SERVE_LEEWAY": "600"}, 200),
         (("--leeway", "60"), {}, 401),
     ):
-        with serving(*served_with, **environment) as served:
+        with server_process(*served_with, **environment) as served:
             assert expected == status(served.client("viewer", exp=end))
 
 
 @pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
-def test_a_receipt_may_be_as_late_as_a_token(lenient: Live):
+def test_a_receipt_may_be_as_late_as_a_token(lenient: LiveServer):
     product = {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}
     facts = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
     client = lenient.client("viewer", user="5", channel="777", exp=NOW + 600)
@@ -124,7 +126,7 @@ def test_a_receipt_may_be_as_late_as_a_token(lenient: Live):
     assert [200, 400] == statuses
 
 
-def _pin(live: Live) -> str:
+def _pin(live: LiveServer) -> str:
     broadcaster = live.client("broadcaster", user="777", channel="777", exp=NOW + 600)
     return str(broadcaster.post("link/pin").raise_for_status().json()["pin"])
 

@@ -8,7 +8,16 @@ import pytest
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, PREVIOUS_SECRET, SECRET, Live, real_seconds, run_live
+from support.service import (
+    CLIENT_ID,
+    OTHER_ID,
+    OTHER_SECRET,
+    PREVIOUS_SECRET,
+    SECRET,
+    LiveServer,
+    live_server,
+    real_seconds,
+)
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
 
@@ -18,14 +27,14 @@ def soon() -> int:
 
 
 @pytest.mark.ruling("A1")
-def test_a_token_signed_with_the_secret_of_the_extension_is_good(production: Live):
+def test_a_token_signed_with_the_secret_of_the_extension_is_good(production: LiveServer):
     answer = production.client("backend", exp=soon()).get("user_info")
 
     assert (200, "backend") == (answer.status_code, answer.json()["role"])
 
 
 @pytest.mark.ruling("A1")
-def test_several_secrets_are_good_at_once_so_that_one_can_be_rotated(production: Live):
+def test_several_secrets_are_good_at_once_so_that_one_can_be_rotated(production: LiveServer):
     statuses = [
         production.client("viewer", exp=soon(), key=key).get("user_info").status_code
         for key in (SECRET, PREVIOUS_SECRET)
@@ -38,7 +47,7 @@ def test_several_secrets_are_good_at_once_so_that_one_can_be_rotated(production:
     "key", [OTHER_SECRET, b"0" * 32, SECRET + b"x"], ids=["another extension's", "guessed", "longer"]
 )
 @pytest.mark.ruling("A1")
-def test_a_token_signed_with_anything_else_is_refused(production: Live, key: bytes):
+def test_a_token_signed_with_anything_else_is_refused(production: LiveServer, key: bytes):
     answer = production.client("backend", exp=soon(), key=key).get("user_info")
 
     assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
@@ -47,14 +56,14 @@ def test_a_token_signed_with_anything_else_is_refused(production: Live, key: byt
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
 @pytest.mark.parametrize("algorithm", ["none", "HS384"])
 @pytest.mark.ruling("A1")
-def test_a_token_signed_with_another_algorithm_is_refused(production: Live, algorithm: str):
+def test_a_token_signed_with_another_algorithm_is_refused(production: LiveServer, algorithm: str):
     key = None if algorithm == "none" else SECRET
     token = jwt.encode({"role": "admin", "exp": soon()}, key, algorithm=algorithm)
 
     assert 401 == production.bearer(token).get("user_info").status_code
 
 
-def test_a_token_whose_claims_were_changed_is_refused(production: Live):
+def test_a_token_whose_claims_were_changed_is_refused(production: LiveServer):
     signed = jwt.encode({"role": "viewer", "exp": soon()}, SECRET).split(".")
     forged = jwt.encode({"role": "admin", "exp": soon()}, SECRET + b"x").split(".")
 
@@ -65,7 +74,7 @@ def test_a_token_whose_claims_were_changed_is_refused(production: Live):
 
 
 @pytest.mark.ruling("A1")
-def test_a_client_id_that_is_not_registered_is_refused(production: Live):
+def test_a_client_id_that_is_not_registered_is_refused(production: LiveServer):
     answer = production.client("viewer", client_id="stranger", exp=soon()).get("user_info")
 
     assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
@@ -73,7 +82,7 @@ def test_a_client_id_that_is_not_registered_is_refused(production: Live):
 
 
 @pytest.mark.ruling("A1")
-def test_a_token_of_one_extension_is_no_token_of_another(production: Live):
+def test_a_token_of_one_extension_is_no_token_of_another(production: LiveServer):
     statuses = [
         production.client("admin", client_id=client_id, exp=soon(), key=key).get("user_info").status_code
         for client_id, key in ((OTHER_ID, OTHER_SECRET), (OTHER_ID, SECRET), (CLIENT_ID, OTHER_SECRET))
@@ -83,14 +92,14 @@ def test_a_token_of_one_extension_is_no_token_of_another(production: Live):
 
 
 @pytest.mark.ruling("A1")
-def test_a_token_without_exp_is_refused(production: Live):
+def test_a_token_without_exp_is_refused(production: LiveServer):
     answers = [production.client("viewer").get("user_info") for _ in range(2)]
 
     assert [401, 401] == [answer.status_code for answer in answers]
     assert "no exp" in answers[0].json()["info"]
 
 
-def test_a_token_is_refused_from_its_exp_on_also_when_it_was_good_before(production: Live):
+def test_a_token_is_refused_from_its_exp_on_also_when_it_was_good_before(production: LiveServer):
     clock = production.service.clock
     client = production.client("viewer", exp=2_000_000_000)
 
@@ -102,7 +111,7 @@ def test_a_token_is_refused_from_its_exp_on_also_when_it_was_good_before(product
     assert [200, 200, 401] == [*before, client.get("user_info").status_code]
 
 
-def test_a_token_is_refused_before_its_nbf(production: Live):
+def test_a_token_is_refused_before_its_nbf(production: LiveServer):
     answer = production.client("viewer", exp=soon(), nbf=soon() - 60).get("user_info")
 
     assert 401 == answer.status_code
@@ -110,7 +119,7 @@ def test_a_token_is_refused_before_its_nbf(production: Live):
 
 
 @pytest.mark.ruling("A1")
-def test_a_token_of_the_sandbox_stage_is_refused_with_403(production: Live):
+def test_a_token_of_the_sandbox_stage_is_refused_with_403(production: LiveServer):
     answer = production.client("viewer", exp=soon(), allowed_stage="sandbox").get("user_info")
 
     assert (403, UNAUTHORIZED, "Allowed stage mismatch") == (
@@ -122,13 +131,13 @@ def test_a_token_of_the_sandbox_stage_is_refused_with_403(production: Live):
 
 @pytest.mark.parametrize("stage", ["production", "testing", None])
 @pytest.mark.ruling("A1")
-def test_a_token_of_another_stage_is_good(production: Live, stage: str | None):
+def test_a_token_of_another_stage_is_good(production: LiveServer, stage: str | None):
     assert 200 == production.client("viewer", exp=soon(), allowed_stage=stage).get("user_info").status_code
 
 
 @pytest.mark.parametrize("claim", ["extension_id", "app_id"])
 @pytest.mark.ruling("A2")
-def test_a_token_that_names_another_extension_is_refused(production: Live, claim: str):
+def test_a_token_that_names_another_extension_is_refused(production: LiveServer, claim: str):
     statuses = [
         production.client("viewer", exp=soon(), **{claim: said}).get("user_info").status_code
         for said in (CLIENT_ID, OTHER_ID)
@@ -139,7 +148,7 @@ def test_a_token_that_names_another_extension_is_refused(production: Live, claim
 
 @pytest.mark.parametrize("claim", ["extension_id", "app_id"])
 @pytest.mark.ruling("A2")
-def test_the_extension_a_token_names_may_be_a_number(production: Live, claim: str):
+def test_the_extension_a_token_names_may_be_a_number(production: LiveServer, claim: str):
     statuses = [
         production.client("viewer", client_id="12345", exp=soon(), **{claim: said}).get("user_info").status_code
         for said in (12345, "12345", 54321)
@@ -149,7 +158,7 @@ def test_the_extension_a_token_names_may_be_a_number(production: Live, claim: st
 
 
 @pytest.mark.ruling("A1")
-def test_production_issues_no_sandbox_tokens(production: Live):
+def test_production_issues_no_sandbox_tokens(production: LiveServer):
     answers = [
         production.client(None).request(method, "authtoken", json={"app_id": CLIENT_ID})
         for method in ("POST", "GET", "PUT", "DELETE")
@@ -158,7 +167,7 @@ def test_production_issues_no_sandbox_tokens(production: Live):
     assert {404} == {answer.status_code for answer in answers}
 
 
-def test_a_token_issued_by_a_sandbox_is_not_accepted_in_production(live: Live, production: Live):
+def test_a_token_issued_by_a_sandbox_is_not_accepted_in_production(live: LiveServer, production: LiveServer):
     issued = live.client(None).post("authtoken", json={"app_id": CLIENT_ID, "role": "admin"}).json()["token"]
 
     assert 401 == production.bearer(issued).get("user_info").status_code
@@ -168,18 +177,18 @@ def test_a_token_issued_by_a_sandbox_is_not_accepted_in_production(live: Live, p
 def test_tokens_that_the_service_issues_outlive_a_restart(tmp_path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     settings = Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/kept.db", extensions=extensions)
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         token = live.service.tokens.issue(600_000, role="broadcaster", channel_id="777", extension_id=CLIENT_ID)
 
-    with run_live(settings) as live:
+    with live_server(settings) as live:
         record = live.bearer(token).get("user_info").json()
 
     assert ("broadcaster", "777") == (record["role"], record["channel_id"])
 
 
-def test_tokens_issued_by_one_service_are_nothing_to_another(production: Live, tmp_path):
+def test_tokens_issued_by_one_service_are_nothing_to_another(production: LiveServer, tmp_path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with run_live(Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/other.db", extensions=extensions)) as live:
+    with live_server(Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/other.db", extensions=extensions)) as live:
         token = live.service.tokens.issue(600_000, role="admin", extension_id=CLIENT_ID)
 
     assert 401 == production.bearer(token).get("user_info").status_code

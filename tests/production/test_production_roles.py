@@ -17,7 +17,7 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from features.test_roles import NAMED_ROWS, OPEN_ROWS, ROLES, ROWS, Row
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, Live, real_seconds, run_live
+from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server, real_seconds
 
 REMOVED_ID, REMOVED_SECRET = "removed-extension", b"the secret of an extension that was removed"
 NOW = real_seconds()
@@ -67,7 +67,7 @@ RECEIPT = jwt.encode(
 
 
 @pytest.fixture(scope="module")
-def strict() -> Iterator[Live]:
+def strict() -> Iterator[LiveServer]:
     """One production service, which has just been told of an extension less."""
     extensions = {
         each.client_id: each
@@ -79,7 +79,7 @@ def strict() -> Iterator[Live]:
     }
     limits = Limits(caller_rate=0)  # a few callers ask for everything here
     settings = Settings(PRODUCTION, extensions=extensions, limits=limits)
-    with run_live(settings) as live, Client(base_url=live.url) as client:
+    with live_server(settings) as live, Client(base_url=live.url) as client:
         for role in ROLES:
             before = client.get("/v1/e/user_info", headers=authorization(role, REMOVED_ID, key=REMOVED_SECRET))
             assert 200 == before.status_code
@@ -88,7 +88,7 @@ def strict() -> Iterator[Live]:
 
 
 @pytest.fixture(scope="module")
-def by_role(strict: Live) -> Iterator[dict[str, Client]]:
+def by_role(strict: LiveServer) -> Iterator[dict[str, Client]]:
     """A client of each role with a good token."""
     clients = {role: Client(base_url=f"{strict.url}/v1/e/", headers=authorization(role)) for role in ROLES}
     yield clients
@@ -97,7 +97,7 @@ def by_role(strict: Live) -> Iterator[dict[str, Client]]:
 
 
 @pytest.fixture(scope="module")
-def anybody(strict: Live) -> Iterator[Client]:
+def anybody(strict: LiveServer) -> Iterator[Client]:
     """A client without a credential of its own."""
     with Client(base_url=f"{strict.url}/v1/e/") as client:
         yield client
@@ -158,7 +158,7 @@ def test_with_a_bad_token_no_role_helps(row: Row, anybody: Client):
 
 
 @named(NAMED_ROWS)
-def test_where_a_client_id_is_enough_a_bad_token_is_not_better_than_none(row: Row, strict: Live, anybody: Client):
+def test_where_a_client_id_is_enough_a_bad_token_is_not_better_than_none(row: Row, strict: LiveServer, anybody: Client):
     enough = {"no token": 200, "a client id alone": 200}
 
     answered = {
@@ -172,7 +172,7 @@ def test_where_a_client_id_is_enough_a_bad_token_is_not_better_than_none(row: Ro
 
 
 @named([row for row in OPEN_ROWS if row.name.startswith("/_emulator") or "authtoken" in row.name])
-def test_watching_is_open_and_what_is_for_sandboxes_is_not_there(row: Row, strict: Live, anybody: Client):
+def test_watching_is_open_and_what_is_for_sandboxes_is_not_there(row: Row, strict: LiveServer, anybody: Client):
     status = 200 if row.name.rpartition("/")[2] in ("live", "ready", "metrics") else 404
     tokens = {"no token": {}, "good": authorization("admin")} | {"garbage": CREDENTIALS["garbage"].headers("admin")}
 

@@ -15,8 +15,8 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from production.test_production_roles import CREDENTIALS, Bad, authorization
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Live, run_live
-from support.socket_client import Game
+from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, LiveServer, live_server
+from support.socket_client import SocketClient
 
 ROLES = ("viewer", "broadcaster", "admin", "backend")
 WRITERS = frozenset({"broadcaster", "admin", "backend"})
@@ -69,16 +69,16 @@ OPEN = {("authenticate", ""), ("subscribe", "authentication"), ("unsubscribe", "
 
 
 @pytest.fixture(scope="module")
-def strict() -> Iterator[Live]:
+def strict() -> Iterator[LiveServer]:
     extensions = {
         each.client_id: each for each in (Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRET,)))
     }
-    with run_live(Settings(PRODUCTION, extensions=extensions, limits=Limits(caller_rate=0))) as live:
+    with live_server(Settings(PRODUCTION, extensions=extensions, limits=Limits(caller_rate=0))) as live:
         yield live
 
 
 @pytest.fixture
-def poll(strict: Live) -> None:
+def poll(strict: LiveServer) -> None:
     """The poll `there`."""
     with authenticated(strict, "admin") as game:
         game.data("create", "poll", {"poll_id": "there", "prompt": "?", "options": ["a", "b"]})
@@ -90,8 +90,8 @@ def jwt_of(headers: dict[str, str]) -> dict[str, str]:
     return {"client_id": client_id, "jwt": token}
 
 
-def authenticated(live: Live, role: str) -> Game:
-    game = Game(live)
+def authenticated(live: LiveServer, role: str) -> SocketClient:
+    game = SocketClient(live)
     game.data("authenticate", data=jwt_of(authorization(role)))
     return game
 
@@ -108,35 +108,35 @@ def named(row: Row) -> str:
 
 @pytest.mark.parametrize("row", ROWS, ids=named)
 @pytest.mark.usefixtures("poll")
-def test_with_a_good_token_the_role_decides(strict: Live, row: Row):
+def test_with_a_good_token_the_role_decides(strict: LiveServer, row: Row):
     answered = {}
     for role in ROLES:
         with authenticated(strict, role) as game:
-            answered[role] = status_of(game.ask(row.action, row.target, row.data))
+            answered[role] = status_of(game.request(row.action, row.target, row.data))
     print(f"\n{named(row)}: {answered}")  # noqa: T201 - what `-s` asks for
 
     assert {role: 200 if role in row.roles else 403 for role in ROLES} == answered
 
 
 @pytest.mark.parametrize("row", ROWS, ids=named)
-def test_before_authentication_it_is_401(strict: Live, row: Row):
-    with Game(strict) as game:
-        assert 401 == status_of(game.ask(row.action, row.target, row.data))
+def test_before_authentication_it_is_401(strict: LiveServer, row: Row):
+    with SocketClient(strict) as game:
+        assert 401 == status_of(game.request(row.action, row.target, row.data))
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(
     "bad", [bad for name, bad in CREDENTIALS.items() if " alone" not in name and name != "no token"]
 )
-def test_a_bad_token_gives_no_rights_whatever_its_role(strict: Live, bad: Bad, role: str):
-    with Game(strict) as game:
+def test_a_bad_token_gives_no_rights_whatever_its_role(strict: LiveServer, bad: Bad, role: str):
+    with SocketClient(strict) as game:
         refused = game.error("authenticate", data=jwt_of(bad.headers(role)))
-        after = status_of(game.ask("get", "state", {"state_id": "channel"}))
+        after = status_of(game.request("get", "state", {"state_id": "channel"}))
 
     assert (bad.status, 401) == (refused["status"], after)
 
 
-def test_the_table_has_every_action_and_feed_of_the_service(strict: Live):
+def test_the_table_has_every_action_and_feed_of_the_service(strict: LiveServer):
     sockets = strict.service.gateway
     served = set(sockets._actions) | {("subscribe", target) for target in sockets._feeds}
     older = {(action, target) for action, target in served if target in ("channel", "extension") or action == "update"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from extcli.main import main
-from support.process import Served, serving
+from support.process import ServerProcess, server_process
 from support.service import CLIENT_ID, Client, real_seconds
 
 
@@ -21,7 +21,7 @@ def command(file: Path, verb: str, *args: str) -> bytes:
     return base64.b64decode(newest.read_text())
 
 
-def taken(served: Served, workers: int) -> None:
+def taken(served: ServerProcess, workers: int) -> None:
     """Send SIGHUP and wait until the supervisor and all workers have said that they read the file again."""
     served.process.send_signal(signal.SIGHUP)
     assert served.process.stderr is not None
@@ -33,7 +33,7 @@ def test_rotate_hang_up_hand_out_retire_hang_up_and_no_vote_is_lost(tmp_path: Pa
     file = tmp_path / "extensions.toml"
     data = f"sqlite:///{tmp_path}/data.db"
     first = command(file, "init")
-    with serving("--production", "--extensions", str(file), "--data", data, "--workers", "2") as served:
+    with server_process("--production", "--extensions", str(file), "--data", data, "--workers", "2") as served:
         over, statuses = threading.Event(), list[int]()
         handed_out, used = [first], SimpleQueue[bytes]()
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from engines.redis_server import RedisServer
-from support.leak_detector import Seen
+from support.leak_detector import LeakDetector
 from support.otlp_collector import Collector
 from support.process import COMMAND
-from support.scenario import Life
-from support.service import CHANNEL, CLIENT_ID, Reachable
-from support.socket_client import Game
+from support.scenario import Scenario
+from support.service import CHANNEL, CLIENT_ID, RunningService
+from support.socket_client import SocketClient
 
 PROGRAM = COMMAND[0]
 KEY = b"the secret of the extension in the tests"
@@ -64,18 +64,18 @@ class Written:
 
 
 @contextmanager
-def running(folder: Path, *args: str, **environment: str) -> Iterator[tuple[Written, Reachable]]:
+def running(folder: Path, *args: str, **environment: str) -> Iterator[tuple[Written, RunningService]]:
     written = Written(folder, *args, **environment)
     try:
-        yield written, Reachable(written.url())
+        yield written, RunningService(written.url())
     finally:
         written.process.kill()
         written.process.wait()
 
 
 @pytest.fixture
-def seen() -> Seen:
-    seen = Seen()
+def seen() -> LeakDetector:
+    seen = LeakDetector()
     seen.add_key(KEY, "the extension's secret")
     return seen
 
@@ -87,16 +87,16 @@ def register(tmp_path: Path) -> Path:
     return file
 
 
-def spoil(register: Path, seen: Seen) -> None:
+def spoil(register: Path, seen: LeakDetector) -> None:
     """Have the file be none that can be taken, with secrets in the line that is wrong."""
     secret = base64.b64encode(seen.make("a secret of a broken file").encode()).decode()
     register.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{seen.add(secret, "a broken secret")}!"]\n')
 
 
 @pytest.mark.parametrize("shape", ["text", "json"])
-def test_a_sandbox_that_is_asked_everything_says_none_of_it(tmp_path: Path, seen: Seen, shape: str):
+def test_a_sandbox_that_is_asked_everything_says_none_of_it(tmp_path: Path, seen: LeakDetector, shape: str):
     with running(tmp_path, "--log-format", shape) as (written, service):
-        Life(service, seen, b"whatever signs it in a sandbox, 32 bytes").live()
+        Scenario(service, seen, b"whatever signs it in a sandbox, 32 bytes").live()
         text = written.everything()
 
     assert text.count("emulator.requests") > 80
@@ -105,14 +105,14 @@ def test_a_sandbox_that_is_asked_everything_says_none_of_it(tmp_path: Path, seen
 
 @pytest.mark.parametrize("shape", ["text", "json"])
 def test_workers_in_production_with_traces_and_a_broken_file_say_none_of_it(
-    tmp_path: Path, seen: Seen, register: Path, shape: str
+    tmp_path: Path, seen: LeakDetector, register: Path, shape: str
 ):
     production = ("--production", "--extensions", str(register), "--workers", "2", "--otel")
     with Collector() as collector, running(
         tmp_path, *production, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", shape,
         OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
     ) as (written, service):  # fmt: skip
-        life = Life(service, seen, KEY)
+        life = Scenario(service, seen, KEY)
         life.live()
         spoil(register, seen)
         written.process.send_signal(signal.SIGHUP)
@@ -125,16 +125,16 @@ def test_workers_in_production_with_traces_and_a_broken_file_say_none_of_it(
 
 
 def test_storage_that_is_lost_is_complained_of_without_its_password_or_what_was_asked(
-    tmp_path: Path, seen: Seen, register: Path
+    tmp_path: Path, seen: LeakDetector, register: Path
 ):
     seen.add(PASSWORD, "the password of Redis")
     with RedisServer(tmp_path, "--user", "app", "on", f">{PASSWORD}", "~*", "&*", "+@all") as redis:
         url = redis.url().replace("redis://", f"redis://app:{PASSWORD}@")
         with running(tmp_path, "--production", "--extensions", str(register), "--data", url) as (written, service):
-            life = Life(service, seen, KEY)
+            life = Scenario(service, seen, KEY)
             life.live()
             viewer, admin = life.as_one("viewer"), life.as_one("admin")
-            with Game(service) as game:
+            with SocketClient(service) as game:
                 redis.kill()
                 statuses = {
                     viewer.post("accumulate", json={"x": seen.make("a lost text")}).status_code,
@@ -151,10 +151,10 @@ def test_storage_that_is_lost_is_complained_of_without_its_password_or_what_was_
 
 @pytest.mark.parametrize("shape", ["text", "json"])
 def test_a_failure_that_nobody_expected_shows_where_it_was_and_not_what_was_at_hand(
-    tmp_path: Path, seen: Seen, shape: str
+    tmp_path: Path, seen: LeakDetector, shape: str
 ):
     with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", shape) as (written, service):
-        life = Life(service, seen, KEY)
+        life = Scenario(service, seen, KEY)
         viewer = life.as_one("viewer")
         viewer.post("viewer_state", json={"x": 1}).raise_for_status()
         with sqlite3.connect(tmp_path / "data.db") as spoiled:
@@ -169,7 +169,7 @@ def test_a_failure_that_nobody_expected_shows_where_it_was_and_not_what_was_at_h
 
 
 @pytest.mark.parametrize("url", ["redis://app:%s@127.0.0.1:1/0", "redis://app:%s/@127.0.0.1/0", "resid://:%s@here/0"])
-def test_data_that_cannot_be_opened_is_complained_of_without_its_password(seen: Seen, url: str):
+def test_data_that_cannot_be_opened_is_complained_of_without_its_password(seen: LeakDetector, url: str):
     ended = subprocess.run(
         [*COMMAND, "--port", "0", *SAYS_ALL, "--data", url % seen.add(PASSWORD, "the password of Redis")],
         capture_output=True,
@@ -181,7 +181,7 @@ def test_data_that_cannot_be_opened_is_complained_of_without_its_password(seen: 
     assert set() == seen.found_in(ended.stderr)
 
 
-def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: Seen, register: Path):
+def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: LeakDetector, register: Path):
     codes = [seen.make("a code") for _ in range(3)]
     (tmp_path / "hats.txt").write_text("".join(f"{code}\n" for code in codes))
     secret = base64.b64encode(KEY).decode()
@@ -189,7 +189,7 @@ def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: S
     exits: list[int] = []
 
     with running(tmp_path, "--production", "--extensions", str(register)) as (written, service):
-        life = Life(service, seen, KEY)
+        life = Scenario(service, seen, KEY)
         variables = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
         variables |= {
             "EXTCLI_URL": service.url,
@@ -230,7 +230,7 @@ def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: S
     assert set() == seen.found_in("".join(said) + text)
 
 
-def test_the_search_would_find_any_of_them(seen: Seen):
+def test_the_search_would_find_any_of_them(seen: LeakDetector):
     token, pin = seen.signed(KEY, "a token", role="viewer"), seen.add("3W3W3W", "a PIN")
     payload, signature = token.split(".")[1:]
 

@@ -12,8 +12,8 @@ from emulator.clock import DAY, END_OF_TIME, MINUTE, SECOND, Clock
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, Live, run_live
-from support.socket_client import Game, linked_game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server
+from support.socket_client import SocketClient, linked_game, request_pin
 
 YEAR = 365 * DAY
 FAR_AWAY = END_OF_TIME // SECOND
@@ -21,74 +21,74 @@ START = 2_000_000_000_000
 UNBOUND = {"identifier": CLIENT_ID}
 
 
-def authenticate(game: Game, client_id: str = CLIENT_ID, **credential: object) -> dict[str, Any]:
+def authenticate(game: SocketClient, client_id: str = CLIENT_ID, **credential: object) -> dict[str, Any]:
     return game.data("authenticate", data={"client_id": client_id, **credential})
 
 
-def refused(game: Game, client_id: str = CLIENT_ID, **credential: object) -> tuple[int, str]:
+def refused(game: SocketClient, client_id: str = CLIENT_ID, **credential: object) -> tuple[int, str]:
     error = game.error("authenticate", data={"client_id": client_id, **credential})
     return error["status"], error["title"]
 
 
-def whoami(game: Game) -> tuple[int, str]:
+def whoami(game: SocketClient) -> tuple[int, str]:
     """The status of a read, and the state that was read."""
-    reply = game.ask("get", "state", {"state_id": "channel"})
+    reply = game.request("get", "state", {"state_id": "channel"})
     return (200, reply["data"]["state"].get("of", "")) if "data" in reply else (reply["errors"][0]["status"], "")
 
 
-def closed(game: Game) -> int | None:
+def closed(game: SocketClient) -> int | None:
     """Read on until the connection is closed; the code."""
     with pytest.raises(ConnectionClosed):
         game.message()
     return game.socket.close_code
 
 
-def unbound_pin(live: Live, client_id: str = CLIENT_ID) -> str:
+def unbound_pin(live: LiveServer, client_id: str = CLIENT_ID) -> str:
     with Client(base_url=live.url) as client:
         return str(client.post("/v1/e/link/pin", json={"identifier": client_id}).raise_for_status().json()["pin"])
 
 
 @pytest.fixture
-def channels(live: Live) -> None:
+def channels(live: LiveServer) -> None:
     """Two channels whose state says whose it is."""
     for channel in (CHANNEL, "888"):
         live.client("broadcaster", user=channel, channel=channel).post("channel_state", json={"of": channel})
 
 
 @pytest.fixture
-def moved() -> Iterator[Callable[..., Live]]:
+def moved() -> Iterator[Callable[..., LiveServer]]:
     """A production service of its own, whose clock is moved from outside."""
     clock = Clock()
     clock.set(START)
     clock.freeze(True)
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,)), OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))}
-    with run_live(Settings(PRODUCTION, extensions=extensions), clock=clock) as live:
+    with live_server(Settings(PRODUCTION, extensions=extensions), clock=clock) as live:
         yield live
 
 
-def bound_pin(live: Live, client_id: str = CLIENT_ID, key: bytes = SECRET) -> str:
+def bound_pin(live: LiveServer, client_id: str = CLIENT_ID, key: bytes = SECRET) -> str:
     client = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, client_id=client_id, key=key, exp=FAR_AWAY)
     return str(client.post("link/pin").raise_for_status().json()["pin"])
 
 
-def guess(live: Live, times: int, client_id: str = CLIENT_ID) -> list[int]:
+def guess(live: LiveServer, times: int, client_id: str = CLIENT_ID) -> list[int]:
     """The statuses of so many wrong PINs, ten on each connection."""
     statuses: list[int] = []
     for begin in range(0, times, 10):
-        with Game(live) as game:
+        with SocketClient(live) as game:
             statuses += [refused(game, client_id, pin="ZZZZZZ")[0] for _ in range(begin, min(times, begin + 10))]
     return statuses
 
 
-def by_pin(live: Live, pin: str, client_id: str = CLIENT_ID) -> int:
-    with Game(live) as game:
-        reply = game.ask("authenticate", data={"client_id": client_id, "pin": pin})
+def by_pin(live: LiveServer, pin: str, client_id: str = CLIENT_ID) -> int:
+    with SocketClient(live) as game:
+        reply = game.request("authenticate", data={"client_id": client_id, "pin": pin})
         return int(reply["errors"][0]["status"]) if "errors" in reply else 200
 
 
 @pytest.mark.ruling("X4")
 def test_the_right_pin_answers_a_pair_of_tokens_and_the_channel(live, unlinked):
-    answer = authenticate(unlinked, pin=pin_of(live))
+    answer = authenticate(unlinked, pin=request_pin(live))
 
     assert {"jwt", "refresh", "twitch_id", "twitch_name"} == answer.keys()
     assert (CHANNEL, CHANNEL) == (answer["twitch_id"], answer["twitch_name"])
@@ -98,14 +98,14 @@ def test_the_right_pin_answers_a_pair_of_tokens_and_the_channel(live, unlinked):
 def test_the_right_pin_gives_the_connection_the_rights_of_the_broadcaster(live, unlinked):
     before = whoami(unlinked)[0]
 
-    authenticate(unlinked, pin=pin_of(live))
+    authenticate(unlinked, pin=request_pin(live))
 
     unlinked.data("set", "state", {"state_id": "channel", "state": {"of": "me"}})
     assert (401, (200, "me")) == (before, whoami(unlinked))
 
 
 def test_the_access_token_is_good_for_rest_calls_as_the_broadcaster(live, unlinked):
-    answer = authenticate(unlinked, pin=pin_of(live))
+    answer = authenticate(unlinked, pin=request_pin(live))
 
     record = live.bearer(answer["jwt"]).get("user_info").json()
 
@@ -114,7 +114,7 @@ def test_the_access_token_is_good_for_rest_calls_as_the_broadcaster(live, unlink
 
 @pytest.mark.ruling("T3")
 def test_a_pin_can_be_used_twice(live):
-    pin = pin_of(live)
+    pin = request_pin(live)
 
     assert [200, 200, 200] == [by_pin(live, pin) for _ in range(3)]
 
@@ -123,7 +123,7 @@ def test_a_pin_can_be_used_twice(live):
 @pytest.mark.parametrize("validated", [False, True])
 def test_a_pin_is_good_until_one_millisecond_before_five_minutes_and_wrong_at_five(live, broadcaster, validated):
     live.freeze()
-    pin = unbound_pin(live) if validated else pin_of(live)
+    pin = unbound_pin(live) if validated else request_pin(live)
     live.advance(2 * MINUTE)
     if validated:
         broadcaster.post("validate_pin", json={"pin": pin}).raise_for_status()
@@ -138,7 +138,7 @@ def test_a_pin_is_good_until_one_millisecond_before_five_minutes_and_wrong_at_fi
 @pytest.mark.ruling("T3")
 def test_using_a_pin_does_not_prolong_it(live):
     live.freeze()
-    pin = pin_of(live)
+    pin = request_pin(live)
     live.advance(4 * MINUTE)
     by_pin(live, pin)
 
@@ -160,14 +160,14 @@ def test_a_wrong_pin_is_400_bad_request_and_says_that_it_is_wrong_or_has_expired
 
 @pytest.mark.ruling("T1")
 def test_a_pin_is_compared_case_by_case(live, unlinked):
-    pin = next(each for each in iter(lambda: pin_of(live), "") if each.lower() != each)
+    pin = next(each for each in iter(lambda: request_pin(live), "") if each.lower() != each)
 
     assert (400, "Bad Request") == refused(unlinked, pin=pin.lower())
 
 
 @pytest.mark.parametrize("around", [" {}", "{} ", "{}\n", "{}\0", "\ufeff{}"])
 def test_a_pin_with_anything_around_it_is_a_wrong_pin(live, unlinked, around):
-    assert (400, "Bad Request") == refused(unlinked, pin=around.format(pin_of(live)))
+    assert (400, "Bad Request") == refused(unlinked, pin=around.format(request_pin(live)))
 
 
 @pytest.mark.ruling("X4")
@@ -193,22 +193,22 @@ def test_a_failure_on_a_linked_connection_leaves_its_rights_and_subscriptions_as
 
 @pytest.mark.ruling("X1")
 def test_the_right_pin_of_another_client_id_is_a_wrong_pin(live, unlinked):
-    assert (400, "Bad Request") == refused(unlinked, pin=pin_of(live, client_id=OTHER_ID))
-    assert CHANNEL == authenticate(unlinked, OTHER_ID, pin=pin_of(live, client_id=OTHER_ID))["twitch_id"]
+    assert (400, "Bad Request") == refused(unlinked, pin=request_pin(live, client_id=OTHER_ID))
+    assert CHANNEL == authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["twitch_id"]
 
 
 @pytest.mark.ruling("X4")
 def test_a_connection_may_be_linked_to_another_channel_later(live, game, channels):
     before = whoami(game)
 
-    authenticate(game, pin=pin_of(live, "888"))
+    authenticate(game, pin=request_pin(live, "888"))
 
     assert [(200, CHANNEL), (200, "888")] == [before, whoami(game)]
 
 
 @pytest.mark.ruling("T3")
 def test_a_refresh_token_is_exchanged_for_a_new_pair(live, unlinked):
-    first = authenticate(unlinked, pin=pin_of(live))
+    first = authenticate(unlinked, pin=request_pin(live))
 
     second = authenticate(unlinked, refresh=first["refresh"])
 
@@ -219,7 +219,7 @@ def test_a_refresh_token_is_exchanged_for_a_new_pair(live, unlinked):
 
 @pytest.mark.ruling("T3")
 def test_both_the_old_and_the_new_pair_stay_usable(live, unlinked):
-    first = authenticate(unlinked, pin=pin_of(live))
+    first = authenticate(unlinked, pin=request_pin(live))
     second = authenticate(unlinked, refresh=first["refresh"])
 
     again = [authenticate(unlinked, refresh=pair["refresh"])["twitch_id"] for pair in (first, second, first)]
@@ -230,7 +230,7 @@ def test_both_the_old_and_the_new_pair_stay_usable(live, unlinked):
 
 def test_a_refresh_token_links_another_connection_too(live, unlinked, channels):
     with linked_game(live) as game:
-        refresh = authenticate(game, pin=pin_of(live))["refresh"]
+        refresh = authenticate(game, pin=request_pin(live))["refresh"]
 
     authenticate(unlinked, refresh=refresh)
 
@@ -240,8 +240,8 @@ def test_a_refresh_token_links_another_connection_too(live, unlinked, channels):
 @pytest.mark.ruling("T3")
 def test_a_refresh_token_is_good_until_one_millisecond_before_365_days_and_wrong_at_365(live):
     live.set(START)
-    with Game(live) as game:
-        refresh = authenticate(game, pin=pin_of(live))["refresh"]
+    with SocketClient(live) as game:
+        refresh = authenticate(game, pin=request_pin(live))["refresh"]
 
         live.advance(YEAR - 1)
         renewed = authenticate(game, refresh=refresh)["refresh"]
@@ -255,7 +255,7 @@ def test_a_refresh_token_is_good_until_one_millisecond_before_365_days_and_wrong
 
 @pytest.mark.ruling("T2", "T3")
 def test_a_refresh_token_is_wrong_once_it_is_revoked(live, unlinked, broadcaster):
-    first = authenticate(unlinked, pin=pin_of(live))
+    first = authenticate(unlinked, pin=request_pin(live))
     second = authenticate(unlinked, refresh=first["refresh"])
 
     broadcaster.delete("pin")
@@ -265,18 +265,18 @@ def test_a_refresh_token_is_wrong_once_it_is_revoked(live, unlinked, broadcaster
 
 @pytest.mark.ruling("T2")
 def test_a_revoked_refresh_token_stays_revoked_when_the_channel_is_linked_anew(live, unlinked, broadcaster):
-    old = authenticate(unlinked, pin=pin_of(live))["refresh"]
+    old = authenticate(unlinked, pin=request_pin(live))["refresh"]
     broadcaster.delete("pin")
 
-    authenticate(unlinked, pin=pin_of(live))
+    authenticate(unlinked, pin=request_pin(live))
 
     assert (400, "Bad Request") == refused(unlinked, refresh=old)
 
 
 @pytest.mark.ruling("T2")
 def test_revoking_leaves_the_refresh_tokens_of_other_channels_and_client_ids_alone(live, unlinked, broadcaster):
-    of_channel = authenticate(unlinked, pin=pin_of(live, "888"))["refresh"]
-    of_client = authenticate(unlinked, OTHER_ID, pin=pin_of(live, client_id=OTHER_ID))["refresh"]
+    of_channel = authenticate(unlinked, pin=request_pin(live, "888"))["refresh"]
+    of_client = authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["refresh"]
 
     broadcaster.delete("pin")
 
@@ -293,7 +293,7 @@ def test_a_refresh_token_that_cannot_be_verified_is_400_bad_request(unlinked, to
 
 
 def test_a_changed_refresh_token_is_400(live, unlinked):
-    head, payload, signature = authenticate(unlinked, pin=pin_of(live))["refresh"].split(".")
+    head, payload, signature = authenticate(unlinked, pin=request_pin(live))["refresh"].split(".")
     changed = "A" if signature[0] != "A" else "B"
 
     assert (400, "Bad Request") == refused(unlinked, refresh=f"{head}.{payload}.{changed}{signature[1:]}")
@@ -301,24 +301,24 @@ def test_a_changed_refresh_token_is_400(live, unlinked):
 
 @pytest.mark.ruling("X1")
 def test_the_refresh_token_of_another_client_id_is_400(live, unlinked):
-    refresh = authenticate(unlinked, pin=pin_of(live))["refresh"]
+    refresh = authenticate(unlinked, pin=request_pin(live))["refresh"]
 
     assert (400, "Bad Request") == refused(unlinked, OTHER_ID, refresh=refresh)
 
 
 def test_an_access_token_in_place_of_a_refresh_token_is_400(live, unlinked):
-    assert (400, "Bad Request") == refused(unlinked, refresh=authenticate(unlinked, pin=pin_of(live))["jwt"])
+    assert (400, "Bad Request") == refused(unlinked, refresh=authenticate(unlinked, pin=request_pin(live))["jwt"])
 
 
 def test_a_refresh_token_in_place_of_an_access_token_is_401(live, unlinked):
-    assert (401, "Unauthorized") == refused(unlinked, jwt=authenticate(unlinked, pin=pin_of(live))["refresh"])
+    assert (401, "Unauthorized") == refused(unlinked, jwt=authenticate(unlinked, pin=request_pin(live))["refresh"])
 
 
 @pytest.mark.ruling("X4")
 def test_rights_outlive_the_access_token(live):
     live.set(START)
-    with Game(live) as game:
-        token = authenticate(game, pin=pin_of(live))["jwt"]
+    with SocketClient(live) as game:
+        token = authenticate(game, pin=request_pin(live))["jwt"]
 
         live.advance(7 * DAY)
 
@@ -335,7 +335,7 @@ def test_rights_outlive_a_revocation(game, broadcaster, channels):
 
 @pytest.mark.ruling("X4")
 def test_a_jwt_of_a_broadcaster_is_answered_like_a_pin(live, unlinked):
-    first = authenticate(unlinked, pin=pin_of(live))
+    first = authenticate(unlinked, pin=request_pin(live))
 
     second = authenticate(unlinked, jwt=first["jwt"])
 
@@ -364,7 +364,7 @@ def test_production_verifies_the_jwt(production):
     forged = production.client("admin", channel=CHANNEL, key=b"0" * 32, exp=FAR_AWAY).headers["Authorization"].split()
     good = production.client("admin", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()
 
-    with Game(production) as game:
+    with SocketClient(production) as game:
         assert (401, "Unauthorized") == refused(game, jwt=forged[1])
         assert CHANNEL == authenticate(game, jwt=good[1])["twitch_id"]
 
@@ -393,7 +393,7 @@ def test_anything_but_one_credential_as_a_string_is_400(unlinked, credential):
 
 @pytest.mark.ruling("X4")
 def test_members_that_the_service_does_not_know_are_ignored(live, unlinked):
-    assert CHANNEL == authenticate(unlinked, pin=pin_of(live), game_id="a game", x=None)["twitch_id"]
+    assert CHANNEL == authenticate(unlinked, pin=request_pin(live), game_id="a game", x=None)["twitch_id"]
 
 
 @pytest.mark.ruling("T3")
@@ -404,7 +404,7 @@ def test_in_sandbox_a_pin_that_nobody_bound_stands_for_the_channel_sandbox(live,
 @pytest.mark.ruling("T3")
 def test_in_sandbox_a_pin_that_nobody_bound_stands_for_the_extension_s_owner_if_it_names_one():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,), "1001"), OTHER_ID: Extension(OTHER_ID, (SECRET,))}
-    with run_live(Settings(extensions=extensions)) as live, Game(live) as game:
+    with live_server(Settings(extensions=extensions)) as live, SocketClient(live) as game:
         owned, ownerless = (
             authenticate(game, client_id, pin=unbound_pin(live, client_id))["twitch_id"]
             for client_id in (CLIENT_ID, OTHER_ID)
@@ -448,7 +448,7 @@ def test_nine_failures_close_nothing(live, unlinked):
     for _ in range(9):
         refused(unlinked, pin="ZZZZZZ")
 
-    assert CHANNEL == authenticate(unlinked, pin=pin_of(live))["twitch_id"]
+    assert CHANNEL == authenticate(unlinked, pin=request_pin(live))["twitch_id"]
 
 
 @pytest.mark.ruling("T4")
@@ -467,7 +467,7 @@ def test_what_was_sent_behind_the_tenth_failure_is_not_done(live, game, broadcas
 @pytest.mark.ruling("T4")
 def test_sandbox_counts_wrong_pins_per_connection_only(live):
     assert [400] * 100 == guess(live, 100)
-    assert 200 == by_pin(live, pin_of(live))
+    assert 200 == by_pin(live, request_pin(live))
 
 
 @pytest.mark.ruling("T4")
@@ -483,7 +483,7 @@ def test_the_refusal_says_how_long_it_lasts(moved):
     guess(moved, 60)
     moved.service.clock.advance(20 * SECOND)
 
-    with Game(moved) as game:
+    with SocketClient(moved) as game:
         error = game.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
 
     assert (429, 429, "Too Many Requests") == (error["status"], error["number"], error["title"])
@@ -527,7 +527,7 @@ def test_wrong_pins_over_rest_count_too(moved):
 
 @pytest.mark.ruling("T4")
 def test_a_refresh_token_is_good_while_pins_are_refused(moved):
-    with Game(moved) as game:
+    with SocketClient(moved) as game:
         refresh = authenticate(game, pin=bound_pin(moved))["refresh"]
         guess(moved, 60)
 
@@ -539,5 +539,5 @@ def test_a_refresh_token_is_good_while_pins_are_refused(moved):
 def test_a_client_id_is_one_word_and_holds_no_token(production, client_id):
     token = production.client("viewer", user="5", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()[1]
 
-    with Game(production) as game:
+    with SocketClient(production) as game:
         assert 400 == refused(game, client_id.format(CLIENT_ID, token), jwt=token)[0]

@@ -11,20 +11,20 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.realtime.session import Outlet
-from support.service import CLIENT_ID, Live
-from support.socket_client import WITHIN, Game
+from support.service import CLIENT_ID, LiveServer
+from support.socket_client import TIMEOUT, SocketClient
 
 PING, PONG = b"\x89\x00", b"\x8a\x80\x00\x00\x00\x00"
 """As a server sends it, and as a client answers."""
 
 
 @contextmanager
-def raw(live: Live, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
+def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
     """A connection behind its handshake, on which nothing happens by itself."""
     with socket.socket() as connection:
         if receive_buffer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        connection.settimeout(WITHIN)
+        connection.settimeout(TIMEOUT)
         connection.connect(("127.0.0.1", urlsplit(live.url).port))
         connection.sendall(
             f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -37,12 +37,12 @@ def raw(live: Live, *, receive_buffer: int | None = None) -> Iterator[socket.soc
         yield connection
 
 
-def outlet(live: Live) -> Outlet:
+def outlet(live: LiveServer) -> Outlet:
     """The service's side of the connection that was opened last."""
     return list(live.service.gateway._peers)[-1].outlet
 
 
-def check(live: Live, checked: Outlet) -> None:
+def check(live: LiveServer, checked: Outlet) -> None:
     """What `keep_alive` does now and then."""
 
     async def act() -> None:
@@ -51,7 +51,7 @@ def check(live: Live, checked: Outlet) -> None:
     live.run(act())
 
 
-def settle(live: Live) -> None:
+def settle(live: LiveServer) -> None:
     """Return when the service has read what was sent to it before; an answer to anybody says so."""
     live.now()
 
@@ -68,7 +68,7 @@ def is_cut(connection: socket.socket) -> bool:
     return True
 
 
-def test_who_answers_pings_stays(live: Live):
+def test_who_answers_pings_stays(live: LiveServer):
     with raw(live) as connection:
         checked = outlet(live)
         for _ in range(4):
@@ -80,8 +80,8 @@ def test_who_answers_pings_stays(live: Live):
         assert 1 == live.service.gateway.size
 
 
-def test_who_is_silent_is_cut_at_the_second_check(live: Live):
-    with raw(live) as connection, Game(live) as other:
+def test_who_is_silent_is_cut_at_the_second_check(live: LiveServer):
+    with raw(live) as connection, SocketClient(live) as other:
         (checked, _) = [session.outlet for session in live.service.gateway._peers]
         check(live, checked)
         assert PING == connection.recv(2)
@@ -95,7 +95,7 @@ def test_who_is_silent_is_cut_at_the_second_check(live: Live):
         assert other.no_update()
 
 
-def test_who_was_silent_long_ago_is_given_a_ping_to_answer(live: Live):
+def test_who_was_silent_long_ago_is_given_a_ping_to_answer(live: LiveServer):
     """Silence counts from one ping to the next."""
     with raw(live) as connection:
         checked = outlet(live)
@@ -114,7 +114,7 @@ def test_who_was_silent_long_ago_is_given_a_ping_to_answer(live: Live):
     [b"\x81\x80\x00\x00\x00\x00", b"\x89\x80\x00\x00\x00\x00", b"\x01\x80\x00\x00\x00\x00", b"\x81"],
     ids=["a message", "a ping of its own", "a part of a message", "a part of a frame"],
 )
-def test_anything_at_all_is_a_sign_of_life(live: Live, piece: bytes):
+def test_anything_at_all_is_a_sign_of_life(live: LiveServer, piece: bytes):
     with raw(live) as connection:
         checked = outlet(live)
         check(live, checked)
@@ -125,13 +125,13 @@ def test_anything_at_all_is_a_sign_of_life(live: Live, piece: bytes):
         assert 1 == live.service.gateway.size
 
 
-def test_whom_the_service_does_not_listen_to_for_now_is_not_taken_for_dead(live: Live):
+def test_whom_the_service_does_not_listen_to_for_now_is_not_taken_for_dead(live: LiveServer):
     """It stops reading from those who ask faster than they are answered."""
 
     async def act(name: str) -> None:
         getattr(checked, name)()
 
-    with Game(live) as game:
+    with SocketClient(live) as game:
         checked = outlet(live)
         check(live, checked)
         live.run(act("pause"))
@@ -145,7 +145,7 @@ def test_whom_the_service_does_not_listen_to_for_now_is_not_taken_for_dead(live:
         assert 1 == live.service.gateway.size
 
 
-def test_a_check_of_a_connection_that_is_closing_does_nothing(live: Live):
+def test_a_check_of_a_connection_that_is_closing_does_nothing(live: LiveServer):
     with raw(live) as connection:
         checked = outlet(live)
 
@@ -167,7 +167,7 @@ def flood(connection: socket.socket) -> None:
         connection.sendall(pings)
 
 
-def test_who_pings_and_never_reads_the_answers_is_cut(live: Live):
+def test_who_pings_and_never_reads_the_answers_is_cut(live: LiveServer):
     """Or the service's memory would fill with them."""
     with raw(live, receive_buffer=4096) as connection:
         with pytest.raises(ConnectionError):

@@ -25,48 +25,48 @@ from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 
 from emulator.config.settings import Limits, Settings
-from support.process import serving
-from support.pusher_client import KEY, QUERY, Page, channel_of, page_of, read
-from support.service import CHANNEL, Client, Live, Reachable, run_live
-from support.socket_client import WITHIN
+from support.process import server_process
+from support.pusher_client import KEY, QUERY, PusherClient, decode_frame, pusher_channel, subscribed_page
+from support.service import CHANNEL, Client, LiveServer, RunningService, live_server
+from support.socket_client import TIMEOUT
 
 KIB = 1024
-HERE, EVERYWHERE = channel_of(), channel_of("all")
+HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")
 MOST = 3
 
 
 @pytest.fixture
-def page(live: Live) -> Iterator[Page]:
+def page(live: LiveServer) -> Iterator[PusherClient]:
     """A page that has been greeted."""
-    with Page(live) as page:
+    with PusherClient(live) as page:
         yield page
 
 
 @pytest.fixture
-def narrow() -> Iterator[Live]:
+def narrow() -> Iterator[LiveServer]:
     """A service with small limits."""
-    with run_live(Settings(limits=Limits(outbox=16 * KIB, topics=MOST, frame=KIB))) as live:
+    with live_server(Settings(limits=Limits(outbox=16 * KIB, topics=MOST, frame=KIB))) as live:
         yield live
 
 
-def say(live: Reachable, data: object = 1, call: str = "broadcast") -> None:
+def say(live: RunningService, data: object = 1, call: str = "broadcast") -> None:
     """Broadcast to channel 777."""
     live.client("admin", user="9001", channel=CHANNEL).post(call, json={"data": data}).raise_for_status()
 
 
-def heard(page: Page) -> list[object]:
+def heard(page: PusherClient) -> list[object]:
     """The data of all that has come."""
-    return [each.data for each in page.heard()]
+    return [each.data for each in page.broadcasts()]
 
 
-async def held(live: Live) -> tuple[int, int, int]:
+async def held(live: LiveServer) -> tuple[int, int, int]:
     """Connections, followed topics, and tasks, when what is under way has ended."""
     await live.service.polls.updates.clock_moved()
     await live.service.engine.check()
     return live.service.gateway.size, len(live.service.hub._followers), len(asyncio.all_tasks())
 
 
-def comes_to_hold(live: Live, before: tuple[int, int, int]) -> bool:
+def comes_to_hold(live: LiveServer, before: tuple[int, int, int]) -> bool:
     """Whether it holds that again; an end may still have to be seen."""
     return any(live.run(held(live)) == before for _ in range(2_000))
 
@@ -86,7 +86,7 @@ def test_a_page_is_greeted_first_with_its_id_and_when_to_ask_whether_the_connect
 def test_every_page_has_an_id_of_its_own(live):
     ids = set()
     for _ in range(5):
-        with Page(live) as page:
+        with PusherClient(live) as page:
             ids.add(json.loads(page.greeting["data"])["socket_id"])
 
     assert 5 == len(ids)
@@ -96,7 +96,7 @@ def test_every_page_has_an_id_of_its_own(live):
     "query", [QUERY, "?protocol=7", "?protocol=6", "?protocol=5", "?client=x&protocol=7", "?protocol=7&protocol=1"]
 )
 def test_the_protocols_5_to_7_are_spoken_whatever_else_the_query_says(live, query):
-    with Page(live, query) as page:
+    with PusherClient(live, query) as page:
         assert "pusher:connection_established" == page.greeting["event"]
 
 
@@ -104,29 +104,29 @@ def test_the_protocols_5_to_7_are_spoken_whatever_else_the_query_says(live, quer
     "query", ["", "?", "?protocol", "?protocol=", "?protocol=4", "?protocol=8", "?protocol=x", "?protocol=-7"]
 )
 def test_another_protocol_or_none_is_an_error_and_a_close_with_4007(live, query):
-    with Page(live, query) as page:
-        assert ("pusher:error", 4007) == (page.greeting["event"], read(page.greeting)["data"]["code"])
+    with PusherClient(live, query) as page:
+        assert ("pusher:error", 4007) == (page.greeting["event"], decode_frame(page.greeting)["data"]["code"])
         assert 4007 == page.close_code()
 
 
 @pytest.mark.parametrize("path", [f"/app/{KEY}", "/app/any", "/app/x/", "//app//x", "/app/%20"])
 def test_any_key_will_do(live, path):
-    with Page(live, path=path) as page:
+    with PusherClient(live, path=path) as page:
         assert "pusher:pong" == page.pong()["event"]
 
 
 @pytest.mark.parametrize("path", ["/app", "/app/", "/app/a/b", "/v1/app/a"])
 def test_there_are_no_pages_elsewhere(live, path):
     with pytest.raises(InvalidStatus) as refused:
-        Page(live, path=path)
+        PusherClient(live, path=path)
 
     assert 404 == refused.value.response.status_code
 
 
 def test_a_namespace_serves_pages_too(live):
-    blue = Reachable(f"{live.url}/_ns/blue")
+    blue = RunningService(f"{live.url}/_ns/blue")
     try:
-        with page_of(blue) as page, page_of(live) as outside:
+        with subscribed_page(blue) as page, subscribed_page(live) as outside:
             say(blue)
 
             assert ([1], []) == (heard(page), heard(outside))
@@ -169,14 +169,16 @@ def test_a_broadcast_is_json_in_a_string_in_an_object_in_a_string(live, page):
 
 
 def test_a_page_hears_all_channels_that_it_follows_and_no_other(live, page):
-    page.subscribe(HERE, EVERYWHERE, channel_of("888"))
+    page.subscribe(HERE, EVERYWHERE, pusher_channel("888"))
 
     say(live, 1)
     say(live, 2, "extension_broadcast")
     live.client("admin", channel="888").post("broadcast", json={"data": 3})
     live.client("admin", channel="999").post("broadcast", json={"data": 4})
 
-    assert [(HERE, 1), (EVERYWHERE, 2), (channel_of("888"), 3)] == [(each.channel, each.data) for each in page.heard()]
+    assert [(HERE, 1), (EVERYWHERE, 2), (pusher_channel("888"), 3)] == [
+        (each.channel, each.data) for each in page.broadcasts()
+    ]
 
 
 def test_who_subscribes_twice_is_told_so_twice_and_hears_once(live, page):
@@ -204,7 +206,7 @@ def test_who_unsubscribes_hears_of_that_channel_no_more(live, page):
 def test_unsubscribing_from_what_one_does_not_follow_says_nothing(page, channel):
     page.send("pusher:unsubscribe", {"channel": channel})
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_a_public_channel_that_nothing_is_sent_to_is_silent(live, page, channel)
     say(live)
     say(live, 2, "extension_broadcast")
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 @pytest.mark.parametrize("channel", [f"private-{HERE}", "presence-x", "private-encrypted-x", "private-", "presence-"])
@@ -231,7 +233,7 @@ def test_a_channel_that_needs_a_key_is_refused_and_the_connection_stays(page, ch
 
 
 def test_a_page_follows_as_many_channels_as_the_limit_says(narrow):
-    with Page(narrow) as page:
+    with PusherClient(narrow) as page:
         page.subscribe(*(f"channel-{number}" for number in range(MOST)))
 
         page.send("pusher:subscribe", {"channel": HERE})
@@ -257,7 +259,7 @@ def test_a_ping_is_answered_by_a_pong(page, data):
 def test_a_pong_is_not_answered(page):
     page.send("pusher:pong", {})
 
-    assert [] == page.heard()
+    assert [] == page.broadcasts()
 
 
 # What no page should send
@@ -308,11 +310,11 @@ def test_a_frame_that_is_not_understood_is_an_error_of_the_kind_43_and_the_conne
     page.socket.send(frame)
 
     assert 4300 <= page.error() < 4400
-    assert [] == page.subscribe(HERE).heard()
+    assert [] == page.subscribe(HERE).broadcasts()
 
 
 def test_a_message_over_the_limit_is_a_close_with_1009(narrow):
-    with Page(narrow) as page:
+    with PusherClient(narrow) as page:
         page.send("pusher:ping", {"x": "x" * KIB})
 
         assert 1009 == page.close_code()
@@ -323,7 +325,7 @@ def test_a_message_over_the_limit_is_a_close_with_1009(narrow):
 
 def test_a_page_that_leaves_is_forgotten(live):
     before = live.run(held(live))
-    pages = [page_of(live).subscribe("news") for _ in range(5)]
+    pages = [subscribed_page(live).subscribe("news") for _ in range(5)]
     assert before[:2] != live.run(held(live))[:2]
 
     for number, page in enumerate(pages):
@@ -340,23 +342,23 @@ def noise(number: int) -> str:
     return f"{number:06}" + "".join(random.Random(number).choices(string.ascii_letters, k=4_000))
 
 
-def never_reads(live: Live) -> Page:
+def never_reads(live: LiveServer) -> PusherClient:
     """A page with small buffers, which takes nothing until it is asked for its close code."""
     small = socket.socket()
     small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * KIB)
-    small.settimeout(WITHIN)
+    small.settimeout(TIMEOUT)
     small.connect(("127.0.0.1", urlsplit(live.url).port or 0))
-    return Page(live, sock=small, max_queue=1).subscribe(HERE)
+    return PusherClient(live, sock=small, max_queue=1).subscribe(HERE)
 
 
-def is_closing(live: Live) -> bool:
+def is_closing(live: LiveServer) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
     return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
 
 @pytest.mark.ruling("B4")
 def test_a_page_so_slow_that_its_outbox_overflows_is_closed_with_1013_and_others_hear_everything(narrow):
-    with never_reads(narrow) as slow, page_of(narrow) as page:
+    with never_reads(narrow) as slow, subscribed_page(narrow) as page:
         admin = narrow.client("admin", channel=CHANNEL)
         numbers = count()
         while not is_closing(narrow):
@@ -370,12 +372,12 @@ def test_a_page_so_slow_that_its_outbox_overflows_is_closed_with_1013_and_others
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_service_that_stops_closes_its_pages_with_1001(number):
-    with serving() as served:
-        with page_of(served) as page, Page(served) as idle:
+    with server_process() as served:
+        with subscribed_page(served) as page, PusherClient(served) as idle:
             served.process.send_signal(number)
 
             assert [1001, 1001] == [page.close_code(), idle.close_code()]
-        assert 0 == served.process.wait(WITHIN)
+        assert 0 == served.process.wait(TIMEOUT)
 
 
 # Anything at all
@@ -415,12 +417,12 @@ END = "the end"
 
 
 @pytest.fixture(scope="module")
-def fuzzed() -> Iterator[Live]:
+def fuzzed() -> Iterator[LiveServer]:
     """A service of its own; at the end it is as it was, and has not complained."""
     complaints = BufferingHandler(10_000)
     complaints.setLevel(logging.WARNING)
     logging.getLogger().addHandler(complaints)
-    with run_live() as live:
+    with live_server() as live:
         before = live.run(held(live))
         yield live
         assert comes_to_hold(live, before)
@@ -440,7 +442,7 @@ def checked(frame: dict[str, Any]) -> dict[str, Any]:
 @settings(max_examples=120, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(conversation=st.lists(texts, min_size=40, max_size=60))
 def test_whatever_a_page_sends_each_frame_has_at_most_one_answer_and_the_connection_stays(fuzzed, conversation):
-    with Page(fuzzed) as page:
+    with PusherClient(fuzzed) as page:
         for text in conversation:
             page.socket.send(text)
         page.send("pusher:subscribe", {"channel": END})
@@ -451,6 +453,6 @@ def test_whatever_a_page_sends_each_frame_has_at_most_one_answer_and_the_connect
         assert len(answers) <= len(conversation)
         assert None is page.socket.close_code
         page.send("pusher:unsubscribe", {"channel": HERE})
-        assert [] == page.subscribe(HERE).heard()
+        assert [] == page.subscribe(HERE).broadcasts()
         say(fuzzed)
         assert [1] == heard(page)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Live
-from support.socket_client import NO_REQUEST, Game, linked_game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
+from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
 
 
-def follow(game: Game) -> None:
+def follow(game: SocketClient) -> None:
     assert {"ok": True} == game.data("subscribe", "authentication")
 
 
@@ -19,12 +19,12 @@ def event(name: str, channel: str = CHANNEL) -> dict[str, str]:
     return {"topic_id": "authentication", "event": name, "twitch_id": channel}
 
 
-def authenticate(game: Game, client_id: str = CLIENT_ID, **credential: str) -> dict[str, Any]:
+def authenticate(game: SocketClient, client_id: str = CLIENT_ID, **credential: str) -> dict[str, Any]:
     return game.data("authenticate", data={"client_id": client_id, **credential})
 
 
 @pytest.fixture
-def watching(live: Live) -> Iterator[Game]:
+def watching(live: LiveServer) -> Iterator[SocketClient]:
     """A game of channel 777 that follows `authentication`."""
     with linked_game(live) as game:
         follow(game)
@@ -51,7 +51,7 @@ def test_a_game_hears_that_another_of_its_channel_was_linked(live, watching):
 
 @pytest.mark.ruling("X7")
 def test_a_refresh_is_told_as_refreshed(live, watching):
-    pair = authenticate(watching, pin=pin_of(live))
+    pair = authenticate(watching, pin=request_pin(live))
     authenticate(watching, refresh=pair["refresh"])
 
     assert [event("authenticated"), event("refreshed")] == [watching.update()["data"] for _ in range(2)]
@@ -84,7 +84,7 @@ def test_who_waits_hears_of_validations_of_their_own_client_id_only(live, unlink
 
     of_another.post("validate_pin", json={"pin": pin}).raise_for_status()
 
-    authenticate(unlinked, pin=pin_of(live))
+    authenticate(unlinked, pin=request_pin(live))
     assert event("authenticated") == unlinked.update()["data"]  # its own, and none before it
     assert unlinked.no_update()
 
@@ -96,7 +96,7 @@ def test_who_waits_does_not_hear_of_others_who_authenticate_or_of_revocations(li
     linked_game(live, "888").socket.close()
     broadcaster.delete("pin").raise_for_status()
 
-    authenticate(unlinked, pin=pin_of(live))
+    authenticate(unlinked, pin=request_pin(live))
     assert event("authenticated") == unlinked.update()["data"]
     assert unlinked.no_update()
 
@@ -104,7 +104,7 @@ def test_who_waits_does_not_hear_of_others_who_authenticate_or_of_revocations(li
 @pytest.mark.ruling("X7")
 def test_a_subscription_from_before_authentication_goes_on_with_the_channel(live, unlinked, broadcaster):
     follow(unlinked)
-    authenticate(unlinked, pin=pin_of(live))
+    authenticate(unlinked, pin=request_pin(live))
 
     broadcaster.delete("pin").raise_for_status()
 
@@ -113,7 +113,7 @@ def test_a_subscription_from_before_authentication_goes_on_with_the_channel(live
 
 @pytest.mark.ruling("X7")
 def test_a_subscription_moves_with_the_connection_to_another_channel(live, watching, broadcaster):
-    authenticate(watching, pin=pin_of(live, "888"))
+    authenticate(watching, pin=request_pin(live, "888"))
     assert event("authenticated", "888") == watching.update()["data"]
 
     broadcaster.delete("pin").raise_for_status()
@@ -131,7 +131,7 @@ def test_other_channels_and_other_client_ids_hear_nothing(live, watching):
 
 @pytest.mark.ruling("X7")
 def test_a_failed_attempt_is_told_to_nobody(live, watching):
-    with Game(live) as game:
+    with SocketClient(live) as game:
         game.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
 
     assert watching.no_update()
@@ -148,8 +148,8 @@ def test_unsubscribing_ends_it(watching, broadcaster):
 
 @pytest.mark.ruling("X7")
 def test_no_update_ever_holds_a_token_or_a_pin(live, watching, broadcaster):
-    pin = pin_of(live)
-    with Game(live) as game:
+    pin = request_pin(live)
+    with SocketClient(live) as game:
         pair = authenticate(game, pin=pin)
         pair = {**authenticate(game, refresh=pair["refresh"]), "first": pair["jwt"], "older": pair["refresh"]}
     broadcaster.post("validate_pin", json={"pin": pin})

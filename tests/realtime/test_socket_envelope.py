@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from support.service import CLIENT_ID, Live
-from support.socket_client import NO_REQUEST, Game, linked_game, pin_of
+from support.service import CLIENT_ID, LiveServer
+from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
 
 MIB = 1024 * 1024
 READ = {"action": "get", "params": {"request_id": 1, "target": "state"}, "data": {"state_id": "channel"}}
 BEYOND = ["drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"]
 
 
-def say(game: Game, frame: Any) -> dict[str, Any]:
+def say(game: SocketClient, frame: Any) -> dict[str, Any]:
     """Send this very frame; the reply."""
     game.socket.send(frame if isinstance(frame, str) else json.dumps(frame))
     return game.message()
@@ -28,7 +28,7 @@ def fault(reply: dict[str, Any]) -> tuple[int, str]:
     return error["status"], error["title"]
 
 
-def closed(game: Game) -> int | None:
+def closed(game: SocketClient) -> int | None:
     """Read on until the connection is closed; the code."""
     with suppress(ConnectionClosed):
         while True:
@@ -38,7 +38,7 @@ def closed(game: Game) -> int | None:
 
 @pytest.mark.ruling("X2")
 def test_a_reply_has_meta_and_data(live, game):
-    reply = game.ask("get", "state", {"state_id": "channel"})
+    reply = game.request("get", "state", {"state_id": "channel"})
 
     assert {"meta", "data"} == reply.keys()
     assert {"request_id", "action", "target", "timestamp"} == reply["meta"].keys()
@@ -47,7 +47,7 @@ def test_a_reply_has_meta_and_data(live, game):
 
 @pytest.mark.ruling("X2")
 def test_a_refusal_has_meta_and_errors_with_status_number_title_and_detail(game):
-    reply = game.ask("get", "state", {"state_id": "nothing"})
+    reply = game.request("get", "state", {"state_id": "nothing"})
 
     assert {"meta", "errors"} == reply.keys()
     (error,) = reply["errors"]
@@ -60,7 +60,7 @@ def test_a_refusal_has_meta_and_errors_with_status_number_title_and_detail(game)
 def test_the_timestamp_is_the_service_s_time_in_ms(live, game):
     live.set(2_000_000_000_123)
 
-    assert 2_000_000_000_123 == game.ask("get", "state", {"state_id": "channel"})["meta"]["timestamp"]
+    assert 2_000_000_000_123 == game.request("get", "state", {"state_id": "channel"})["meta"]["timestamp"]
 
 
 @pytest.mark.ruling("X2")
@@ -90,7 +90,7 @@ def test_an_id_that_is_no_number_is_400_with_65535(game, request_id):
 
 @pytest.mark.ruling("X2")
 def test_the_target_of_a_request_without_one_is_an_empty_string(live, unlinked):
-    reply = unlinked.ask("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})
+    reply = unlinked.request("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
 
     assert "" == reply["meta"]["target"]
 
@@ -136,7 +136,7 @@ def test_200_requests_sent_at_once_are_each_answered_once_and_in_order(game):
 
 @pytest.mark.ruling("X2")
 def test_what_is_sent_right_behind_authenticate_has_its_rights_already(live, unlinked):
-    unlinked.send("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})
+    unlinked.send("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
     unlinked.send("subscribe", "state", {"topic_id": "channel"})
     unlinked.send("set", "state", {"state_id": "channel", "state": {"a": 1}})
 
@@ -322,7 +322,7 @@ def test_a_ping_is_answered_at_any_time(game):
     assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
 
 
-def test_a_connection_that_ends_is_forgotten(live: Live):
+def test_a_connection_that_ends_is_forgotten(live: LiveServer):
     with linked_game(live) as first:
         first.data("subscribe", "state", {"topic_id": "channel"})
         topics = live.service.hub._followers

@@ -9,43 +9,43 @@ from typing import Any
 
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Live
-from support.socket_client import Game, linked_game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
+from support.socket_client import SocketClient, linked_game, request_pin
 
 LARGEST = 4_096
 
 
-def by_jwt(live: Live, role: str, channel: str | None = CHANNEL, **claims: Any) -> Game:
+def by_jwt(live: LiveServer, role: str, channel: str | None = CHANNEL, **claims: Any) -> SocketClient:
     """A connection with the rights of a self-signed token."""
     token = live.client(role, channel=channel, **claims).headers["Authorization"].split()[1]
-    game = Game(live)
+    game = SocketClient(live)
     game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
     return game
 
 
 @pytest.fixture
-def viewer_game(live: Live) -> Iterator[Game]:
+def viewer_game(live: LiveServer) -> Iterator[SocketClient]:
     """User 123 of channel 777."""
     with by_jwt(live, "viewer", user="123") as game:
         yield game
 
 
 @pytest.fixture
-def anonymous_game(live: Live) -> Iterator[Game]:
+def anonymous_game(live: LiveServer) -> Iterator[SocketClient]:
     """A viewer of channel 777 who shares no id."""
     with by_jwt(live, "viewer", opaque="Axyz") as game:
         yield game
 
 
-def send(game: Game, topic: str = "news", data: object = None, **members: Any) -> dict[str, Any]:
+def send(game: SocketClient, topic: str = "news", data: object = None, **members: Any) -> dict[str, Any]:
     return game.data("broadcast", data={"topic": topic, "data": {"a": 1} if data is None else data, **members})
 
 
-def refused(game: Game, data: object) -> dict[str, Any]:
+def refused(game: SocketClient, data: object) -> dict[str, Any]:
     return game.error("broadcast", data={"topic": "news", "data": data})
 
 
-def heard(game: Game, number: int) -> list[str]:
+def heard(game: SocketClient, number: int) -> list[str]:
     """The events of the next so many updates; and the proof that there are no more."""
     seen = [game.update()["data"]["event"] for _ in range(number)]
     assert game.no_update()
@@ -149,7 +149,7 @@ def test_other_channels_and_other_extensions_hear_nothing(live, game):
 @pytest.mark.ruling("X4", "X8")
 def test_events_end_with_the_rights_to_the_channel(live, game):
     game.data("subscribe", "news")
-    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live, "888")})
+    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live, "888")})
 
     with linked_game(live) as other:
         send(other)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.service import CHANNEL, CLIENT_ID, Live, run_live
-from support.socket_client import NO_REQUEST, Game, linked_game, pin_of
+from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
+from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
 
 LOGGERS = ("emulator", "asyncio", "uvicorn")
 AT_ONCE = 40
@@ -336,7 +336,7 @@ def check(message: Any) -> None:
     assert 400 <= error["status"] == error["number"] < 500, message
 
 
-def converse(game: Game, texts: list[str]) -> int:
+def converse(game: SocketClient, texts: list[str]) -> int:
     """Send them, and read one reply to each, in order; the number of texts."""
     texts = sendable(texts)
     for begin in range(0, len(texts), AT_ONCE):
@@ -383,11 +383,11 @@ class Complaints(logging.Handler):
 
 
 @pytest.fixture(scope="module")
-def fuzzed() -> Iterator[Live]:
+def fuzzed() -> Iterator[LiveServer]:
     """A service of its own; at the end it is as it was, and has not complained."""
     complaints = Complaints()
     logging.getLogger().addHandler(complaints)
-    with run_live() as live:
+    with live_server() as live:
         before = live.run(_held(live))
         yield live
         turns = 0
@@ -400,7 +400,7 @@ def fuzzed() -> Iterator[Live]:
     assert before == after
 
 
-async def _held(live: Live) -> tuple[int, int, int]:
+async def _held(live: LiveServer) -> tuple[int, int, int]:
     """Sessions, followed topics, and tasks, when what is under way has ended."""
     await live.service.polls.updates.clock_moved()
     await live.service.engine.check()
@@ -412,7 +412,7 @@ async def _held(live: Live) -> tuple[int, int, int]:
 def test_every_request_of_many_conversations_is_answered_once(fuzzed, seed):
     maker, sent = Maker(random.Random(seed)), 0
     for conversation in range(25):
-        with linked_game(fuzzed) if conversation % 5 else Game(fuzzed) as game:
+        with linked_game(fuzzed) if conversation % 5 else SocketClient(fuzzed) as game:
             sent += converse(game, [maker.text() for _ in range(50)])
 
     assert sent > 1_000
@@ -464,12 +464,13 @@ def test_every_text_is_answered_once(fuzzed, conversation):
     credentials=st.lists(st.dictionaries(st.sampled_from(["client_id", "pin", "refresh", "jwt"]), scalars), max_size=9)
 )
 def test_no_credential_but_the_right_one_gives_rights(fuzzed, credentials):
-    with Game(fuzzed) as game:
+    with SocketClient(fuzzed) as game:
         statuses = {game.error("authenticate", data=each)["status"] for each in credentials}
 
         assert statuses <= {400, 401}
         assert 401 == game.error("get", "state", {"state_id": "channel"})["status"]
         if len(credentials) < MOST_AUTHENTICATIONS:
             assert (
-                CHANNEL == game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(fuzzed)})["twitch_id"]
+                CHANNEL
+                == game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(fuzzed)})["twitch_id"]
             )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Live
-from support.socket_client import Game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
+from support.socket_client import SocketClient, request_pin
 
 PATHS = [
     "/ws",
@@ -32,15 +32,17 @@ NOT_THERE = ["/v1/e/vote", "/v1/e/ws", "//v1/e/vote", "/v1", "/schema", "/schema
 @pytest.mark.ruling("X1")
 @pytest.mark.parametrize("path", PATHS)
 def test_the_socket_is_at_every_path_that_published_clients_open(live, path):
-    with Game(live, path) as game:
-        assert CHANNEL == game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})["twitch_id"]
+    with SocketClient(live, path) as game:
+        assert (
+            CHANNEL == game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})["twitch_id"]
+        )
 
 
 @pytest.mark.ruling("X1")
 @pytest.mark.parametrize("path", NOT_THERE)
 def test_a_path_of_the_rest_interface_refuses_an_upgrade_with_404_as_json(live, path):
     with pytest.raises(InvalidStatus) as refused:
-        Game(live, path)
+        SocketClient(live, path)
 
     response = refused.value.response
     assert (404, "application/json") == (response.status_code, response.headers["Content-Type"])
@@ -55,41 +57,41 @@ def test_the_rest_interface_answers_as_ever_beside_the_socket(viewer):
 @pytest.mark.ruling("X1")
 def test_a_client_id_of_over_100_characters_is_refused_with_400(live):
     with pytest.raises(InvalidStatus) as refused:
-        Game(live, f"/0.2.0/{'x' * 101}")
+        SocketClient(live, f"/0.2.0/{'x' * 101}")
 
     assert 400 == refused.value.response.status_code
 
 
 @pytest.mark.ruling("X1")
 def test_the_client_id_of_authenticate_decides_and_not_that_of_the_address(live):
-    with Game(live, f"/0.2.0/{OTHER_ID}") as game:
-        game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})
+    with SocketClient(live, f"/0.2.0/{OTHER_ID}") as game:
+        game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
         game.data("broadcast", data={"topic": "news", "data": {}})
-        error = game.error("authenticate", data={"client_id": OTHER_ID, "pin": pin_of(live)})
+        error = game.error("authenticate", data={"client_id": OTHER_ID, "pin": request_pin(live)})
 
     assert 400 == error["status"]
 
 
 @pytest.mark.ruling("X1")
 def test_without_a_client_id_in_authenticate_that_of_the_address_is_taken(live):
-    with Game(live, f"/0.2.0/{CLIENT_ID}") as game:
-        assert CHANNEL == game.data("authenticate", data={"pin": pin_of(live)})["twitch_id"]
+    with SocketClient(live, f"/0.2.0/{CLIENT_ID}") as game:
+        assert CHANNEL == game.data("authenticate", data={"pin": request_pin(live)})["twitch_id"]
 
 
 @pytest.mark.ruling("X1")
 @pytest.mark.parametrize("path", ["/", "/ws"])
 def test_without_a_client_id_anywhere_authenticate_is_400(live, path):
-    with Game(live, path) as game:
-        assert 400 == game.error("authenticate", data={"pin": pin_of(live)})["status"]
+    with SocketClient(live, path) as game:
+        assert 400 == game.error("authenticate", data={"pin": request_pin(live)})["status"]
 
 
 @pytest.mark.ruling("X1")
-def test_a_client_id_that_nobody_registered_may_connect_and_fails_to_authenticate(production: Live):
-    with Game(production, "/0.2.0/nobody") as game:
+def test_a_client_id_that_nobody_registered_may_connect_and_fails_to_authenticate(production: LiveServer):
+    with SocketClient(production, "/0.2.0/nobody") as game:
         assert 400 == game.error("authenticate", data={"client_id": "nobody", "pin": "ABCDEF"})["status"]
 
 
 @pytest.mark.ruling("X1")
 def test_the_handshake_needs_no_subprotocol_and_agrees_on_none(live):
-    with Game(live, subprotocols=["chat"]) as game:
+    with SocketClient(live, subprotocols=["chat"]) as game:
         assert game.socket.subprotocol is None

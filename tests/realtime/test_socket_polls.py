@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from emulator.clock import MINUTE, SECOND
-from support.service import CHANNEL, CLIENT_ID, Live
-from support.socket_client import Game, linked_game
+from support.service import CHANNEL, CLIENT_ID, LiveServer
+from support.socket_client import SocketClient, linked_game
 
 START = 2_000_000_000
 """In Unix seconds."""
@@ -17,46 +17,46 @@ OPTIONS = ["Blue", "Red", "Orange"]
 
 
 @pytest.fixture
-def other(live: Live) -> Iterator[Game]:
+def other(live: LiveServer) -> Iterator[SocketClient]:
     """A second game of channel 777."""
     with linked_game(live) as game:
         yield game
 
 
 @pytest.fixture
-def frozen(live: Live) -> Live:
+def frozen(live: LiveServer) -> LiveServer:
     """The service with its clock standing at `START`: no update comes because time passes."""
     live.set(START * SECOND)
     return live
 
 
-def create(game: Game, poll_id: str = "colour", **members: Any) -> dict[str, Any]:
+def create(game: SocketClient, poll_id: str = "colour", **members: Any) -> dict[str, Any]:
     body = {"poll_id": poll_id, "prompt": "Which?", "options": OPTIONS, **members}
     return game.data("create", "poll", body)
 
 
-def poll(game: Game, poll_id: str = "colour") -> dict[str, Any]:
+def poll(game: SocketClient, poll_id: str = "colour") -> dict[str, Any]:
     return game.data("get", "poll", {"poll_id": poll_id})
 
 
-def follow(game: Game, poll_id: str = "colour") -> None:
+def follow(game: SocketClient, poll_id: str = "colour") -> None:
     game.data("subscribe", "poll", {"topic_id": poll_id})
 
 
-def configure(game: Game, poll_id: str = "colour", **config: object) -> dict[str, Any]:
+def configure(game: SocketClient, poll_id: str = "colour", **config: object) -> dict[str, Any]:
     return game.data("reconfigure", "poll", {"poll_id": poll_id, "config": config})
 
 
-def vote(live: Live, user: str, value: int, poll_id: str = "colour", channel: str = CHANNEL) -> int:
+def vote(live: LiveServer, user: str, value: int, poll_id: str = "colour", channel: str = CHANNEL) -> int:
     viewer = live.client("viewer", user=user, channel=channel)
     return viewer.post("vote", params={"id": poll_id}, json={"value": value}).status_code
 
 
-def state(game: Game) -> dict[str, Any]:
+def state(game: SocketClient) -> dict[str, Any]:
     return dict(game.data("get", "state", {"state_id": "channel"})["state"])
 
 
-def statuses(game: Game, number: int) -> list[str]:
+def statuses(game: SocketClient, number: int) -> list[str]:
     """Of the next so many updates; and the proof that there are no more."""
     seen = [game.update()["data"]["poll"]["status"] for _ in range(number)]
     assert game.no_update()
@@ -217,7 +217,7 @@ def test_every_id_that_published_clients_use_is_taken(game, poll_id):
 def test_a_viewer_reads_and_follows_polls_and_neither_creates_nor_changes_them(live, game):
     create(game)
     token = live.client("viewer", user="5", channel=CHANNEL).headers["Authorization"].split()[1]
-    with Game(live) as viewer:
+    with SocketClient(live) as viewer:
         viewer.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
         follow(viewer)
         seen = [

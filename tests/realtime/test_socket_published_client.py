@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.service import Live
-from support.socket_client import NO_REQUEST, Game, pin_of
+from support.service import LiveServer
+from support.socket_client import NO_REQUEST, SocketClient, request_pin
 
 FRAMES = Path(__file__).parent / "frames_of_the_cpp_client.txt"
 CLIENT = "client-1"
@@ -119,8 +119,8 @@ def check_poll(data: Json) -> None:
 class Run:
     """The scripted run, with the words in <> replaced by what this service has said."""
 
-    def __init__(self, live: Live) -> None:
-        pin = next(each for each in iter(lambda: pin_of(live, CHANNEL, CLIENT), "") if each.lower() != each)
+    def __init__(self, live: LiveServer) -> None:
+        pin = next(each for each in iter(lambda: request_pin(live, CHANNEL, CLIENT), "") if each.lower() != each)
         self.words = {"<pin>": pin, "<pin in other case>": pin.lower(), "<blob>": BLOB}
         self.updates: list[Json] = []
 
@@ -129,7 +129,7 @@ class Run:
             frame = frame.replace(word, meaning)
         return frame
 
-    def answer(self, game: Game) -> Json:
+    def answer(self, game: SocketClient) -> Json:
         """The next reply; updates before it are kept."""
         while (message := game.message())["meta"]["request_id"] == NO_REQUEST and message["meta"]["action"] == "update":
             check(message)
@@ -159,11 +159,11 @@ def echoed(reply: Json) -> tuple[Any, str, str]:
 
 
 @pytest.fixture
-def first(live: Live) -> Iterator[tuple[Run, list[tuple[int, str]], list[Json]]]:
+def first(live: LiveServer) -> Iterator[tuple[Run, list[tuple[int, str]], list[Json]]]:
     """The first connection of the run, one frame after the other: what was sent, and what was answered."""
     live.set(BEGIN)
     run, (frames, _) = Run(live), connections()
-    with Game(live, f"/0.2.0/{CLIENT}") as game:
+    with SocketClient(live, f"/0.2.0/{CLIENT}") as game:
         replies = []
         for _, frame in frames:
             game.socket.send(run.spelt(frame))
@@ -197,7 +197,7 @@ def test_after_a_reconnect_everything_is_sent_at_once_and_answered_in_order(live
     run, _, _ = first
     frames = connections()[1]
 
-    with Game(live, f"/0.2.0/{CLIENT}") as game:
+    with SocketClient(live, f"/0.2.0/{CLIENT}") as game:
         for _, frame in frames:
             game.socket.send(run.spelt(frame))
         replies = [run.answer(game) for _ in frames]
@@ -211,7 +211,7 @@ def test_after_a_reconnect_everything_is_sent_at_once_and_answered_in_order(live
 def test_a_poll_without_options_has_a_first_result_too(live, game):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
 
-    reply = game.ask("get", "poll", {"poll_id": "default"})
+    reply = game.request("get", "poll", {"poll_id": "default"})
 
     check(reply)
     assert 64 == len(reply["data"]["results"])

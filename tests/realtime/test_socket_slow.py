@@ -14,9 +14,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from emulator.config.settings import Limits, Settings
-from support.process import serving
-from support.service import CHANNEL, CLIENT_ID, Live, Reachable, run_live
-from support.socket_client import WITHIN, Game, linked_game, pin_of
+from support.process import server_process
+from support.service import CHANNEL, CLIENT_ID, LiveServer, RunningService, live_server
+from support.socket_client import TIMEOUT, SocketClient, linked_game, request_pin
 
 KIB = 1024
 OUTBOX = 16 * KIB
@@ -26,19 +26,19 @@ MASK = b"\0\0\0\0"
 
 
 @pytest.fixture
-def small() -> Iterator[Live]:
+def small() -> Iterator[LiveServer]:
     """A service that lets 16 KiB wait for a reader, and no more."""
-    with run_live(Settings(limits=Limits(outbox=OUTBOX))) as live:
+    with live_server(Settings(limits=Limits(outbox=OUTBOX))) as live:
         yield live
 
 
 class NeverReads:
     """A linked game on a bare TCP connection with small buffers; what comes stays unread until `close_code`."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveServer) -> None:
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * KIB)
-        self._socket.settimeout(WITHIN)
+        self._socket.settimeout(TIMEOUT)
         self._socket.connect(("127.0.0.1", urlsplit(live.url).port or 0))
         self._socket.sendall(
             b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -47,7 +47,7 @@ class NeverReads:
         self._stream = self._socket.makefile("rb")
         while self._stream.readline() != b"\r\n":
             pass
-        credentials = {"client_id": CLIENT_ID, "pin": pin_of(live)}
+        credentials = {"client_id": CLIENT_ID, "pin": request_pin(live)}
         self.send({"action": "authenticate", "data": credentials})
         self.send({"action": "subscribe", "params": {"target": "state"}, "data": {"topic_id": "channel"}})
         assert [0x81, 0x81] == [self._frame()[0] for _ in range(2)]
@@ -82,13 +82,13 @@ class NeverReads:
 
 
 @pytest.fixture
-def slow(small: Live) -> Iterator[NeverReads]:
+def slow(small: LiveServer) -> Iterator[NeverReads]:
     slow = NeverReads(small)
     yield slow
     slow.close()
 
 
-def closed(game: Game) -> int | None:
+def closed(game: SocketClient) -> int | None:
     """Read on until the connection is closed; the code."""
     with suppress(ConnectionClosed):
         while True:
@@ -96,12 +96,12 @@ def closed(game: Game) -> int | None:
     return game.socket.close_code
 
 
-def write(live: Reachable, number: int) -> None:
+def write(live: RunningService, number: int) -> None:
     broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
     broadcaster.post("channel_state", json={**BIG, "n": number}).raise_for_status()
 
 
-def is_closing(live: Live) -> bool:
+def is_closing(live: LiveServer) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
     return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
@@ -160,16 +160,16 @@ def test_a_reader_that_keeps_up_may_hear_any_amount(small):
 @pytest.mark.ruling("X3")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_service_that_stops_closes_its_sockets_with_1001(number):
-    with serving() as served:
-        with linked_game(served) as game, Game(served) as unlinked:
+    with server_process() as served:
+        with linked_game(served) as game, SocketClient(served) as unlinked:
             served.process.send_signal(number)
 
             assert [1001, 1001] == [closed(game), closed(unlinked)]
-        assert 0 == served.process.wait(WITHIN)
+        assert 0 == served.process.wait(TIMEOUT)
 
 
 @pytest.mark.ruling("B4")
-def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: Live):
+def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: LiveServer):
     slow = NeverReads(small)
     (session,) = small.service.gateway._peers
 

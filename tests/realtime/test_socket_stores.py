@@ -8,44 +8,44 @@ from typing import Any
 
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Live
-from support.socket_client import NO_REQUEST, Game, linked_game, pin_of
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
+from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
 
 CHANNEL_STATE = {"state_id": "channel"}
 
 
-def by_jwt(live: Live, role: str, client_id: str = CLIENT_ID, channel: str | None = CHANNEL) -> Game:
+def by_jwt(live: LiveServer, role: str, client_id: str = CLIENT_ID, channel: str | None = CHANNEL) -> SocketClient:
     """A connection with the rights of a self-signed token."""
     token = live.client(role, user="5", channel=channel, client_id=client_id).headers["Authorization"].split()[1]
-    game = Game(live, f"/0.2.0/{client_id}")
+    game = SocketClient(live, f"/0.2.0/{client_id}")
     game.data("authenticate", data={"client_id": client_id, "jwt": token})
     return game
 
 
 @pytest.fixture
-def other(live: Live) -> Iterator[Game]:
+def other(live: LiveServer) -> Iterator[SocketClient]:
     """A second game of channel 777."""
     with linked_game(live) as game:
         yield game
 
 
 @pytest.fixture
-def admin_game(live: Live) -> Iterator[Game]:
+def admin_game(live: LiveServer) -> Iterator[SocketClient]:
     with by_jwt(live, "admin") as game:
         yield game
 
 
 @pytest.fixture
-def viewer_game(live: Live) -> Iterator[Game]:
+def viewer_game(live: LiveServer) -> Iterator[SocketClient]:
     with by_jwt(live, "viewer") as game:
         yield game
 
 
-def state(game: Game, state_id: str = "channel") -> dict[str, Any]:
+def state(game: SocketClient, state_id: str = "channel") -> dict[str, Any]:
     return dict(game.data("get", "state", {"state_id": state_id})["state"])
 
 
-def set_state(game: Game, document: object, state_id: str = "channel") -> dict[str, Any]:
+def set_state(game: SocketClient, document: object, state_id: str = "channel") -> dict[str, Any]:
     return game.data("set", "state", {"state_id": state_id, "state": document})
 
 
@@ -53,7 +53,7 @@ def patch(*operations: dict[str, Any]) -> dict[str, Any]:
     return {"state_id": "channel", "state": list(operations)}
 
 
-def updates(game: Game, number: int) -> list[Any]:
+def updates(game: SocketClient, number: int) -> list[Any]:
     """The next so many updates, and the proof that there are no more."""
     seen = [game.update()["data"] for _ in range(number)]
     assert game.no_update()
@@ -229,7 +229,7 @@ def test_a_game_writes_the_channel_s_state_an_admin_the_extension_s_too_and_a_vi
 ):
     request = {"state_id": state_id, "state": {"a": 1}}
 
-    replies = [each.ask(action, "state", request) for each in (game, admin_game, viewer_game)]
+    replies = [each.request(action, "state", request) for each in (game, admin_game, viewer_game)]
 
     assert statuses == tuple(reply.get("errors", [{"status": 0}])[0]["status"] for reply in replies)
 
@@ -239,7 +239,7 @@ def test_a_game_writes_the_channel_s_state_an_admin_the_extension_s_too_and_a_vi
 def test_config_is_written_by_whom_state_is(game, admin_game, viewer_game, config_id):
     request = {"config_id": config_id, "config": {"a": 1}}
 
-    replies = [each.ask("set", "config", request) for each in (game, admin_game, viewer_game)]
+    replies = [each.request("set", "config", request) for each in (game, admin_game, viewer_game)]
 
     seen = [reply.get("errors", [{"status": 0}])[0]["status"] for reply in replies]
     assert ([0, 0, 403] if config_id == "channel" else [403, 0, 403]) == seen
@@ -394,7 +394,7 @@ def test_subscriptions_end_with_the_rights_to_the_channel(live, game, broadcaste
     game.data("subscribe", "state", {"topic_id": "channel"})
     game.data("subscribe", "config", {"config_id": "channel"})
 
-    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live, "888")})
+    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live, "888")})
 
     broadcaster.post("channel_state", json={"a": 1})
     broadcaster.post("channel_config", json={"a": 1})
@@ -405,7 +405,7 @@ def test_subscriptions_end_with_the_rights_to_the_channel(live, game, broadcaste
 def test_subscriptions_stay_when_the_same_rights_are_taken_again(live, game, broadcaster):
     game.data("subscribe", "state", {"topic_id": "channel"})
 
-    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(live)})
+    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
 
     broadcaster.post("channel_state", json={"a": 1})
     assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.service import CLIENT_ID, Live, run_live
-from support.socket_client import WITHIN, linked_game
+from support.service import CLIENT_ID, LiveServer, live_server
+from support.socket_client import TIMEOUT, linked_game
 
 MIB = 1024 * 1024
 TEXT, BINARY, CLOSE, PING, PONG = 0x1, 0x2, 0x8, 0x9, 0xA
@@ -47,8 +47,8 @@ def frame(
 class Raw:
     """A TCP connection on which the handshake is done; it reads frames, and knows no more of WebSockets."""
 
-    def __init__(self, live: Live) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=WITHIN)
+    def __init__(self, live: LiveServer) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=TIMEOUT)
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall(
             f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -97,7 +97,7 @@ class Raw:
 
 
 @pytest.fixture
-def raw(live: Live) -> Iterator[Raw]:
+def raw(live: LiveServer) -> Iterator[Raw]:
     with Raw(live) as raw:
         yield raw
 
@@ -186,7 +186,7 @@ def test_a_close_is_answered_with_its_code(raw):
     assert 1000 == raw.close_code()
 
 
-async def _held(live: Live) -> tuple[int, int]:
+async def _held(live: LiveServer) -> tuple[int, int]:
     """Open sessions, and tasks."""
     return live.service.gateway.size, len(asyncio.all_tasks())
 
@@ -195,7 +195,7 @@ async def _held(live: Live) -> tuple[int, int]:
 def test_no_bytes_whatever_fail_inside_or_leave_anything_behind(caplog):
     choose = random.Random(11)
     caplog.set_level(logging.WARNING)
-    with run_live() as live:
+    with live_server() as live:
         before = live.run(_held(live))
         codes = set()
         for _ in range(400):

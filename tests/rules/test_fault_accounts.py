@@ -11,14 +11,14 @@ import pytest
 
 from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
-from support.service import Live, run_live
+from support.service import LiveServer, live_server
 
 
 @contextmanager
-def written(path: Path) -> Iterator[tuple[Crowd, Live, sqlite3.Connection]]:
+def written(path: Path) -> Iterator[tuple[Crowd, LiveServer, sqlite3.Connection]]:
     """A service on a file, a crowd that has written some of everything, and the file."""
     crowd = Crowd(size=2)
-    with run_live(Settings(data=f"sqlite://{path}")) as live:
+    with live_server(Settings(data=f"sqlite://{path}")) as live:
         crowd.prepare(live)
         with crowd.writing(live):
             crowd.wait_for(ACKNOWLEDGED, 40)

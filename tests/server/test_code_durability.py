@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from support.process import Served, serving
+from support.process import ServerProcess, server_process
 from support.service import Client
 
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
@@ -25,7 +25,7 @@ DICE = random.Random(8)
 class Winners:
     """Users who redeem as fast as they are answered, and remember which codes they were told."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: ServerProcess) -> None:
         self.told: dict[str, list[str]] = {user: [] for user in USERS}
         self._counted = threading.Semaphore(0)
         shares = [USERS[start::4] for start in range(4)]
@@ -41,7 +41,7 @@ class Winners:
         for thread in self._threads:
             thread.join(timeout=10)
 
-    def _redeem(self, served: Served, users: list[str]) -> None:
+    def _redeem(self, served: ServerProcess, users: list[str]) -> None:
         clients = [(user, served.client("viewer", user=user, channel="777")) for user in users]
         while True:
             for user, client in clients:
@@ -55,7 +55,7 @@ class Winners:
                 self._counted.release()
 
 
-def begin_put(served: Served, backend: Client, share: float) -> socket.socket:
+def begin_put(served: ServerProcess, backend: Client, share: float) -> socket.socket:
     """Send a part of a PUT that would replace the set, and leave it there."""
     body = json.dumps({"codes": [["NEVER"] * 50_000], "names": ["Other"]}).encode()
     head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
@@ -68,14 +68,14 @@ def begin_put(served: Served, backend: Client, share: float) -> socket.socket:
 def test_a_service_that_is_killed_gives_no_code_twice_and_loses_none(tmp_path: Path):
     data = f"sqlite:///{tmp_path}/codes.db"
     told: dict[str, list[str]] = {user: [] for user in USERS}
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         backend = served.client("backend")
         backend.put("codes", json={"codes": [CODES], "names": ["Hats"]}).raise_for_status()
         marks = {"prizes": [0] * 1_000, "prize_limits": [1_000], "users": USERS}
         backend.post("codes/mark_from_list", json=marks).raise_for_status()
 
     for _ in range(ROUNDS):
-        with serving("--data", data) as served:
+        with server_process("--data", data) as served:
             winners = Winners(served)
             with begin_put(served, served.client("backend"), DICE.random()):
                 winners.wait_for(DICE.randrange(1, 60))
@@ -84,7 +84,7 @@ def test_a_service_that_is_killed_gives_no_code_twice_and_loses_none(tmp_path: P
         for user, codes in winners.told.items():
             told[user] += codes
 
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         clients = {user: served.client("viewer", user=user, channel="777") for user in USERS}
         held = {user: client.get("codes/redeemed").json()["redeemed"][0] for user, client in clients.items()}
         names = served.client("backend").get("codes").json()["names"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engines.redis_server import RedisServer
-from support.process import complaints, serving
+from support.process import server_process, unexpected_log_lines
 from support.service import CLIENT_ID, SECRET
 
 TEXT = base64.b64encode(SECRET).decode()
@@ -21,9 +21,9 @@ NO_LOG = "Redis keeps no log of what it is told, so data are gone when it dies: 
 
 
 def warnings(*args: str, **environment: str) -> list[str]:
-    with serving(*args, **environment) as served:
-        assert 0 == served.end(signal.SIGTERM)
-        return [line.split(": ", 1)[1].strip() for line in complaints(served)]
+    with server_process(*args, **environment) as served:
+        assert 0 == served.stop(signal.SIGTERM)
+        return [line.split(": ", 1)[1].strip() for line in unexpected_log_lines(served)]
 
 
 def extensions(folder: Path, line: str, mode: int = 0o600) -> str:

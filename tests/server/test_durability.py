@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from support.process import Served, serving
+from support.process import ServerProcess, server_process
 
 ROUNDS = 5
 VOTERS = 4
@@ -18,7 +18,7 @@ ENOUGH = 60
 class Voters:
     """Voters who vote as fast as they are answered, until the service is gone, and remember what was acknowledged."""
 
-    def __init__(self, served: Served, name: str) -> None:
+    def __init__(self, served: ServerProcess, name: str) -> None:
         self.acknowledged: dict[str, int] = {}
         self._counted = threading.Semaphore(0)
         self._threads = [
@@ -35,7 +35,7 @@ class Voters:
         for thread in self._threads:
             thread.join(timeout=10)
 
-    def _vote(self, served: Served, voter: str) -> None:
+    def _vote(self, served: ServerProcess, voter: str) -> None:
         for number in count():
             user = f"{voter}-{number}"
             client = served.client("viewer", user=user, channel="777")
@@ -52,14 +52,14 @@ def test_a_service_that_is_killed_loses_no_acknowledged_vote(tmp_path: Path):
     data = f"sqlite:///{tmp_path}/votes.db"
     acknowledged: dict[str, int] = {}
     for number in range(ROUNDS):
-        with serving("--data", data) as served:
+        with server_process("--data", data) as served:
             voters = Voters(served, str(number))
             voters.wait_for(ENOUGH)
             served.process.kill()
             voters.join()
         acknowledged |= voters.acknowledged
 
-    with serving("--data", data) as served:
+    with server_process("--data", data) as served:
         backend = served.client("backend", channel="777")
         kept = {entry["identifier"]: entry["value"] for entry in backend.get("vote_logs").json()["result"]}
         stats = backend.get("vote").json()

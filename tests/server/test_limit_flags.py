@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from support.process import serving
+from support.process import server_process
 from support.service import CLIENT_ID
-from support.socket_client import Game
+from support.socket_client import SocketClient
 
 SOCKETS = {"--max-sockets": "1", "--max-subscriptions": "1"}
 RATES = {"--caller-rate": "1", "--client-rate": "3"}
@@ -24,16 +24,18 @@ def variables(flags: dict[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
 def test_ids_sockets_and_subscriptions_are_limited_as_told(by_variables: bool):
     flags = {"--max-ids": "1", **SOCKETS}
-    with serving(*([] if by_variables else words(flags)), **(variables(flags) if by_variables else {})) as served:
+    with server_process(
+        *([] if by_variables else words(flags)), **(variables(flags) if by_variables else {})
+    ) as served:
         viewer = served.client("viewer", user="1", channel="777")
         polls = [viewer.post("vote", params={"id": name}, json={"value": 1}).status_code for name in "ab"]
         token = served.client("broadcaster", user="777", channel="777").headers["Authorization"].split()[1]
-        with Game(served) as game:
+        with SocketClient(served) as game:
             game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
             game.data("subscribe", "state", {"topic_id": "channel"})
             second = game.error("subscribe", "config", {"config_id": "channel"})["detail"]
             with pytest.raises(InvalidStatus) as refused:
-                Game(served)
+                SocketClient(served)
 
     assert [200, 400] == polls
     assert "the connection would follow 2 topics, and at most 1 are allowed" == second
@@ -42,7 +44,9 @@ def test_ids_sockets_and_subscriptions_are_limited_as_told(by_variables: bool):
 
 @pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
 def test_callers_and_client_ids_are_limited_as_told(by_variables: bool):
-    with serving(*([] if by_variables else words(RATES)), **(variables(RATES) if by_variables else {})) as served:
+    with server_process(
+        *([] if by_variables else words(RATES)), **(variables(RATES) if by_variables else {})
+    ) as served:
         served.freeze()
         callers = [served.client("viewer", user=user, channel="777") for user in "1234"]
         answers = [[caller.get("vote").status_code for _ in range(6)] for caller in callers]

@@ -17,7 +17,7 @@ import pytest
 from emulator.observability.dedup import OncePerSecond
 from emulator.observability.logs import FORMATS, Json, Text
 from engines.redis_server import RedisServer
-from support.process import Served, serving
+from support.process import ServerProcess, server_process
 from support.service import CHANNEL
 
 RFC_3339_MS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -29,9 +29,9 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
         yield server
 
 
-def logged(served: Served) -> list[str]:
+def logged(served: ServerProcess) -> list[str]:
     """All lines of the log, once the service has ended."""
-    assert 0 == served.end(signal.SIGTERM)
+    assert 0 == served.stop(signal.SIGTERM)
     assert served.process.stderr is not None
     return served.process.stderr.read().splitlines()
 
@@ -54,7 +54,7 @@ def failure(message: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", ["vote", "all_state"], ids=["the short way", "the ordinary way"])
 def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer, path: str):
-    with serving("--data", redis.url()) as served:
+    with server_process("--data", redis.url()) as served:
         redis.kill()
         served.client("viewer", user="1", channel=CHANNEL).get(path, headers={"X-Request-Id": "mine"})
         lines = [line for line in logged(served) if "storage failed" in line]
@@ -67,7 +67,7 @@ def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer, 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_each_line_of_json_is_an_object_in_every_process(redis: RedisServer, workers: str):
-    with serving("--data", redis.url(), "--workers", workers, "--log-format", "json") as served:
+    with server_process("--data", redis.url(), "--workers", workers, "--log-format", "json") as served:
         redis.kill()
         served.client("viewer", user="1", channel=CHANNEL).get("vote", headers={"X-Request-Id": "mine"})
         lines = [json.loads(line) for line in logged(served)]
@@ -81,7 +81,7 @@ def test_each_line_of_json_is_an_object_in_every_process(redis: RedisServer, wor
 
 
 def test_what_the_environment_says_of_the_log_is_heard():
-    with serving(EXTCLI_SERVE_LOG_FORMAT="json", EXTCLI_SERVE_LOG_LEVEL="ERROR") as served:
+    with server_process(EXTCLI_SERVE_LOG_FORMAT="json", EXTCLI_SERVE_LOG_LEVEL="ERROR") as served:
         assert [] == logged(served)
 
 
@@ -127,7 +127,7 @@ def test_a_message_is_one_line_whatever_is_in_it(message: str):
 
 
 def test_a_failure_that_a_crowd_runs_into_is_said_once_a_second(redis: RedisServer):
-    with serving("--data", redis.url(), "--log-format", "json") as served:
+    with server_process("--data", redis.url(), "--log-format", "json") as served:
         client = served.client("viewer", user="1", channel=CHANNEL)
         redis.kill()
         began = time.monotonic()

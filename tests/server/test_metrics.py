@@ -15,9 +15,9 @@ from websockets.exceptions import InvalidStatus
 
 from emulator.config.settings import Limits, Settings
 from engines.redis_server import RedisServer
-from support.process import serving
-from support.service import CHANNEL, SECRET, Client, Reachable, run_live
-from support.socket_client import Game
+from support.process import server_process
+from support.service import CHANNEL, SECRET, Client, RunningService, live_server
+from support.socket_client import SocketClient
 
 CROWD = 5_000
 VOTES = {"method": "POST", "path": "/v1/e/vote"}
@@ -26,7 +26,7 @@ VOTES = {"method": "POST", "path": "/v1/e/vote"}
 class Scraped:
     """One reading of the metrics, as Prometheus reads it."""
 
-    def __init__(self, service: Reachable) -> None:
+    def __init__(self, service: RunningService) -> None:
         with Client(base_url=service.url) as client:
             text = client.get("/_emulator/metrics").raise_for_status().text
         self.families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -50,7 +50,7 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
         yield server
 
 
-def crowd(service: Reachable, requests: Iterator[bytes]) -> int:
+def crowd(service: RunningService, requests: Iterator[bytes]) -> int:
     """Send requests over one connection, a few at once, and return how many were answered."""
     answered = 0
     with socket.create_connection(("127.0.0.1", urlsplit(service.url).port or 0), timeout=20) as connection:
@@ -82,20 +82,20 @@ def varied(number: int) -> bytes:
 
 
 def test_no_path_id_client_or_request_id_adds_a_series():
-    with run_live(Settings(limits=Limits(ids=2 * CROWD))) as live, Game(live) as game:
-        game.ask("x", "y")
+    with live_server(Settings(limits=Limits(ids=2 * CROWD))) as live, SocketClient(live) as game:
+        game.request("x", "y")
         crowd(live, (varied(number) for number in range(10)))
         Scraped(live)  # which adds the series of the scraping itself
         before = len(Scraped(live))
 
         answered = crowd(live, (varied(number) for number in range(10, CROWD + 10)))
         for number in range(200):
-            game.ask(f"action-{number}", f"target-{number}", {"x": number})
+            game.request(f"action-{number}", f"target-{number}", {"x": number})
 
         assert (CROWD, before) == (answered, len(Scraped(live)))
 
 
-def test_each_family_has_the_type_that_its_name_says(live: Reachable):
+def test_each_family_has_the_type_that_its_name_says(live: RunningService):
     families = Scraped(live).families
 
     assert {
@@ -117,7 +117,7 @@ def test_each_family_has_the_type_that_its_name_says(live: Reachable):
 
 
 def test_durations_of_an_endpoint_are_a_histogram_that_counts_every_answer():
-    with run_live() as live:
+    with live_server() as live:
         viewer = live.client("viewer", user="1", channel=CHANNEL)
         for value in (1, 2, 100):
             viewer.post("vote", json={"value": value})
@@ -135,9 +135,9 @@ def test_durations_of_an_endpoint_are_a_histogram_that_counts_every_answer():
 
 
 def test_socket_requests_are_counted_by_action_and_unknown_ones_together():
-    with run_live() as live, Game(live) as game:
+    with live_server() as live, SocketClient(live) as game:
         for action, target in (("subscribe", "state"), ("get", "state"), ("get", "state"), ("x", ""), ("y", "z")):
-            game.ask(action, target)
+            game.request(action, target)
         scraped = Scraped(live)
 
     counted = [
@@ -150,7 +150,7 @@ def test_socket_requests_are_counted_by_action_and_unknown_ones_together():
 
 
 def test_what_a_limit_refuses_is_counted_by_the_reason_that_the_client_is_given():
-    with run_live(Settings(limits=Limits(caller_rate=1, body=100))) as live:
+    with live_server(Settings(limits=Limits(caller_rate=1, body=100))) as live:
         viewer = live.client("viewer", user="1", channel=CHANNEL)
         too_large = viewer.post("vote", content=b" " * 200).json()["reason"]
         reasons = [viewer.get("vote").json().get("reason") for _ in range(20)]
@@ -162,12 +162,12 @@ def test_what_a_limit_refuses_is_counted_by_the_reason_that_the_client_is_given(
 
 
 def test_what_is_refused_before_it_reaches_an_endpoint_is_counted_too():
-    with run_live(Settings(limits=Limits(namespaces=1, sockets=1))) as live, Client(base_url=live.url) as client:
+    with live_server(Settings(limits=Limits(namespaces=1, sockets=1))) as live, Client(base_url=live.url) as client:
         assert 1 == crowd(live, iter([b"GET / HTTP/1.1\r\nX: " + b"x" * 66_000]))
         statuses = [client.get(f"/_ns/{name}/_emulator/live").status_code for name in ("a", "b")]
-        with Game(live) as game:
+        with SocketClient(live) as game:
             with pytest.raises(InvalidStatus):
-                Game(live)
+                SocketClient(live)
             game.socket.send("x" * 3_000_000)
             assert 1009 == game.close_code()
         scraped = Scraped(live)
@@ -178,7 +178,7 @@ def test_what_is_refused_before_it_reaches_an_endpoint_is_counted_too():
 
 
 def test_a_storage_that_is_gone_shows_at_once_and_when_it_is_back_too(redis: RedisServer):
-    with serving("--data", redis.url()) as served, Client(base_url=served.url) as client:
+    with server_process("--data", redis.url()) as served, Client(base_url=served.url) as client:
         viewer = served.client("viewer", user="1", channel=CHANNEL)
         viewer.get("vote").raise_for_status()
         well = Scraped(served)
@@ -196,5 +196,5 @@ def test_a_storage_that_is_gone_shows_at_once_and_when_it_is_back_too(redis: Red
     assert failures[2] >= 1
 
 
-def test_the_lag_of_the_event_loop_is_the_length_of_a_turn(live: Reachable):
+def test_the_lag_of_the_event_loop_is_the_length_of_a_turn(live: RunningService):
     assert 0 < Scraped(live).value("emulator_event_loop_lag_seconds") < 1

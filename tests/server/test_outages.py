@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engines.redis_server import RedisServer
-from support.process import serving
+from support.process import server_process
 from support.service import CHANNEL, Client
 
 FAILED, STORAGE_BACK = "storage failed in", r"INFO emulator(?: \[.+\])?: storage answers again after \d+\.\d s\n"
@@ -19,7 +19,7 @@ HEARD = "INFO emulator.engines: messages of other processes are heard again"
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_idle_node_finds_out_by_itself_that_storage_answers_again(tmp_path: Path, workers: str):
-    with RedisServer(tmp_path) as redis, serving("--data", redis.url(), "--workers", workers) as served:
+    with RedisServer(tmp_path) as redis, server_process("--data", redis.url(), "--workers", workers) as served:
         assert served.process.stderr is not None
         redis.kill()
         for _ in range(3):
@@ -32,11 +32,11 @@ def test_an_idle_node_finds_out_by_itself_that_storage_answers_again(tmp_path: P
             with Client(base_url=served.url) as client:
                 assert "emulator_storage_reachable 1.0" in client.get("/_emulator/metrics").text
 
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
 
 def test_each_outage_ends_once_in_the_log_however_many_ran_into_it(tmp_path: Path):
-    with RedisServer(tmp_path) as redis, serving("--data", redis.url()) as served:
+    with RedisServer(tmp_path) as redis, server_process("--data", redis.url()) as served:
         viewer = served.client("viewer", user="1", channel=CHANNEL)
         for _ in range(2):
             redis.kill()
@@ -45,7 +45,7 @@ def test_each_outage_ends_once_in_the_log_however_many_ran_into_it(tmp_path: Pat
             with Client(base_url=served.url) as client:
                 while client.get("/_emulator/ready").status_code != 200:
                     pass
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
         assert served.process.stderr is not None
         log = served.process.stderr.read()
 
@@ -53,10 +53,10 @@ def test_each_outage_ends_once_in_the_log_however_many_ran_into_it(tmp_path: Pat
 
 
 def test_a_node_that_hears_the_others_again_says_so_though_nobody_speaks(tmp_path: Path):
-    with RedisServer(tmp_path) as redis, serving("--data", redis.url()) as served:
+    with RedisServer(tmp_path) as redis, server_process("--data", redis.url()) as served:
         assert served.process.stderr is not None
         redis.kill()
         assert any(DEAF in line for line in served.process.stderr)
         redis.start()
         assert any(HEARD in line for line in served.process.stderr)
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)

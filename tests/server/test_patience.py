@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import Limits, Settings
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 
 WITHIN = 10.0
 """Seconds in which anything awaited here must have come."""
@@ -27,13 +27,13 @@ BEGUN = [
 
 
 @pytest.fixture(scope="module")
-def hurried() -> Iterator[Live]:
-    with run_live(Settings(limits=Limits(request_timeout=1))) as live:
+def hurried() -> Iterator[LiveServer]:
+    with live_server(Settings(limits=Limits(request_timeout=1))) as live:
         yield live
 
 
 @pytest.fixture
-def connection(hurried: Live) -> Iterator[socket.socket]:
+def connection(hurried: LiveServer) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", urlsplit(hurried.url).port or 0), timeout=WITHIN) as connection:
         yield connection
 
@@ -45,7 +45,7 @@ def all_of(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("begun", BEGUN)
 def test_a_request_that_does_not_arrive_is_408_and_the_connection_ends(
-    hurried: Live, connection: socket.socket, begun: bytes
+    hurried: LiveServer, connection: socket.socket, begun: bytes
 ):
     credential = hurried.client("backend", channel="777").headers["Authorization"].encode()
     connection.sendall(begun.replace(b"{credential}", credential))
@@ -60,7 +60,7 @@ def test_a_request_that_does_not_arrive_is_408_and_the_connection_ends(
     )
 
 
-def test_what_did_not_arrive_whole_is_not_done(hurried: Live, connection: socket.socket):
+def test_what_did_not_arrive_whole_is_not_done(hurried: LiveServer, connection: socket.socket):
     backend = hurried.client("backend", channel="777")
     credential = backend.headers["Authorization"].encode()
     head = b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: " + credential + b"\r\nContent-Length: 20\r\n\r\n"
@@ -75,7 +75,7 @@ def test_who_connects_and_says_nothing_is_hung_up_on(connection: socket.socket):
     assert b"" == all_of(connection)
 
 
-def test_a_connection_between_two_requests_is_not_in_a_hurry(hurried: Live, connection: socket.socket):
+def test_a_connection_between_two_requests_is_not_in_a_hurry(hurried: LiveServer, connection: socket.socket):
     request = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
     with socket.create_connection(connection.getpeername(), timeout=WITHIN) as silent:
         connection.sendall(request)
@@ -87,7 +87,7 @@ def test_a_connection_between_two_requests_is_not_in_a_hurry(hurried: Live, conn
     assert (True, True) == (first.startswith(b"HTTP/1.1 200"), second.startswith(b"HTTP/1.1 200"))
 
 
-def test_answers_that_nobody_takes_are_cut(hurried: Live, connection: socket.socket):
+def test_answers_that_nobody_takes_are_cut(hurried: LiveServer, connection: socket.socket):
     with Client(base_url=hurried.url) as client:
         whole = len(client.get("/schema/swagger_bundle.js").content)
     connection.sendall(b"GET /schema/swagger_bundle.js HTTP/1.1\r\nHost: x\r\n\r\n" * MORE_THAN_BUFFERS_HOLD)

@@ -14,9 +14,17 @@ from pathlib import Path
 import jwt
 import pytest
 
-from support.process import COMMAND, WITHIN, Served, complaints, serving, until, workers_of
+from support.process import (
+    COMMAND,
+    STOP_TIMEOUT,
+    ServerProcess,
+    server_process,
+    unexpected_log_lines,
+    wait_until,
+    worker_pids,
+)
 from support.service import CLIENT_ID, SECRET, Client, real_seconds
-from support.socket_client import Game
+from support.socket_client import SocketClient
 
 FRESH = b"a fresh secret that is long enough for HS256"
 ADDED = "added-extension"
@@ -51,16 +59,16 @@ def production(register: Register, workers: int = 1) -> tuple[str, ...]:
     return ("--production", "--extensions", str(register.path), "--data", data, "--workers", str(workers))
 
 
-def client(served: Served, key: bytes, client_id: str = CLIENT_ID) -> Client:
+def client(served: ServerProcess, key: bytes, client_id: str = CLIENT_ID) -> Client:
     return served.client("admin", user="1", channel="777", client_id=client_id, key=key, exp=real_seconds() + 600)
 
 
-def log_lines(served: Served) -> Iterator[str]:
+def log_lines(served: ServerProcess) -> Iterator[str]:
     assert served.process.stderr is not None
     return iter(served.process.stderr.readline, "")
 
 
-def hang_up(served: Served, expected: str, times: int = 1) -> list[str]:
+def hang_up(served: ServerProcess, expected: str, times: int = 1) -> list[str]:
     """Send SIGHUP, and return the lines of the log up to the one, or that many, that are expected."""
     served.process.send_signal(signal.SIGHUP)
     lines: list[str] = []
@@ -85,7 +93,7 @@ def statuses(*clients: Client) -> list[int]:
 
 @WORKERS
 def test_new_secrets_verify_and_removed_ones_stop_at_once(register: Register, workers: int):
-    with serving(*production(register, workers)) as served:
+    with server_process(*production(register, workers)) as served:
         old, new = client(served, SECRET), client(served, FRESH)
         before = statuses(old, new)
 
@@ -102,7 +110,7 @@ def test_new_secrets_verify_and_removed_ones_stop_at_once(register: Register, wo
 
 @WORKERS
 def test_new_extensions_are_admitted_and_removed_ones_refused(register: Register, workers: int):
-    with serving(*production(register, workers)) as served:
+    with server_process(*production(register, workers)) as served:
         mine, added = client(served, SECRET), client(served, FRESH, ADDED)
         before = statuses(mine, added)
 
@@ -119,7 +127,7 @@ def test_new_extensions_are_admitted_and_removed_ones_refused(register: Register
 
 @WORKERS
 def test_a_broken_file_changes_nothing_and_is_one_line_of_the_log_without_a_secret(register: Register, workers: int):
-    with serving(*production(register, workers)) as served:
+    with server_process(*production(register, workers)) as served:
         mine, secret = client(served, SECRET), base64.b64encode(FRESH).decode()
         register.path.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{secret}", "{secret}!"]\n')
 
@@ -135,12 +143,12 @@ def test_a_broken_file_changes_nothing_and_is_one_line_of_the_log_without_a_secr
         assert 1 == len(absent)
         assert secret not in "".join([*broken, *absent, *mended])
         assert ([200], [401, 200]) == (kept, statuses(mine, client(served, FRESH)))
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
 
 def test_connections_and_sockets_stay_open(register: Register):
     claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
-    with serving(*production(register)) as served, Game(served) as game, client(served, SECRET) as kept:
+    with server_process(*production(register)) as served, SocketClient(served) as game, client(served, SECRET) as kept:
         game.data("authenticate", "", {"client_id": CLIENT_ID, "jwt": jwt.encode(claims, SECRET)})
         address = _local_address(kept)
 
@@ -159,27 +167,27 @@ def _local_address(client: Client) -> object:
 
 
 def test_a_worker_that_replaces_another_takes_the_extensions_of_now(register: Register):
-    with serving(*production(register, 2)) as served:
-        old = workers_of(served)
+    with server_process(*production(register, 2)) as served:
+        old = worker_pids(served)
         register.write(my_extension=(FRESH,))
         hang_up(served, "read again", 3)
         register.path.write_text("what is to come, half written")
 
         for pid in old:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: not old & workers_of(served) and len(workers_of(served)) == 2)
+        wait_until(lambda: not old & worker_pids(served) and len(worker_pids(served)) == 2)
 
         assert [401, 200] == statuses(client(served, SECRET), client(served, FRESH))
 
 
 @WORKERS
 def test_without_a_file_a_hangup_means_nothing_to_any_process(tmp_path: Path, workers: int):
-    with serving("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers)) as served:
-        for pid in [served.process.pid, *workers_of(served)] * 3:
+    with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers)) as served:
+        for pid in [served.process.pid, *worker_pids(served)] * 3:
             os.kill(pid, signal.SIGHUP)
             served.client("viewer", user="1", channel="777").get("vote").raise_for_status()
 
-        assert (0, []) == (served.end(signal.SIGTERM), complaints(served))
+        assert (0, []) == (served.stop(signal.SIGTERM), unexpected_log_lines(served))
 
 
 def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_path: Path):
@@ -192,19 +200,19 @@ def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_pat
     )
     with process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        until(lambda: bool(children.read_text()))
+        wait_until(lambda: bool(children.read_text()))
         while select.select([process.stdout], [], [], 0.01) == ([], [], []):
             os.killpg(process.pid, signal.SIGHUP)
         process.terminate()
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on ")
         log = process.stderr.read() if process.stderr else ""
-        assert (0, ["serving", "stopped"]) == (process.wait(WITHIN), re.findall(r" INFO emulator: (\w+)", log))
+        assert (0, ["serving", "stopped"]) == (process.wait(STOP_TIMEOUT), re.findall(r" INFO emulator: (\w+)", log))
         assert 2 == len(log.splitlines())
 
 
 def test_a_sandbox_reads_its_extensions_again_too_for_all_its_namespaces(register: Register):
-    with serving("--registered-only", "--extensions", str(register.path)) as served:
+    with server_process("--registered-only", "--extensions", str(register.path)) as served:
         callers = [served.client("viewer", client_id=each) for each in (CLIENT_ID, ADDED)]
         places = ("user_info", f"{served.url}/_ns/blue/v1/e/user_info")
         before = [[caller.get(place).status_code for caller in callers] for place in places]
@@ -217,7 +225,7 @@ def test_a_sandbox_reads_its_extensions_again_too_for_all_its_namespaces(registe
 
 
 def test_a_secret_that_is_too_short_is_named_when_it_comes_by_a_hangup(register: Register):
-    with serving(*production(register)) as served:
+    with server_process(*production(register)) as served:
         register.write(my_extension=(b"short",))
 
         lines = hang_up(served, "shorter than the 32 bytes")

@@ -14,28 +14,28 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from support.process import Served, serving
+from support.process import ServerProcess, server_process
 from support.service import CHANNEL, CLIENT_ID, Client
 from support.socket_client import linked_game
 
 Json = dict[str, Any]
 
 
-def lines_of(work: Callable[[Served], None], *args: str, **environment: str) -> list[str]:
+def lines_of(work: Callable[[ServerProcess], None], *args: str, **environment: str) -> list[str]:
     """The lines for requests of a service that was asked something."""
-    with serving(*args, **environment) as served:
+    with server_process(*args, **environment) as served:
         work(served)
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
         assert served.process.stderr is not None
         return [line for line in served.process.stderr if "emulator.requests" in line]
 
 
-def vote(served: Served) -> None:
+def vote(served: ServerProcess) -> None:
     client = served.client("viewer", user="5551", channel=CHANNEL)
     client.post("vote?id=rps", json={"value": 1}, headers={"X-Request-Id": "mine"}).raise_for_status()
 
 
-def records(work: Callable[[Served], None]) -> list[Json]:
+def records(work: Callable[[ServerProcess], None]) -> list[Json]:
     return [json.loads(line) for line in lines_of(work, "--log-requests", "--log-format", "json")]
 
 
@@ -66,7 +66,7 @@ def test_in_json_each_of_these_is_a_field():
 
 
 def test_what_reaches_no_endpoint_has_a_line_too_and_queries_never_have():
-    def wander(served: Served) -> None:
+    def wander(served: ServerProcess) -> None:
         with Client(base_url=served.url) as client:
             client.get("/nothing/here?code=hidden")
             client.options("/v1/e/vote?code=hidden")
@@ -87,7 +87,7 @@ def test_what_reaches_no_endpoint_has_a_line_too_and_queries_never_have():
 def test_a_streamed_answer_is_logged_when_it_has_ended_with_all_its_bytes():
     sizes = []
 
-    def read(served: Served) -> None:
+    def read(served: ServerProcess) -> None:
         admin = served.client("admin", user="1", channel=CHANNEL)
         sizes.append(len(admin.get("vote_logs").raise_for_status().content))
 
@@ -95,7 +95,7 @@ def test_a_streamed_answer_is_logged_when_it_has_ended_with_all_its_bytes():
 
 
 def test_each_request_of_a_socket_has_a_line_with_the_id_of_its_connection():
-    def play(served: Served) -> None:
+    def play(served: ServerProcess) -> None:
         with linked_game(served) as game:
             game.data("get", "state", {"state_id": "channel"})
             game.error("no-such-action", "some-target")
@@ -113,7 +113,7 @@ def test_each_request_of_a_socket_has_a_line_with_the_id_of_its_connection():
 
 
 def test_a_path_cannot_write_a_line_of_its_own():
-    def forge(served: Served) -> None:
+    def forge(served: ServerProcess) -> None:
         with Client(base_url=served.url) as client:
             client.get("/a%0A2026-01-01 00:00:00,000 ERROR emulator: forged%1B[31m")
 
@@ -123,7 +123,7 @@ def test_a_path_cannot_write_a_line_of_its_own():
     assert "\x1b" not in line
 
 
-def answered(served: Served, sent: bytes) -> bytes:
+def answered(served: ServerProcess, sent: bytes) -> bytes:
     """What comes back until the other side hangs up."""
     with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), timeout=10) as wire:
         wire.sendall(sent)
@@ -134,7 +134,7 @@ def id_in(answer: bytes) -> str:
     return re.findall(rb"\r\nx-request-id: (.+?)\r\n", answer)[0].decode()
 
 
-def beginning(served: Served, headers: str, body: str) -> bytes:
+def beginning(served: ServerProcess, headers: str, body: str) -> bytes:
     """A vote of which more is announced, or worse is sent, than a vote."""
     credential = served.client("viewer", user="1", channel=CHANNEL).headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nX-Request-Id: mine\r\n"
@@ -151,7 +151,7 @@ def test_a_request_that_is_cut_is_logged_and_counted_once_with_what_it_was_answe
 ):
     counted = []
 
-    def hang(served: Served) -> None:
+    def hang(served: ServerProcess) -> None:
         answer = answered(served, beginning(served, headers, body))
         assert (b"HTTP/1.1 %d" % status, "mine") == (answer[:12], id_in(answer))
         with Client(base_url=served.url) as client:
@@ -171,7 +171,7 @@ def test_a_request_that_is_cut_is_logged_and_counted_once_with_what_it_was_answe
 def test_what_is_answered_before_there_is_a_request_has_a_line_with_the_id_that_was_answered():
     answers = []
 
-    def babble(served: Served) -> None:
+    def babble(served: ServerProcess) -> None:
         for sent in (
             b"\x16\x03\x01 this is no HTTP\r\n\r\n",
             b"GET /large?code=hidden HTTP/1.1\r\nX-Request-Id: mine\r\nX: " + b"x" * 66_000,
@@ -189,9 +189,9 @@ def test_what_is_answered_before_there_is_a_request_has_a_line_with_the_id_that_
 
 
 def test_what_cannot_be_read_is_a_warning_that_names_the_id_without_lines_for_requests_too():
-    with serving() as served:
+    with server_process() as served:
         answer = answered(served, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
         assert served.process.stderr is not None
         warnings = [line for line in served.process.stderr if "WARNING" in line]
 
@@ -202,7 +202,7 @@ def test_what_cannot_be_read_is_a_warning_that_names_the_id_without_lines_for_re
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/none", 404), ("/_ns/a.b/ws", 400)])
 def test_a_handshake_that_is_refused_has_a_line_without_its_path(path: str, status: int):
-    def knock(served: Served) -> None:
+    def knock(served: ServerProcess) -> None:
         with pytest.raises(InvalidStatus):
             connect(f"{served.url.replace('http', 'ws', 1)}{path}", additional_headers={"X-Request-Id": "mine"})
 

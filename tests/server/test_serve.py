@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.process import WITHIN, complaints, serving
+from support.process import STOP_TIMEOUT, server_process, unexpected_log_lines
 from support.service import CLIENT_ID, SECRET, real_seconds
 
 
@@ -27,17 +27,17 @@ def registered(tmp_path: Path) -> str:
 
 
 def test_the_first_line_says_where_it_listens_and_nothing_follows_until_sigterm_ends_it():
-    with serving("--log-level", "debug") as served:
+    with server_process("--log-level", "debug") as served:
         alive = served.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
         ready = served._http.get("/_emulator/ready")
-        code = served.end(signal.SIGTERM)
+        code = served.stop(signal.SIGTERM)
 
         assert re.fullmatch(r"listening on http://127\.0\.0\.1:[1-9]\d*\n", served.first_line)
         assert (200, 200, 0, "") == (alive.status_code, ready.status_code, code, served.process.stdout.read())
 
 
 def test_what_flags_say_can_be_said_by_the_environment_and_sigint_ends_it(registered: str, tmp_path: Path):
-    with serving(
+    with server_process(
         EXTCLI_SERVE_PORT="0",
         EXTCLI_SERVE_HOST="localhost",
         EXTCLI_SERVE_PRODUCTION="1",
@@ -53,27 +53,27 @@ def test_what_flags_say_can_be_said_by_the_environment_and_sigint_ends_it(regist
         assert ("production", "sqlite") == (ready["environment"], ready["data"])
         assert [200, 413] == sizes
         assert (tmp_path / "data.db").exists()
-        assert (0, []) == (served.end(signal.SIGINT), complaints(served))
+        assert (0, []) == (served.stop(signal.SIGINT), unexpected_log_lines(served))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_any_number_of_signals_until_the_very_end_is_a_clean_stop(tmp_path: Path, workers: int):
-    with serving("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db") as served:
+    with server_process("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db") as served:
         while served.process.poll() is None:
             served.process.send_signal(signal.SIGTERM)
             served.process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 served.process.wait(0.001)
 
-        assert (0, []) == (served.process.returncode, complaints(served))
+        assert (0, []) == (served.process.returncode, unexpected_log_lines(served))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(tmp_path: Path, workers: int):
     options = ("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db?synchronous=full")
-    with serving(*options) as served:
+    with server_process(*options) as served:
         port = urlsplit(served.url).port
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
         lines = [line.split(" emulator: ")[1].strip() for line in served.process.stderr]
 
     assert [
@@ -84,24 +84,24 @@ def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(
 
 
 def test_clients_that_are_idle_or_never_finish_do_not_hold_the_stop():
-    with serving() as served:
+    with server_process() as served:
         address = ("127.0.0.1", urlsplit(served.url).port or 0)
         with socket.create_connection(address) as idle, socket.create_connection(address) as slow:
             idle.sendall(b"GET /_emulator/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert idle.recv(65_536).startswith(b"HTTP/1.1 200 ")
             slow.sendall(b"POST /v1/e/authtoken HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 
-            assert 0 == served.end(signal.SIGTERM)
+            assert 0 == served.stop(signal.SIGTERM)
 
 
 def test_workers_share_the_port_and_the_data_and_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path):
-    with serving("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
+    with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
         for user in range(20):
             served.client("viewer", user=str(user), channel="777").post("vote", json={"value": 1}).raise_for_status()
 
         polls = [served.client("admin", user=str(user), channel="777").get("vote").json() for user in range(20)]
         served.process.kill()
-        served.process.communicate(timeout=WITHIN)  # ends when nobody holds the pipes any more
+        served.process.communicate(timeout=STOP_TIMEOUT)  # ends when nobody holds the pipes any more
 
         assert {(20, 20, 1)} == {(poll["count"], poll["sum"], poll["vote"]) for poll in polls}
         with pytest.raises(ConnectionRefusedError):
@@ -109,7 +109,7 @@ def test_workers_share_the_port_and_the_data_and_do_not_outlive_a_supervisor_tha
 
 
 def test_a_flag_wins_over_the_environment_and_production_has_no_control(registered: str):
-    with serving("--production", "--extensions", registered, EXTCLI_SERVE_EXTENSIONS="/absent") as served:
+    with server_process("--production", "--extensions", registered, EXTCLI_SERVE_EXTENSIONS="/absent") as served:
         statuses = [
             served.client("viewer", exp=real_seconds() + 600).get("user_info").status_code,
             served.client("viewer", exp=real_seconds() + 600, client_id="stranger").get("user_info").status_code,

@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from engines.redis_server import RedisServer
 from support.otlp_collector import Collector, attributes
-from support.process import COMMAND, WITHIN, Served, serving
+from support.process import COMMAND, STOP_TIMEOUT, ServerProcess, server_process
 from support.service import CHANNEL, Client
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -29,10 +29,10 @@ def collector() -> Iterator[Collector]:
 
 
 def traced(collector: Collector, *args: str, **environment: str):
-    return serving("--otel", *args, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **environment)
+    return server_process("--otel", *args, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **environment)
 
 
-def vote(served: Served, **headers: str) -> Client:
+def vote(served: ServerProcess, **headers: str) -> Client:
     client = served.client("viewer", user="5551", channel=CHANNEL)
     client.post("vote?id=rps", json={"value": 1}, headers=headers).raise_for_status()
     return client
@@ -44,7 +44,7 @@ def test_a_request_is_a_span_with_its_route_and_status_below_the_one_that_it_cam
 ):
     with traced(collector, "--workers", workers, "--data", f"sqlite:///{tmp_path}/data.db") as served:
         vote(served, traceparent=f"00-{TRACE}-{PARENT}-01")
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     (span,) = collector.spans()
     assert ("POST /v1/e/vote", Span.SPAN_KIND_SERVER) == (span.name, span.kind)
@@ -64,7 +64,7 @@ def test_nothing_that_a_client_sent_is_in_it_but_the_parent(collector: Collector
         client.get("/nothing/path1?query1=query1")
         client.request("PURGE", "vote")
         token = client.headers["authorization"].split()[1]
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     sent = b"".join(collector.payloads).decode("latin-1")
     assert 3 == len(collector.spans())
@@ -78,7 +78,7 @@ def test_what_reaches_no_endpoint_is_a_span_without_a_route(collector: Collector
         with Client(base_url=served.url) as client:
             client.get("/nothing/here")
             client.get("/_ns/blue/_emulator/live")
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     names = [(span.name, attributes(span)["http.response.status_code"]) for span in collector.spans()]
     assert [("GET", 404), ("GET /_emulator/live", 200)] == names
@@ -88,7 +88,7 @@ def test_what_reaches_no_endpoint_is_a_span_without_a_route(collector: Collector
 def test_what_is_no_parent_begins_a_trace_of_its_own(collector: Collector, parent: str):
     with traced(collector) as served:
         vote(served, traceparent=parent)
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     (span,) = collector.spans()
     assert (b"", True) == (span.parent_span_id, span.trace_id.hex() != TRACE)
@@ -99,10 +99,10 @@ def test_the_standard_variables_say_who_it_is_and_what_is_sampled(collector: Col
         collector, EXTCLI_SERVE_OTEL="1", OTEL_SERVICE_NAME="votes", OTEL_RESOURCE_ATTRIBUTES="team=red"
     ) as served:
         vote(served)
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
     with traced(collector, OTEL_TRACES_SAMPLER="always_off") as served:
         vote(served)
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     assert 1 == len(collector.spans())
     assert {"service.name": "votes", "team": "red", "deployment.environment.name": "sandbox"}.items() <= (
@@ -114,7 +114,7 @@ def test_a_failure_is_a_span_in_error(collector: Collector, tmp_path: Path):
     with RedisServer(tmp_path) as redis, traced(collector, "--data", redis.url()) as served:
         redis.kill()
         served.client("viewer", user="1", channel=CHANNEL).get("vote")
-        assert 0 == served.end(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
     (span,) = collector.spans()
     assert (503, "503") == (attributes(span)["http.response.status_code"], attributes(span)["error.type"])
@@ -127,7 +127,7 @@ def test_a_collector_that_is_away_or_silent_costs_neither_requests_nor_the_stop(
         closed = free.getsockname()[1]
         free.close()
         for port in (closed, silent.getsockname()[1]):
-            with serving("--otel", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
+            with server_process("--otel", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
                          OTEL_BSP_SCHEDULE_DELAY="10") as served:  # fmt: skip
                 client = served.client("viewer", user="1", channel=CHANNEL)
                 began = time.monotonic()
@@ -135,7 +135,7 @@ def test_a_collector_that_is_away_or_silent_costs_neither_requests_nor_the_stop(
                 took = time.monotonic() - began
 
                 assert ({200}, True) == (statuses, took < 5)
-                assert 0 == served.end(signal.SIGTERM)
+                assert 0 == served.stop(signal.SIGTERM)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -164,7 +164,7 @@ def test_a_variable_that_cannot_be_used_ends_with_2_and_one_line():
         env={**os.environ, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "9999"},
         capture_output=True,
         text=True,
-        timeout=WITHIN * 4,
+        timeout=STOP_TIMEOUT * 4,
     )
 
     assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))

@@ -13,16 +13,16 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from engines.redis_server import RedisServer
-from support.pusher_client import Page, parsed, read
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, Live, real_seconds, run_live
-from support.socket_client import Game, linked_game, pin_of
+from support.pusher_client import PusherClient, decode_frame, parse_broadcast
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.socket_client import SocketClient, linked_game, request_pin
 
 
 class Nodes(NamedTuple):
     """Two services that share their data and nothing else."""
 
-    one: Live
-    other: Live
+    one: LiveServer
+    other: LiveServer
 
     def viewer(self, user: str) -> tuple[Client, Client]:
         """The same user on both."""
@@ -47,8 +47,8 @@ class Nodes(NamedTuple):
 def running_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     with (
         RedisServer(tmp_path_factory.mktemp("redis")) as server,
-        run_live(Settings(data=server.url())) as one,
-        run_live(Settings(data=server.url())) as other,
+        live_server(Settings(data=server.url())) as one,
+        live_server(Settings(data=server.url())) as other,
     ):
         yield Nodes(one, other)
 
@@ -150,10 +150,10 @@ def test_a_poll_stopped_on_one_tells_those_on_the_other(nodes: Nodes):
 
 
 def test_a_pin_of_one_links_a_game_on_the_other_and_its_tokens_hold_on_both(nodes: Nodes):
-    with Game(nodes.other) as game:
-        pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(nodes.one)})
+    with SocketClient(nodes.other) as game:
+        pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.one)})
 
-    with Game(nodes.one) as game:
+    with SocketClient(nodes.one) as game:
         again = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
 
     statuses = [node.bearer(again["jwt"]).get("user_info").status_code for node in nodes]
@@ -173,8 +173,8 @@ def test_a_pin_token_of_one_comes_to_life_on_both_when_it_is_validated_on_the_ot
 def test_a_revocation_on_one_holds_on_the_other_at_once(nodes: Nodes):
     grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
     nodes.broadcaster()[0].post("validate_pin", json={"pin": grant["pin"]})
-    with Game(nodes.other) as game:
-        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(nodes.other)})["refresh"]
+    with SocketClient(nodes.other) as game:
+        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.other)})["refresh"]
 
         nodes.broadcaster()[0].delete("pin")
 
@@ -225,14 +225,14 @@ def test_winners_are_marked_on_one_of_votes_cast_on_the_other(nodes: Nodes):
 
 
 def test_a_broadcast_on_one_reaches_games_and_pages_on_the_other(nodes: Nodes):
-    with linked_game(nodes.other) as game, Page(nodes.other) as page:
+    with linked_game(nodes.other) as game, PusherClient(nodes.other) as page:
         game.data("subscribe", "boss")
         page.subscribe(f"twitch.pubsub.{CLIENT_ID}.{CHANNEL}")
 
         nodes.broadcaster()[0].post("broadcast", json={"event": "boss", "data": {"hp": 3}})
 
         assert {"hp": 3} == game.update()["data"]["data"]
-        heard = parsed(read(page.frame()))
+        heard = parse_broadcast(decode_frame(page.frame()))
         assert (f"sandbox:{CLIENT_ID}:boss", {"hp": 3}) == (heard.event, heard.data)
 
 
@@ -253,10 +253,10 @@ def test_in_production_a_token_that_one_issued_is_verified_by_the_other(tmp_path
     soon = real_seconds() + 600
     with RedisServer(tmp_path) as server:
         settings = Settings(PRODUCTION, data=server.url(), extensions=extensions)
-        with run_live(settings) as one, run_live(settings) as other:
+        with live_server(settings) as one, live_server(settings) as other:
             broadcaster = one.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=soon)
             pin = broadcaster.post("link/pin").json()["pin"]
-            with Game(other) as game:
+            with SocketClient(other) as game:
                 token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})["jwt"]
 
             assert 200 == one.bearer(token).get("user_info").status_code

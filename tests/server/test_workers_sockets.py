@@ -10,32 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from support.process import Served, serving
+from support.process import ServerProcess, server_process
 from support.service import CLIENT_ID, Client
-from support.socket_client import Game, pin_of
+from support.socket_client import SocketClient, request_pin
 
 AT_LEAST, AT_MOST = 8, 40
 """Connections that are opened until both workers hold some."""
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
+def served(tmp_path: Path) -> Iterator[ServerProcess]:
     """Two processes on one port and one file."""
-    with serving("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
+    with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
         yield served
 
 
 @pytest.fixture
-def games(served: Served) -> Iterator[list[Game]]:
+def games(served: ServerProcess) -> Iterator[list[SocketClient]]:
     """Connections that have not authenticated, on all workers."""
     with ExitStack() as stack:
-        games = [stack.enter_context(Game(served)) for _ in range(AT_LEAST)]
+        games = [stack.enter_context(SocketClient(served)) for _ in range(AT_LEAST)]
         while not are_spread(served, games) and len(games) < AT_MOST:
-            games.append(stack.enter_context(Game(served)))
+            games.append(stack.enter_context(SocketClient(served)))
         yield games
 
 
-def are_spread(served: Served, games: list[Game]) -> bool:
+def are_spread(served: ServerProcess, games: list[SocketClient]) -> bool:
     """Whether a worker is found that holds some of them and not all."""
     for _ in range(10):
         with Client(base_url=served.url) as fresh:  # on a connection of its own, so with any worker
@@ -46,14 +46,14 @@ def are_spread(served: Served, games: list[Game]) -> bool:
     return False
 
 
-def linked(served: Served, games: list[Game]) -> None:
+def linked(served: ServerProcess, games: list[SocketClient]) -> None:
     """Authenticate all of them with one PIN, which one worker has made."""
-    pin = pin_of(served)
+    pin = request_pin(served)
     for game in games:
         game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
 
 
-def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: Served, games: list[Game]):
+def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: ServerProcess, games: list[SocketClient]):
     assert are_spread(served, games)
     linked(served, games)
     for game in games:
@@ -83,7 +83,7 @@ def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: Served
     assert all(game.no_update() for game in games)
 
 
-def test_messages_of_one_socket_reach_those_of_all_workers_in_order(served: Served, games: list[Game]):
+def test_messages_of_one_socket_reach_those_of_all_workers_in_order(served: ServerProcess, games: list[SocketClient]):
     linked(served, games)
     for game in games:
         game.data("subscribe", "broadcast", {"topic_id": "hit"})
@@ -97,7 +97,7 @@ def test_messages_of_one_socket_reach_those_of_all_workers_in_order(served: Serv
         assert list(range(50)) == [game.update()["data"]["data"]["number"] for _ in range(50)]
 
 
-def test_what_one_socket_writes_every_other_reads(served: Served, games: list[Game]):
+def test_what_one_socket_writes_every_other_reads(served: ServerProcess, games: list[SocketClient]):
     linked(served, games)
     for number, game in enumerate(games):
         game.data("set", "state", {"state_id": "channel", "state": {"number": number}})
@@ -107,14 +107,14 @@ def test_what_one_socket_writes_every_other_reads(served: Served, games: list[Ga
         assert [{"number": number}] * len(games) == states
 
 
-def test_a_game_that_is_linked_by_one_worker_refreshes_with_any(served: Served, games: list[Game]):
-    refresh = str(games[0].data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_of(served)})["refresh"])
+def test_a_game_that_is_linked_by_one_worker_refreshes_with_any(served: ServerProcess, games: list[SocketClient]):
+    refresh = str(games[0].data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(served)})["refresh"])
 
     for game in games:
         refresh = str(game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": refresh})["refresh"])
 
 
-def test_a_stop_closes_the_sockets_of_all_workers(served: Served, games: list[Game]):
-    assert 0 == served.end(signal.SIGTERM)
+def test_a_stop_closes_the_sockets_of_all_workers(served: ServerProcess, games: list[SocketClient]):
+    assert 0 == served.stop(signal.SIGTERM)
 
     assert [1001] * len(games) == [game.close_code() for game in games]

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from support.service import Live
+from support.service import LiveServer
 
 SDK = Path(__file__).parent.parent / "sdk"
 BUNDLE = SDK / "node_modules" / "@muxy" / "extensions-js" / "dist" / "medkit.umd.js"
@@ -28,11 +28,11 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXAMPLE = SDK.parent.parent / "examples" / "extension"
 README_ADDRESS = "http://127.0.0.1:8282"
 """Where the service is, in every page."""
-Said = dict[str, Any]
+ScriptOutput = dict[str, Any]
 """What a script prints: one JSON object."""
 
 
-def run_script(name: str, *args: str) -> Said:
+def run_script(name: str, *args: str) -> ScriptOutput:
     """Run a script to its end and read what it said."""
     if not shutil.which("node") or not BUNDLE.is_file():
         pytest.skip("needs Node.js and the packages that `make test` installs")
@@ -41,7 +41,7 @@ def run_script(name: str, *args: str) -> Said:
     return dict(json.loads(result.stdout.splitlines()[-1]))  # the SDK itself prints what it likes before
 
 
-def run_browser(name: str, *args: str) -> Said:
+def run_browser(name: str, *args: str) -> ScriptOutput:
     """Run a script that drives Chromium."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not browser:
@@ -49,7 +49,7 @@ def run_browser(name: str, *args: str) -> Said:
     return run_script(name, browser, *args)
 
 
-def once(factory: pytest.TempPathFactory, name: str, produce: Callable[[], Said]) -> Said:
+def run_once(factory: pytest.TempPathFactory, name: str, produce: Callable[[], ScriptOutput]) -> ScriptOutput:
     """What `produce` returns: asked once for all workers, among which the tests of a file are dealt out."""
     root = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -67,7 +67,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def pages_of(folder: Path) -> Iterator[str]:
+def serve_folder(folder: Path) -> Iterator[str]:
     """Serve a folder at an origin of its own, until the context ends."""
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -79,7 +79,7 @@ def pages_of(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-def lay_out(folder: Path, service: str) -> None:
+def copy_pages(folder: Path, service: str) -> None:
     """Copy the tests' pages and the example, which are to lead to `service`, to where they are served, and the SDK."""
     for source in (SDK / "pages", EXAMPLE):
         for page in source.iterdir():
@@ -88,13 +88,13 @@ def lay_out(folder: Path, service: str) -> None:
     (folder / BUNDLE.name).symlink_to(BUNDLE)
 
 
-def browse(factory: pytest.TempPathFactory, live: Live, script: str, *args: str) -> Said:
+def browse_pages(factory: pytest.TempPathFactory, live: LiveServer, script: str, *args: str) -> ScriptOutput:
     """What a script that drives Chromium says of the pages; those under `namespaced/` lead to a namespace."""
     folder = factory.mktemp("pages")
     (folder / "namespaced").mkdir()
     if BUNDLE.is_file():
-        lay_out(folder, live.url)
-        lay_out(folder / "namespaced", f"{live.url}/_ns/browser")
+        copy_pages(folder, live.url)
+        copy_pages(folder / "namespaced", f"{live.url}/_ns/browser")
     live.reset()
-    with pages_of(folder) as pages:
+    with serve_folder(folder) as pages:
         return run_browser(script, pages, live.url, *args)

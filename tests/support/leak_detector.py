@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 
 
-class Seen:
+class LeakDetector:
     """Every secret by what it is, with all the pieces that would give it away."""
 
     def __init__(self) -> None:

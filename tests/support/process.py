@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from support.service import Reachable
+from support.service import RunningService
 
 COMMAND = (str(Path(sys.executable).with_name("extcli")), "serve")
-WITHIN = 5
+STOP_TIMEOUT = 5
 """Seconds in which a stop is promised."""
 
 T = TypeVar("T")
 
 
-class Served(Reachable):
+class ServerProcess(RunningService):
     """A running `extcli serve`, which has said where it listens."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
@@ -29,20 +29,20 @@ class Served(Reachable):
         self.first_line = process.stdout.readline()
         super().__init__(self.first_line.removeprefix("listening on ").strip())
 
-    def end(self, *signals: int) -> int:
+    def stop(self, *signals: int) -> int:
         """Send these signals and return the exit code."""
         for number in signals:
             self.process.send_signal(number)
-        return self.process.wait(WITHIN)
+        return self.process.wait(STOP_TIMEOUT)
 
 
-def complaints(served: Served) -> list[str]:
+def unexpected_log_lines(served: ServerProcess) -> list[str]:
     """The lines of the log, up to the end of the service, but for those that say that all goes as it should."""
     assert served.process.stderr is not None
     return [line for line in served.process.stderr if " INFO emulator: " not in line]
 
 
-def workers_of(served: Served) -> set[int]:
+def worker_pids(served: ServerProcess) -> set[int]:
     """The processes that serve; the one that multiprocessing keeps for itself is none of them."""
     children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
     return {int(pid) for pid in children if b"spawn_main" in _command(pid)}
@@ -55,7 +55,7 @@ def _command(pid: str) -> bytes:
         return b""
 
 
-def until(look: Callable[[], T]) -> T:
+def wait_until(look: Callable[[], T]) -> T:
     """Wait for what the kernel tells, and no longer than for anything that hangs; returns what was seen."""
     deadline = time.monotonic() + 20
     while not (seen := look()):
@@ -65,7 +65,7 @@ def until(look: Callable[[], T]) -> T:
 
 
 @contextmanager
-def serving(*args: str, under: Sequence[str] = (), **environment: str) -> Iterator[Served]:
+def server_process(*args: str, under: Sequence[str] = (), **environment: str) -> Iterator[ServerProcess]:
     """`extcli serve` with these arguments, on a free port unless the environment says another; killed at the end.
 
     `under` is a command that starts it, and becomes it.
@@ -79,6 +79,6 @@ def serving(*args: str, under: Sequence[str] = (), **environment: str) -> Iterat
         env={**os.environ, **environment},
     ) as process:
         try:
-            yield Served(process)
+            yield ServerProcess(process)
         finally:
             process.kill()

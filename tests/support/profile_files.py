@@ -12,7 +12,7 @@ def config_file() -> Path:
     return Path(os.environ["EXTCLI_CONFIG"])
 
 
-def profiles(text: str = "", **tables: dict[str, object]) -> Path:
+def write_profiles(text: str = "", **tables: dict[str, object]) -> Path:
     """Write the file: a text, and a table for each name. JSON is TOML, of text and of true and false."""
     lines = [text]
     for name, table in tables.items():

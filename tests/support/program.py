@@ -9,10 +9,12 @@ from pathlib import Path
 from support.service import SECRET
 
 PROGRAM = Path(sys.executable).with_name("extcli")
-SECRET_TEXT = base64.b64encode(SECRET).decode()
+SECRET_BASE64 = base64.b64encode(SECRET).decode()
 
 
-def answer(status: str, body: bytes | str = b"{}", content_type: str = "application/json", **fields: str) -> bytes:
+def http_response(
+    status: str, body: bytes | str = b"{}", content_type: str = "application/json", **fields: str
+) -> bytes:
     """An HTTP answer."""
     content = body.encode() if isinstance(body, str) else body
     head = {"content-type": content_type, "content-length": str(len(content)), **fields}

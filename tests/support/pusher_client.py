@@ -12,15 +12,15 @@ from typing import Any, NamedTuple, Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from support.service import CHANNEL, CLIENT_ID, Reachable
-from support.socket_client import WITHIN, Json
+from support.service import CHANNEL, CLIENT_ID, RunningService
+from support.socket_client import TIMEOUT, Json
 
 KEY = "18c26c0d1c7fafb78ba2"
 QUERY = "?protocol=7&client=js&version=7.0.3&flash=false"
 """The query as the client library in the published SDK sends it."""
 
 
-class Heard(NamedTuple):
+class Broadcast(NamedTuple):
     """One broadcast, as the SDK takes it apart."""
 
     channel: str
@@ -32,14 +32,14 @@ class Heard(NamedTuple):
     """Whether the message was JSON as it stands."""
 
 
-class Page:
+class PusherClient:
     """One connection. Broadcasts that come before an answer are kept for `heard`."""
 
-    def __init__(self, live: Reachable, query: str = QUERY, path: str = f"/app/{KEY}", **options: Any) -> None:
+    def __init__(self, live: RunningService, query: str = QUERY, path: str = f"/app/{KEY}", **options: Any) -> None:
         url = f"{live.url.replace('http', 'ws', 1)}{path}{query}"
-        self._connection = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
+        self._connection = connect(url, compression=None, open_timeout=TIMEOUT, close_timeout=TIMEOUT, **options)
         self.socket = self._connection.__enter__()
-        self._broadcasts: list[Heard] = []
+        self._broadcasts: list[Broadcast] = []
         self.greeting = self.frame()
 
     def __enter__(self) -> Self:
@@ -54,12 +54,12 @@ class Page:
 
     def frame(self) -> Json:
         """The next frame, whatever it is, as it came."""
-        return dict(json.loads(self.socket.recv(timeout=WITHIN)))
+        return dict(json.loads(self.socket.recv(timeout=TIMEOUT)))
 
     def answer(self) -> Json:
         """The next frame that is no broadcast, with its data read, as the library reads it."""
-        while "message" in (frame := read(self.frame()))["data"] and frame["event"] != "pusher:error":
-            self._broadcasts.append(parsed(frame))
+        while "message" in (frame := decode_frame(self.frame()))["data"] and frame["event"] != "pusher:error":
+            self._broadcasts.append(parse_broadcast(frame))
         return frame
 
     def subscribe(self, *channels: str) -> Self:
@@ -75,7 +75,7 @@ class Page:
         self.send("pusher:ping", {})
         return self.answer()
 
-    def heard(self) -> list[Heard]:
+    def broadcasts(self) -> list[Broadcast]:
         """All broadcasts that have come by now and were not asked for yet."""
         assert "pusher:pong" == self.pong()["event"]  # what was sent before it is here
         broadcasts, self._broadcasts = self._broadcasts, []
@@ -97,13 +97,13 @@ class Page:
         return self.socket.close_code
 
 
-def read(frame: Json) -> Json:
+def decode_frame(frame: Json) -> Json:
     """A frame whose data is read as the library reads it: JSON in a string, or an object."""
     data = frame.get("data", {})
     return frame | {"data": json.loads(data) if isinstance(data, str) else data}
 
 
-def parsed(frame: Json) -> Heard:
+def parse_broadcast(frame: Json) -> Broadcast:
     """What the published SDK makes of a broadcast (`parseMessage`)."""
     assert {"event", "channel", "data"} == frame.keys()
     assert {"message"} == frame["data"].keys()
@@ -115,14 +115,14 @@ def parsed(frame: Json) -> Heard:
     text = message if is_plain else zlib.decompress(base64.b64decode(message, validate=True), 32 + zlib.MAX_WBITS)
     envelope = json.loads(text)
     assert envelope.keys() <= {"event", "data"}
-    return Heard(frame["channel"], frame["event"], envelope["event"], envelope.get("data"), is_plain)
+    return Broadcast(frame["channel"], frame["event"], envelope["event"], envelope.get("data"), is_plain)
 
 
-def channel_of(channel: str = CHANNEL, client_id: str = CLIENT_ID) -> str:
+def pusher_channel(channel: str = CHANNEL, client_id: str = CLIENT_ID) -> str:
     """The Pusher channel of an extension's pages in a channel."""
     return f"twitch.pubsub.{client_id}.{channel}"
 
 
-def page_of(live: Reachable, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> Page:
+def subscribed_page(live: RunningService, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> PusherClient:
     """A page that has subscribed as the SDK does: to its channel, and to that of the whole extension."""
-    return Page(live).subscribe(channel_of(channel, client_id), channel_of("all", client_id))
+    return PusherClient(live).subscribe(pusher_channel(channel, client_id), pusher_channel("all", client_id))

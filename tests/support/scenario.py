@@ -11,17 +11,17 @@ from urllib.parse import quote, urlsplit
 
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from support.leak_detector import Seen
-from support.service import CHANNEL, CLIENT_ID, Client, Reachable
-from support.socket_client import Game
+from support.leak_detector import LeakDetector
+from support.service import CHANNEL, CLIENT_ID, Client, RunningService
+from support.socket_client import SocketClient
 
 BROADCASTER = {"role": "broadcaster", "user_id": CHANNEL, "channel_id": CHANNEL}
 
 
-class Life:
+class Scenario:
     """One client of everything. `key` signs its tokens."""
 
-    def __init__(self, service: Reachable, seen: Seen, key: bytes) -> None:
+    def __init__(self, service: RunningService, seen: LeakDetector, key: bytes) -> None:
         self.service = service
         self.seen = seen
         self.key = key
@@ -148,7 +148,7 @@ class Life:
     def socket(self, pin: str) -> None:
         """A game that links itself, refreshes, writes and listens."""
         made = self.seen.make
-        with Game(self.service) as game:
+        with SocketClient(self.service) as game:
             for wrong in (made("a wrong PIN"), self.seen.add("8R8R8R", "a wrong PIN of six")):
                 game.error("authenticate", data={"client_id": CLIENT_ID, "pin": wrong})
             linked = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
@@ -163,7 +163,7 @@ class Life:
             game.data("set", "state", {"state_id": "channel", "state": {"x": made("a state over the socket")}})
             game.data("broadcast", data={"topic": "e", "data": {"x": made("a broadcast over the socket")}})
             game.error(made("an action"), made("a target"), {"x": made("data")})
-            game.ask("subscribe", made("an event's name"))
+            game.request("subscribe", made("an event's name"))
             for name in ("pin", "refresh", "jwt"):
                 game.error("authenticate", data={"client_id": CLIENT_ID, name: made(f"a wrong {name}")})
 
@@ -175,7 +175,7 @@ class Life:
             made("a large frame") * 200_000,
         )  # fmt: skip
         for frame in frames:
-            with Game(self.service) as game, suppress(ConnectionClosed, TimeoutError):
+            with SocketClient(self.service) as game, suppress(ConnectionClosed, TimeoutError):
                 game.socket.send(frame)
                 game.socket.recv(timeout=2)
         for path in (
@@ -184,5 +184,8 @@ class Life:
             f"/v1/{made('a path')}",
             f"/app/{made('a key')}?x={token}",
         ):
-            with suppress(InvalidStatus), Game(self.service, path, additional_headers={"Authorization": f"x {token}"}):
+            with (
+                suppress(InvalidStatus),
+                SocketClient(self.service, path, additional_headers={"Authorization": f"x {token}"}),
+            ):
                 pass

@@ -35,7 +35,7 @@ class Client(httpx.Client):
         super().__init__(timeout=10, verify=False, **settings)
 
 
-class Reachable:
+class RunningService:
     """A service at a URL."""
 
     def __init__(self, url: str) -> None:
@@ -85,7 +85,7 @@ class Reachable:
         return list(answer["expired"])
 
 
-class Live(Reachable):
+class LiveServer(RunningService):
     """A service that runs in a thread of this process."""
 
     def __init__(self, url: str, service: Service, loop: asyncio.AbstractEventLoop) -> None:
@@ -99,20 +99,20 @@ class Live(Reachable):
 
 
 @contextmanager
-def run_live(
+def live_server(
     settings: Settings | None = None, *, clock: Clock | None = None, hot: frozenset[tuple[str, str]] = HOT
-) -> Iterator[Live]:
+) -> Iterator[LiveServer]:
     """Serve in a thread of this process until the context ends; `clock` is the service's, to be moved from outside."""
     listener = listen("127.0.0.1", 0)
     url = url_of("127.0.0.1", listener)
     ready = threading.Event()
-    up: list[tuple[Live, Server]] = []
+    up: list[tuple[LiveServer, Server]] = []
 
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
             server = Server(config_of(app, chosen.proxies), ready.set, timeout=chosen.limits.request_timeout)
-            up.append((Live(url, service, asyncio.get_running_loop()), server))
+            up.append((LiveServer(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)

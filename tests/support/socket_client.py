@@ -11,23 +11,23 @@ from typing import Any, Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from support.service import CLIENT_ID, Reachable
+from support.service import CLIENT_ID, RunningService
 
-WITHIN = 5.0
+TIMEOUT = 5.0
 """Seconds in which what is waited for must have come."""
 NO_REQUEST = 65_535
 
 Json = dict[str, Any]
 
 
-class Game:
+class SocketClient:
     """One connection. Updates that come before a reply are kept for `update`."""
 
-    def __init__(self, live: Reachable, path: str = f"/0.2.0/{CLIENT_ID}", **options: Any) -> None:
+    def __init__(self, live: RunningService, path: str = f"/0.2.0/{CLIENT_ID}", **options: Any) -> None:
         url = f"{live.url.replace('http', 'ws', 1)}{path}"
-        self._connection = connect(url, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **options)
+        self._connection = connect(url, compression=None, open_timeout=TIMEOUT, close_timeout=TIMEOUT, **options)
         self.socket = self._connection.__enter__()
-        self._publisher: deque[Json] = deque()
+        self._updates: deque[Json] = deque()
         self._last = 0
 
     def __enter__(self) -> Self:
@@ -47,10 +47,10 @@ class Game:
     def reply(self) -> Json:
         """The next message that is no update."""
         while (message := self.message())["meta"]["action"] == "update":
-            self._publisher.append(message)
+            self._updates.append(message)
         return message
 
-    def ask(self, action: str, target: str = "", data: Json | None = None) -> Json:
+    def request(self, action: str, target: str = "", data: Json | None = None) -> Json:
         """Send a request and return its reply, whole."""
         request_id = self.send(action, target, data)
         reply = self.reply()
@@ -59,21 +59,21 @@ class Game:
 
     def data(self, action: str, target: str = "", data: Json | None = None) -> Json:
         """Send a request that is done; returns the reply's data."""
-        reply = self.ask(action, target, data)
+        reply = self.request(action, target, data)
         assert "errors" not in reply, reply
         return dict(reply["data"])
 
     def error(self, action: str, target: str = "", data: Json | None = None) -> Json:
         """Send a request that is refused; returns the one error."""
-        reply = self.ask(action, target, data)
+        reply = self.request(action, target, data)
         assert "data" not in reply, reply
         (error,) = reply["errors"]
         return dict(error)
 
     def update(self) -> Json:
         """The next update, whole."""
-        if self._publisher:
-            return self._publisher.popleft()
+        if self._updates:
+            return self._updates.popleft()
         message = self.message()
         assert message["meta"]["action"] == "update", message
         assert message["meta"]["request_id"] == NO_REQUEST
@@ -81,12 +81,12 @@ class Game:
 
     def no_update(self) -> bool:
         """Whether no update has come; one request is answered first, so that what was sent before it is here."""
-        self.ask("get", "state", {"state_id": "channel"})
-        return not self._publisher
+        self.request("get", "state", {"state_id": "channel"})
+        return not self._updates
 
     def message(self) -> Json:
         """The next message, whatever it is."""
-        return dict(json.loads(self.socket.recv(timeout=WITHIN)))
+        return dict(json.loads(self.socket.recv(timeout=TIMEOUT)))
 
     def close_code(self) -> int:
         """Read on until the connection is closed; returns the code."""
@@ -97,14 +97,14 @@ class Game:
         return self.socket.close_code
 
 
-def pin_of(live: Reachable, channel: str = "777", client_id: str = CLIENT_ID) -> str:
+def request_pin(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID) -> str:
     """A PIN that is bound to a channel."""
     broadcaster = live.client("broadcaster", user=channel, channel=channel, client_id=client_id)
     return str(broadcaster.post("link/pin").raise_for_status().json()["pin"])
 
 
-def linked_game(live: Reachable, channel: str = "777", client_id: str = CLIENT_ID) -> Game:
+def linked_game(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID) -> SocketClient:
     """A game that is authenticated for a channel."""
-    game = Game(live, f"/0.2.0/{client_id}")
-    game.data("authenticate", data={"client_id": client_id, "pin": pin_of(live, channel, client_id)})
+    game = SocketClient(live, f"/0.2.0/{client_id}")
+    game.data("authenticate", data={"client_id": client_id, "pin": request_pin(live, channel, client_id)})
     return game

@@ -13,7 +13,7 @@ from support.program import PROGRAM
 
 WITHIN = 20.0
 """Seconds in which what is waited for must show."""
-END = "\x04"
+CTRL_D = "\x04"
 
 
 class Terminal:
@@ -41,7 +41,7 @@ class Terminal:
         self.process.wait(WITHIN)
         os.close(self._controller)
 
-    def until(self, text: str) -> str:
+    def read_until(self, text: str) -> str:
         """Read on until this shows, behind what was waited for before; returns what came up to its end."""
         while text not in self.screen[self._seen :]:
             assert self._read(), f"{text!r} did not show: {self.screen!r}"
@@ -52,7 +52,7 @@ class Terminal:
         """Type this, the key at its end included."""
         os.write(self._controller, text.encode())
 
-    def end(self) -> int:
+    def wait(self) -> int:
         """Read to the end; returns the exit code."""
         while self._read():
             pass

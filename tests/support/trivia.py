@@ -9,16 +9,18 @@ import httpx
 from support.service import Client
 
 
-def ask(admin: Client, question: str = "q1", *options: str, state: str = "state-unlocked", **texts: Any) -> None:
+def create_question(
+    admin: Client, question: str = "q1", *options: str, state: str = "state-unlocked", **texts: Any
+) -> None:
     """Make a question with these options, or `o1` and `o2`."""
     admin.post("curated_poll_edit", json={"id": question, **texts}).raise_for_status()
     for option in options or ("o1", "o2"):
         body = {"id": question, "option": {"id": option}}
         admin.post("curated_poll_edit_option", json=body).raise_for_status()
-    move(admin, state, question).raise_for_status()
+    set_state(admin, state, question).raise_for_status()
 
 
-def move(admin: Client, state: str, question: str = "q1", winner: str = "o1") -> httpx.Response:
+def set_state(admin: Client, state: str, question: str = "q1", winner: str = "o1") -> httpx.Response:
     body = {"transition": state} | ({"winner": winner} if state == "state-results" else {})
     return admin.post(f"curated_poll_state?id={question}", json=body)
 
@@ -35,7 +37,7 @@ def ids(client: Client) -> list[str]:
     return [each["id"] for each in client.get("curated_poll").raise_for_status().json()["questions"]]
 
 
-def refusal(answer: httpx.Response) -> tuple[int, str]:
+def error_of(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["info"]
 
 

@@ -11,7 +11,7 @@ import httpx
 import jwt
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from support.service import SECRET, Client, Live
+from support.service import SECRET, Client, LiveServer
 from surface.callers import OURS, THEIRS, WITNESSES
 from surface.calls import Call, Who
 from surface.model import Surface, differences
@@ -43,7 +43,7 @@ READINGS = (
 class Asking(RuleBasedStateMachine):
     """One service and its model, which are told the same. Of several nodes each is asked in turn."""
 
-    def __init__(self, nodes: Sequence[Live]) -> None:
+    def __init__(self, nodes: Sequence[LiveServer]) -> None:
         super().__init__()
         self.nodes = nodes
         self.clients = [Client(base_url=f"{node.url}/v1/e/") for node in nodes]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from emulator.config.settings import Settings
-from support.service import run_live
+from support.service import live_server
 from surface.machine import SurfaceMachine
 
 EXAMPLES = int(os.environ.get("SURFACE_EXAMPLES", "0"))
@@ -38,5 +38,5 @@ class SurfaceContract:
             print_blob=False,
         )
         with ExitStack() as stack:
-            nodes = [stack.enter_context(run_live(Settings(data=data))) for _ in range(self.size)]
+            nodes = [stack.enter_context(live_server(Settings(data=data))) for _ in range(self.size)]
             run_state_machine_as_test(lambda: SurfaceMachine(nodes), settings=chosen)

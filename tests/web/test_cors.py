@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from support.service import Client, Live
+from support.service import Client, LiveServer
 
 PAGE = "https://extension.example"
 OPEN = {
@@ -53,7 +53,7 @@ def test_every_answer_of_the_service_may_be_read_by_every_page(viewer, path: str
 
 
 @pytest.mark.ruling("W5")
-def test_errors_before_and_beside_the_endpoints_may_be_read_too(live: Live, stranger: Client, viewer):
+def test_errors_before_and_beside_the_endpoints_may_be_read_too(live: LiveServer, stranger: Client, viewer):
     answers = [
         stranger.get("/v1/e/vote"),
         stranger.get("/v1/e/user_info"),

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from emulator.config.settings import Settings
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 
 TITLES = {
     400: "Bad Request",
@@ -64,7 +64,7 @@ def facts(answer: httpx.Response) -> dict[str, Any]:
     ],
 )
 @pytest.mark.ruling("W4")
-def test_a_refusal_has_the_one_shape(live: Live, status: int, method: str, path: str, body: bytes, role: str):
+def test_a_refusal_has_the_one_shape(live: LiveServer, status: int, method: str, path: str, body: bytes, role: str):
     answer = live.client(role, user="1", channel="777").request(method, path, content=body)
 
     assert status == answer.status_code
@@ -94,7 +94,7 @@ def test_a_missing_credential_is_told_what_is_expected(stranger: Client):
 
 
 @pytest.mark.ruling("W4")
-def test_a_credential_is_looked_at_before_role_size_and_body(live: Live):
+def test_a_credential_is_looked_at_before_role_size_and_body(live: LiveServer):
     expired = live.client("viewer", exp=1)
     viewer = live.client("viewer", user="1", channel="777")
 
@@ -129,7 +129,7 @@ def test_a_refused_body_is_told_which_field_does_not_fit(admin: Client, path: st
 
 @pytest.mark.ruling("W4")
 def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the_inside():
-    with run_live() as live:
+    with live_server() as live:
         admin = live.client("admin", user="1", channel="777")
         admin.get("vote").raise_for_status()
         live.run(lost_storage(live))
@@ -152,7 +152,7 @@ def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the
 
 
 def test_while_storage_is_gone_the_service_is_alive_and_not_ready():
-    with run_live() as live, Client(base_url=live.url) as client:
+    with live_server() as live, Client(base_url=live.url) as client:
         live.run(lost_storage(live))
 
         alive, ready = client.get("/_emulator/live"), client.get("/_emulator/ready")
@@ -163,7 +163,7 @@ def test_while_storage_is_gone_the_service_is_alive_and_not_ready():
 
 
 def test_what_is_done_is_acknowledged_though_nobody_can_be_told_and_a_message_that_nobody_hears_is_not(tmp_path: Path):
-    with run_live(Settings(data=f"sqlite://{tmp_path}/data.db")) as live:
+    with live_server(Settings(data=f"sqlite://{tmp_path}/data.db")) as live:
         file = sqlite3.connect(tmp_path / "data.db", isolation_level=None)
         file.execute("CREATE TRIGGER deaf BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END")
         file.close()
@@ -176,7 +176,7 @@ def test_what_is_done_is_acknowledged_though_nobody_can_be_told_and_a_message_th
         assert 503 == sent
 
 
-async def lost_storage(live: Live) -> None:
+async def lost_storage(live: LiveServer) -> None:
     """Close the engine under the service."""
     await live.service.engine.__aexit__(None, None, None)
     await asyncio.sleep(0)

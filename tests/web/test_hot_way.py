@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from emulator.web.front import HOT
-from support.service import CLIENT_ID, SECRET, Client, Live, run_live
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
 NOW = 1_900_000_000_000
 SAMPLE = 400
@@ -82,7 +82,7 @@ class Asked(NamedTuple):
 @pytest.fixture
 def two_ways() -> Iterator[tuple[Client, Client]]:
     """Clients of two fresh services at one instant: with the short way, and without it."""
-    with run_live() as hot, run_live(hot=frozenset()) as ordinary:
+    with live_server() as hot, live_server(hot=frozenset()) as ordinary:
         for live in (hot, ordinary):
             live.set(NOW)
         with Client(base_url=hot.url) as one, Client(base_url=ordinary.url) as other:
@@ -103,7 +103,7 @@ def test_the_short_way_and_the_ordinary_way_answer_the_same(two_ways: tuple[Clie
     assert [] == differing
 
 
-def test_every_status_of_the_hot_endpoints_is_among_what_is_compared(live: Live):
+def test_every_status_of_the_hot_endpoints_is_among_what_is_compared(live: LiveServer):
     with Client(base_url=live.url) as client:
         statuses = {
             Asked(method, path.removeprefix("/v1/e/"), credential, body).of(client).status

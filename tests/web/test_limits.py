@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import KIB, MIB, Limits, Settings
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 
 
 def padded(size: int, text: bytes = b'{"value":1,"key":"x"}') -> bytes:
@@ -42,7 +42,7 @@ def test_the_limit_holds_for_a_body_of_unannounced_length(admin: Client):
 
 
 @pytest.mark.ruling("W8")
-def test_a_body_that_announces_too_much_is_refused_before_it_is_sent(live: Live, admin: Client):
+def test_a_body_that_announces_too_much_is_refused_before_it_is_sent(live: LiveServer, admin: Client):
     credential = admin.headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 999999999999\r\n\r\n"
 
@@ -75,7 +75,7 @@ def test_a_patch_that_is_no_map_of_users_may_have_64_kib(admin: Client, viewer, 
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
 @pytest.mark.ruling("W8")
-def test_only_an_admins_map_may_be_larger_than_other_bodies(live: Live, role: str):
+def test_only_an_admins_map_may_be_larger_than_other_bodies(live: LiveServer, role: str):
     users = json.dumps({str(user): {"a": "x" * 100} for user in range(1_000)})
 
     answer = live.client(role, user="777", channel="777").patch("viewer_state", content=users)
@@ -85,7 +85,7 @@ def test_only_an_admins_map_may_be_larger_than_other_bodies(live: Live, role: st
 
 @pytest.mark.ruling("W8")
 def test_the_limits_can_be_set():
-    with run_live(Settings(limits=Limits(body=100, user_map=200))) as live:
+    with live_server(Settings(limits=Limits(body=100, user_map=200))) as live:
         admin = live.client("admin", user="1", channel="777")
         votes = [admin.post("vote", content=padded(size)).status_code for size in (100, 101)]
         maps = [
@@ -130,7 +130,7 @@ def test_ids_that_look_alike_name_different_things(admin: Client, path: str):
     assert [1] * 5 == [answer.count('"x"') for answer in answers]
 
 
-def test_a_head_that_never_ends_is_refused_and_holds_nobody_up(live: Live, stranger: Client):
+def test_a_head_that_never_ends_is_refused_and_holds_nobody_up(live: LiveServer, stranger: Client):
     with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
         connection.sendall(b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Big: " + b"a" * 65_536)
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))

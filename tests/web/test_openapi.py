@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from support.service import CHANNEL, SECRET, Client, Live
+from support.service import CHANNEL, SECRET, Client, LiveServer
 
 RECEIPT = jwt.encode({"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}}, SECRET)
 
@@ -93,7 +93,7 @@ def document(stranger: Client) -> dict[str, Any]:
 
 
 @pytest.fixture
-def filled(live: Live) -> Client:
+def filled(live: LiveServer) -> Client:
     """An admin, in a service where everything has been written once."""
     admin = live.client("admin", user="9001", channel=CHANNEL)
     for (method, path), body in CALLS.items():
@@ -134,7 +134,7 @@ def test_every_operation_is_under_the_service_or_beside_it(document: dict[str, A
 
 
 def test_the_real_answer_of_every_endpoint_is_what_the_document_says(
-    document: dict[str, Any], filled: Client, broadcaster: Client, live: Live
+    document: dict[str, Any], filled: Client, broadcaster: Client, live: LiveServer
 ):
     reading_first = sorted(CALLS, key=lambda call: call[0] != "GET")
 
@@ -191,7 +191,7 @@ def test_the_answer_about_a_poll_has_no_other_fields_than_documented(document: d
      ("POST", "/v1/e/authtoken", 400), ("POST", "/_emulator/clock", 400), ("POST", "/_emulator/reset", 403)],
 )  # fmt: skip
 def test_a_real_refusal_is_what_the_document_says(
-    document: dict[str, Any], live: Live, stranger: Client, viewer, method: str, path: str, status: int
+    document: dict[str, Any], live: LiveServer, stranger: Client, viewer, method: str, path: str, status: int
 ):
     client = stranger if status == 401 or path.startswith("/_") else viewer()
     origin = {"Origin": "https://page.example"} if status == 403 else {}
@@ -251,7 +251,7 @@ def test_the_viewers_files_are_served_from_here(stranger: Client, name: str, con
     assert not re.search(rb"""@import\s|url\(["']?https?:""", answer.content)
 
 
-def test_the_document_of_production_leaves_out_what_production_does_not_have(production: Live):
+def test_the_document_of_production_leaves_out_what_production_does_not_have(production: LiveServer):
     paths = httpx.get(f"{production.url}/schema/openapi.json").json()["paths"]
 
     assert {"/_emulator/live", "/_emulator/ready", "/_emulator/metrics"} == {

@@ -10,12 +10,12 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from support.service import Client, Live, run_live
+from support.service import Client, LiveServer, live_server
 
 FRESH = r"[0-9a-f]{8}-\d+"
 
 
-def exchanged(live: Live, *texts: bytes) -> list[bytes]:
+def exchanged(live: LiveServer, *texts: bytes) -> list[bytes]:
     """The values of X-Request-Id in all that is answered on one connection until it ends, one text after the other."""
     with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
         came = b""
@@ -82,7 +82,7 @@ def test_a_streamed_answer_and_a_body_that_is_too_large_carry_it_too(admin: Clie
     assert [(200, "mine"), (413, "mine")] == [(each.status_code, each.headers["x-request-id"]) for each in answers]
 
 
-def test_requests_that_come_at_once_on_one_connection_keep_their_own(live: Live):
+def test_requests_that_come_at_once_on_one_connection_keep_their_own(live: LiveServer):
     requests = [
         b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: %d\r\n%s\r\n"
         % (number, b"Connection: close\r\n" if number == 9 else b"")
@@ -92,7 +92,7 @@ def test_requests_that_come_at_once_on_one_connection_keep_their_own(live: Live)
     assert [b"%d" % number for number in range(10)] == exchanged(live, b"".join(requests))
 
 
-def test_what_cannot_be_read_as_http_is_answered_with_one(live: Live):
+def test_what_cannot_be_read_as_http_is_answered_with_one(live: LiveServer):
     (of_garbage,) = exchanged(live, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
     (before, after) = exchanged(
         live, b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: first\r\n\r\n", b"\x16\x03\x01\r\n\r\n"
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_as_http_is_answered_with_one(live: Live):
     assert all(re.fullmatch(FRESH.encode(), each) for each in (of_garbage, after))
 
 
-def test_the_answer_to_a_handshake_carries_it_granted_or_refused(live: Live):
+def test_the_answer_to_a_handshake_carries_it_granted_or_refused(live: LiveServer):
     url = live.url.replace("http", "ws", 1)
 
     with connect(f"{url}/ws", additional_headers={"X-Request-Id": "mine"}) as granted:
@@ -123,7 +123,7 @@ def test_pages_may_read_it(stranger: Client):
 
 
 def test_both_ways_to_a_hot_endpoint_carry_one():
-    with run_live(hot=frozenset()) as live:
+    with live_server(hot=frozenset()) as live:
         answer = live.client("viewer", user="1", channel="777").get("vote")
 
     assert re.fullmatch(FRESH, answer.headers["x-request-id"])

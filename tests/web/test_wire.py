@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.service import Client, Live
+from support.service import Client, LiveServer
 
 ALIASES = {
     "config": "all_config",
@@ -24,7 +24,7 @@ ALIASES = {
 }
 
 
-def spoken(live: Live, request: bytes) -> tuple[int, dict[str, str], bytes]:
+def spoken(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], bytes]:
     """Send these very bytes on a connection of its own; status, headers and body of the answer."""
     with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
         connection.sendall(request)
@@ -41,7 +41,7 @@ def spoken(live: Live, request: bytes) -> tuple[int, dict[str, str], bytes]:
      "/v1/e/user_info//", "/v1/e/%75ser_info"],
 )  # fmt: skip
 @pytest.mark.ruling("W1")
-def test_runs_of_slashes_collapse(live: Live, path: str):
+def test_runs_of_slashes_collapse(live: LiveServer, path: str):
     credential = live.client("viewer").headers["Authorization"]
 
     status, _, body = spoken(
@@ -54,7 +54,7 @@ def test_runs_of_slashes_collapse(live: Live, path: str):
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("alias", ALIASES)
 @pytest.mark.ruling("W1")
-def test_an_alias_is_answered_like_the_name_it_stands_for(live: Live, alias: str, method: str):
+def test_an_alias_is_answered_like_the_name_it_stands_for(live: LiveServer, alias: str, method: str):
     live.freeze()
     admin = live.client("admin", user="9001", channel="777")
 
@@ -120,7 +120,7 @@ def test_a_json_string_that_holds_no_readable_body_is_refused(viewer, body: str)
 
 
 @pytest.mark.ruling("W2")
-def test_a_chunked_body_is_read_to_its_end(live: Live, viewer):
+def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n"
 
@@ -245,7 +245,7 @@ def test_an_absent_or_empty_id_is_default(viewer):
     assert [1, 1, 0] == [client.get(path).json()["count"] for path in ("vote", "vote?id=default", "vote?id=other")]
 
 
-def test_an_id_reaches_the_service_percent_encoded_or_not(live: Live, viewer):
+def test_an_id_reaches_the_service_percent_encoded_or_not(live: LiveServer, viewer):
     client = viewer("5551")
 
     client.post("vote?id=Poll$1", json={"value": 3})
@@ -255,14 +255,14 @@ def test_an_id_reaches_the_service_percent_encoded_or_not(live: Live, viewer):
     assert "x" == client.post("rank?id=a+b%2bc", json={"key": "y"}).json()["original"]
 
 
-def test_an_old_client_that_speaks_http_1_0_is_answered(live: Live):
+def test_an_old_client_that_speaks_http_1_0_is_answered(live: LiveServer):
     status, headers, body = spoken(live, b"GET /v1/e/user_info HTTP/1.0\r\n\r\n")
 
     assert (401, "application/json") == (status, headers["content-type"])
     assert str(len(body)) == headers["content-length"]
 
 
-def test_several_requests_on_one_connection_are_answered_in_order(live: Live, viewer):
+def test_several_requests_on_one_connection_are_answered_in_order(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
     votes = b"".join(
         b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Length: %d\r\n%s\r\n%s"
@@ -290,7 +290,7 @@ def test_text_that_is_not_utf_8_is_refused_even_in_a_field_that_nobody_reads(vie
 
 
 @pytest.mark.ruling("W4")
-def test_what_is_no_http_is_answered_like_any_other_refusal(live: Live):
+def test_what_is_no_http_is_answered_like_any_other_refusal(live: LiveServer):
     status, headers, body = spoken(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (400, "application/json", str(len(body))) == (status, headers["content-type"], headers["content-length"])
