@@ -8,8 +8,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
-from emulator.features.accumulation.rules import Collected
-from emulator.features.accumulation.service import Buffers, Reading
+from emulator.features.accumulation.rules import BufferEntry
+from emulator.features.accumulation.service import Buffers, Entries
 from emulator.web.call import Call, checked_id
 from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
 
@@ -18,16 +18,16 @@ _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 
 
 class Buffer(Struct):
-    """Entries of a buffer, newest first."""
+    """The entries of a buffer, newest first."""
 
-    data: list[Collected]
+    data: list[BufferEntry]
     latest: int
-    """Unix ms of the newest entry in the caller's scope; 0 when there is none."""
+    """Unix ms of the newest entry in the caller's scope; 0 if there is none."""
 
 
 @endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, _CHANNEL))
 async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
-    """Add a JSON value of under 256 bytes to a buffer."""
+    """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
     await buffers.add(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
     return Nothing()
 
@@ -37,21 +37,21 @@ async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
     "/v1/e/accumulate",
     roles=CHANNEL_WRITERS,
     answer=Buffer,
-    query=(_BUFFER, _CHANNEL, Parameter("start", "Only entries from this Unix time in ms on.", "integer")),
+    query=(_BUFFER, _CHANNEL, Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")),
 )
 async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
-    """Read a buffer, newest first: the caller's channel, or all channels for an extension-level token."""
+    """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
     start = call.integer("start", 0)
     return Streamed(_as_data(await buffers.read(call.caller, call.channel, checked_id(call.id, "id"), start)))
 
 
-async def _as_data(reading: Reading) -> AsyncIterator[bytes]:
+async def _as_data(entries: Entries) -> AsyncIterator[bytes]:
     before = b'{"data":['
-    async for page in reading.pages:
+    async for page in entries.pages:
         if page:
             yield before + b",".join(page)
             before = b","
-    yield (b"" if before == b"," else before) + b'],"latest":%d}' % reading.latest
+    yield (b"" if before == b"," else before) + b'],"latest":%d}' % entries.latest
 
 
 endpoints: Final = (add_to_buffer, read_buffer)

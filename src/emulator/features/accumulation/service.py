@@ -1,4 +1,4 @@
-"""Everything the service promises about accumulation buffers."""
+"""The accumulation service: buffers of small JSON blobs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from msgspec import Raw
 from emulator.callers import Caller
 from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Key, Logs
-from emulator.features.accumulation.rules import LIFETIME, Collected, checked_blob
+from emulator.features.accumulation.rules import LIFETIME, BufferEntry, checked_blob
 from emulator.limits.id_quota import IdQuota
 from emulator.wire import json_codec
 
 
-class Reading(NamedTuple):
-    """Part of a buffer."""
+class Entries(NamedTuple):
+    """The entries that a call reads."""
 
     latest: int
-    """The Unix ms of the newest entry in the caller's scope; 0 when there is none."""
+    """Unix ms of the newest entry in the caller's scope, even if it is before `start`; 0 if there is none."""
     pages: AsyncIterator[list[bytes]]
-    """The entries as JSON texts, newest first."""
+    """Pages of entries as JSON, newest first."""
 
 
 class Buffers:
-    """Accumulation buffers of all extensions. `channel` is `None` for an extension-level caller (ruling A4)."""
+    """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
     def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota) -> None:
         self._logs = logs
@@ -33,9 +33,9 @@ class Buffers:
         self._id_quota = id_quota
 
     async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
-        """Append a blob with its poster and time; raises `BadRequest` for one of 256 bytes or more."""
+        """Append a blob with its poster and time; raises `BadRequest` if it is 256 bytes or more."""
         now = self._clock.now()
-        entry = Collected(
+        entry = BufferEntry(
             observed=now,
             channel_id=channel or "",
             opaque_id="" if caller.user_id else caller.opaque_id,
@@ -47,8 +47,8 @@ class Buffers:
         await self._id_quota.take(key, LIFETIME)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
 
-    async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Reading:
-        """The entries from `start` (Unix ms, inclusive) on: one channel's, or all for an extension-level caller."""
+    async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Entries:
+        """The entries added at or after `start` (Unix ms)."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
-        return Reading(latest, ([item.value for item in page] async for page in pages))
+        return Entries(latest, ([item.value for item in page] async for page in pages))

@@ -31,7 +31,7 @@ class Ranking(Struct):
 
 @endpoint("POST", "/v1/e/rank", roles=ANYONE, body=AnswerBody, answer=Accepted, query=_QUERY)
 async def submit_answer(rankings: Rankings, call: Call) -> Accepted:
-    """Submit an answer, or replace the one submitted before."""
+    """Submit an answer, or replace an earlier one."""
     answer = call.body(AnswerBody).key
     return await rankings.submit(call.caller, call.channel, checked_id(call.id, "id"), answer)
 
@@ -44,7 +44,7 @@ async def read_ranking(rankings: Rankings, call: Call) -> Ranking:
 
 @endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
 async def clear_ranking(rankings: Rankings, call: Call) -> Nothing:
-    """Remove a ranking and its answers; an absent one is not an error."""
+    """Delete a ranking and its answers. Deleting an absent ranking is not an error."""
     await rankings.clear(call.caller, call.channel, checked_id(call.id, "id"))
     return Nothing()
 

@@ -1,4 +1,4 @@
-"""Everything the service promises about rankings."""
+"""The ranking service: one free-text answer per user, and the most frequent answers."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from emulator.engines.base import Ballots, CastRequest, Key
 from emulator.limits.id_quota import IdQuota
 
 LIFETIME = DAY
-"""A buffer is removed this long after its last entry (Limits)."""
+"""A ranking expires this long after its last answer, in ms (Limits)."""
 TOP = 100
 GLOBAL = "global-"
 
 
 class Accepted(Struct):
-    """The answer to a submission."""
+    """The response to a submitted answer."""
 
     accepted: bool
     original: str | UnsetType = UNSET
-    """The caller's previous answer, if there was one."""
+    """The caller's previous answer, if any."""
 
 
 class Score(Struct):
-    """How many users submitted this very text."""
+    """An answer and the number of users who submitted exactly this text."""
 
     key: str
     score: int
 
 
 class Rankings:
-    """Buffers with at most one answer per user. `channel` as for polls: `None` spans all (ruling A4)."""
+    """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
     def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
 
-    async def submit(self, caller: Caller, channel: str | None, buffer_id: str, answer: str) -> Accepted:
-        """Store the caller's answer in place of an earlier one. The text is kept byte for byte."""
+    async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
+        """Store the caller's answer, replacing an earlier one. The text is kept byte for byte."""
         now = self._clock.now()
-        key = _key(caller, channel or "", buffer_id)
+        key = _key(caller, channel or "", ranking_id)
         await self._id_quota.take(key, LIFETIME)
-        mark = CastRequest(caller.identity, answer, caller.opaque_id.encode())
-        cast = await self._ballots.cast(key, mark, now=now, expires_at=now + LIFETIME)
+        request = CastRequest(caller.identity, answer, caller.opaque_id.encode())
+        cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
-    async def read(self, caller: Caller, channel: str | None, buffer_id: str) -> list[Score]:
-        """At most the top 100 answers by score; ties in order of first submission."""
-        tally = await self._ballots.tally(_key(caller, channel, buffer_id), now=self._clock.now(), top=TOP)
+    async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
+        """The top 100 answers by score; ties are in order of first submission."""
+        tally = await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now(), top=TOP)
         return [Score(answer, users) for answer, users in tally.counts]
 
-    async def clear(self, caller: Caller, channel: str | None, buffer_id: str) -> None:
-        """Remove the buffer; an absent one is fine."""
-        key = _key(caller, channel, buffer_id)
+    async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
+        """Delete the ranking. Does nothing if there is none."""
+        key = _key(caller, channel, ranking_id)
         await self._ballots.drop(key, now=self._clock.now())
         await self._id_quota.free(key)
 
 
-def _key(caller: Caller, channel: str | None, buffer_id: str) -> Key:
-    """Where a buffer lives: its channel, or none when it is the extension's."""
-    return Key("rank", caller.client_id, buffer_id, "" if buffer_id.startswith(GLOBAL) else channel)
+def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
+    """The key of a ranking; a global ranking belongs to no channel."""
+    return Key("rank", caller.client_id, ranking_id, "" if ranking_id.startswith(GLOBAL) else channel)

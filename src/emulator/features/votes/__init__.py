@@ -1,1 +1,1 @@
-"""Polls: one vote per user, statistics, logs, and definitions (rulings P1 to P5)."""
+"""Polls: votes, statistics, logs and definitions (rulings P1 to P5)."""

@@ -1,4 +1,4 @@
-"""Polls over the socket: `create`, `get`, `reconfigure`, `delete` and the feed (rulings X5, X6)."""
+"""Polls over the WebSocket: `create`, `get`, `reconfigure`, `delete` and `subscribe` (rulings X5, X6)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.features.votes.definitions import PollConfig
+from emulator.features.votes.results import PollResults
 from emulator.features.votes.rules import is_global
 from emulator.features.votes.service import Polls
-from emulator.features.votes.standing import Standing
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.gateway import Done
 from emulator.wire import json_codec
 
 
 class CreateBody(Struct):
-    """A poll to create; `config` has the members of a definition but for those beside it."""
+    """A poll to create; `config` holds the other members of its definition."""
 
     poll_id: str
     prompt: str = ""
@@ -29,20 +29,20 @@ class CreateBody(Struct):
 
 
 class PollBody(Struct):
-    """Which poll."""
+    """The poll to read or delete."""
 
     poll_id: str
 
 
 class ReconfigureBody(Struct):
-    """What to change of a poll's definition."""
+    """The members of a poll's definition to change."""
 
     poll_id: str
     config: dict[str, Any]
 
 
 class PollTopicBody(Struct):
-    """Which poll to follow, `*` for all of the channel."""
+    """The poll to subscribe to; `*` for all polls of the channel."""
 
     topic_id: str = ""
     poll_id: str = ""
@@ -50,7 +50,7 @@ class PollTopicBody(Struct):
 
 @action("create", "poll", roles=CHANNEL_WRITERS)
 async def create_poll(polls: Polls, message: Message) -> Done:
-    """Create a poll, or define an existing one anew; its votes stay."""
+    """Create a poll, or replace the definition of an existing one and keep its votes."""
     body = message.body(CreateBody)
     members = {**(body.config or {}), "prompt": body.prompt, "userData": body.user_data}
     if body.options is not UNSET:
@@ -61,15 +61,15 @@ async def create_poll(polls: Polls, message: Message) -> Done:
 
 
 @action("get", "poll")
-async def read_standing(polls: Polls, message: Message) -> Standing:
-    """Read a poll and its results; 404 for one that has neither definition nor votes."""
+async def read_results(polls: Polls, message: Message) -> PollResults:
+    """Read a poll and its results; 404 if it has neither a definition nor votes."""
     poll_id = message.body(PollBody).poll_id
-    return await polls.standing(message.caller, _channel(message, poll_id), poll_id)
+    return await polls.results(message.caller, _channel(message, poll_id), poll_id)
 
 
 @action("reconfigure", "poll", roles=CHANNEL_WRITERS)
 async def reconfigure_poll(polls: Polls, message: Message) -> Done:
-    """Change a poll's definition; `endsAt` -1 stops it."""
+    """Change a poll's definition; `endsAt: -1` ends the poll."""
     body = message.body(ReconfigureBody)
     await polls.reconfigure(message.caller, _channel(message, body.poll_id), body.poll_id, body.config)
     return Done()
@@ -77,28 +77,30 @@ async def reconfigure_poll(polls: Polls, message: Message) -> Done:
 
 @action("delete", "poll", roles=CHANNEL_WRITERS)
 async def clear_poll(polls: Polls, message: Message) -> Done:
-    """End a poll: votes, log and definition are gone. An absent poll is fine."""
+    """Delete a poll with its votes, log and definition. Deleting an absent poll is not an error."""
     await polls.clear(message.caller, message.channel, message.body(PollBody).poll_id)
     return Done()
 
 
 @feed("poll")
 async def poll_topic(polls: Polls, message: Message) -> tuple[Key, ...]:
-    """A poll, which need not exist yet; `*` for all of the channel."""
+    """The topic of a poll, which need not exist yet; `*` covers all polls of the channel."""
     body = message.body(PollTopicBody)
     poll_id = body.topic_id or body.poll_id
     if not poll_id:
-        raise BadRequest("Invalid body", "data.topic_id: names no poll; '*' is all of the channel")
+        raise BadRequest("Invalid body", "data.topic_id: must name a poll, or be '*' for all polls of the channel")
     return (await polls.topic(message.caller, _channel(message, poll_id), poll_id),)
 
 
 def _channel(message: Message, poll_id: str) -> str:
-    """The channel of the connection, which a poll needs unless it is global."""
+    """The connection's channel; raises `BadRequest` if there is none and the poll is not global."""
     channel = message.channel
     if not channel and not is_global(poll_id):
-        raise BadRequest("Invalid channel", "a poll needs a channel: authenticate with a token that has a channel_id")
+        raise BadRequest(
+            "Invalid channel", "a poll belongs to a channel: authenticate with a token that has a channel_id"
+        )
     return channel or ""
 
 
-actions: Final = (create_poll, read_standing, reconfigure_poll, clear_poll)
+actions: Final = (create_poll, read_results, reconfigure_poll, clear_poll)
 feeds: Final = (poll_topic,)

@@ -1,4 +1,4 @@
-"""What a poll's definition may be, what it means for voting, and when it is pending, active or expired (ruling P4)."""
+"""Poll definitions: their limits, the terms they set for voting, and a poll's status (ruling P4). Pure."""
 
 from __future__ import annotations
 
@@ -7,35 +7,37 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from emulator.clock import END_OF_TIME, SECOND
 from emulator.engines.base import NEVER, Terms
 from emulator.errors import BadRequest
 from emulator.features.votes.rules import GLOBAL, is_global
 from emulator.wire import json_codec
 
-_LONGEST_PROMPT = 256
-_LONGEST_OPTION = 128
-_MOST_OPTIONS = 64
-_LARGEST_USER_DATA = 1_024
-_BOUNDS = {"distinctOptionsPerUser": 258, "totalVotesPerUser": 1_024, "votesPerOption": 1_024}
-_LAST_SECOND = 253_402_300_799
+_MAX_PROMPT_BYTES = 256
+_MAX_OPTION_BYTES = 128
+_MAX_OPTIONS = 64
+_MAX_USER_DATA_BYTES = 1_024
+_MAX_VOTES = {"distinctOptionsPerUser": 258, "totalVotesPerUser": 1_024, "votesPerOption": 1_024}
+_LAST_SECOND = END_OF_TIME // SECOND - 1
 _NOW = -1
 
 
 class PollConfig(Struct, rename="camel", kw_only=True):
-    """A poll's definition, as `POST vote_config` takes it. Instants are Unix seconds, 0 for unset."""
+    """A poll's definition as a client sends it. Times are Unix seconds; 0 is unset."""
 
     prompt: str = ""
     options: list[str] | UnsetType = UNSET
-    """Option i has the vote value i."""
+    """A vote for `options[i]` has the value i."""
     user_data: Any = None
     starts_at: int = 0
     ends_at: int = 0
     """-1 means now."""
     starts_in: int = 0
-    """Seconds from now; without effect where `startsAt` is set."""
+    """Seconds from now; ignored if `startsAt` is set."""
     ends_in: int = 0
+    """Seconds from now; ignored if `endsAt` is set."""
     user_id_voting: bool = field(default=False, name="userIDVoting")
-    """Only users who shared their identity may vote."""
+    """Only users who share their identity may vote."""
     distinct_options_per_user: int = 1
     total_votes_per_user: int = 1
     votes_per_option: int = 1
@@ -44,7 +46,7 @@ class PollConfig(Struct, rename="camel", kw_only=True):
 
 
 class Definition(Struct, rename="camel", kw_only=True):
-    """A definition as it is kept; also, with `status`, the answer of `GET vote_config`."""
+    """A stored definition; with `status`, also the response of `GET vote_config`."""
 
     id: str
     prompt: str
@@ -63,29 +65,29 @@ class Definition(Struct, rename="camel", kw_only=True):
 
 
 def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
-    """The definition with all instants absolute; raises `BadRequest` naming the field and its limit."""
+    """The definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
     options = [] if config.options is UNSET else config.options
-    if config.options is not UNSET and not 1 <= len(options) <= _MOST_OPTIONS:
-        raise _invalid("options", f"{len(options)} given, 1 to {_MOST_OPTIONS} are taken")
+    if config.options is not UNSET and not 1 <= len(options) <= _MAX_OPTIONS:
+        raise _invalid("options", f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out")
     for index, option in enumerate(options):
-        _check_size(f"options[{index}]", option, _LONGEST_OPTION)
-    _check_size("prompt", config.prompt, _LONGEST_PROMPT)
-    if len(json_codec.encode(config.user_data)) > _LARGEST_USER_DATA:
-        raise _invalid("userData", f"over {_LARGEST_USER_DATA} bytes of JSON")
+        _check_size(f"options[{index}]", option, _MAX_OPTION_BYTES)
+    _check_size("prompt", config.prompt, _MAX_PROMPT_BYTES)
+    if (size := len(json_codec.encode(config.user_data))) > _MAX_USER_DATA_BYTES:
+        raise _invalid("userData", f"{size} bytes of JSON; the limit is {_MAX_USER_DATA_BYTES}")
     if config.global_ and not is_global(poll_id):
-        raise _invalid("global", f"a global poll's id begins with {GLOBAL!r}")
-    allowances = {
+        raise _invalid("global", f"the id of a global poll must start with {GLOBAL!r}")
+    votes = {
         "distinctOptionsPerUser": config.distinct_options_per_user,
         "totalVotesPerUser": config.total_votes_per_user,
         "votesPerOption": config.votes_per_option,
     }
-    for name, value in allowances.items():
-        if not 1 <= value <= _BOUNDS[name]:
-            raise _invalid(name, f"{value} is not within 1 to {_BOUNDS[name]}")
-    starts_at = _instant("startsAt", config.starts_at, "startsIn", config.starts_in, now)
-    ends_at = _instant("endsAt", config.ends_at, "endsIn", config.ends_in, now)
+    for name, value in votes.items():
+        if not 1 <= value <= _MAX_VOTES[name]:
+            raise _invalid(name, f"{value} is not within 1 to {_MAX_VOTES[name]}")
+    starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
+    ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
-        raise _invalid("startsAt", "after endsAt")
+        raise _invalid("startsAt", "must not be after endsAt")
     return Definition(
         id=poll_id,
         prompt=config.prompt,
@@ -103,7 +105,7 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
 
 
 def terms_of(definition: Definition) -> Terms:
-    """What the definition means for casting votes."""
+    """The terms that the engine applies to votes."""
     return Terms(
         opens_at=definition.starts_at * 1000,
         closes_at=definition.ends_at * 1000 or NEVER,
@@ -116,22 +118,22 @@ def terms_of(definition: Definition) -> Terms:
 
 
 def status_of(definition: Definition, *, now: int) -> str:
-    """`pending` before `startsAt`, `expired` from `endsAt` on, else `active`, also while disabled."""
+    """`pending` before `startsAt`, `expired` from `endsAt` on, else `active`, even if disabled. `now` is in ms."""
     if definition.ends_at and now >= definition.ends_at * 1000:
         return "expired"
     return "pending" if now < definition.starts_at * 1000 else "active"
 
 
-def next_turn(definition: Definition, *, now: int) -> int | None:
-    """When the status next changes by itself, in ms; `None` if it does not."""
-    turns = (definition.starts_at * 1000, definition.ends_at * 1000)
-    return next((turn for turn in turns if turn > now), None)
+def next_status_change(definition: Definition, *, now: int) -> int | None:
+    """The Unix ms at which the status next changes by itself; `None` if it never does."""
+    changes = (definition.starts_at * 1000, definition.ends_at * 1000)
+    return next((at for at in changes if at > now), None)
 
 
 def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
-    """The definition with some members changed; `endsAt` -1 stops the poll, and leaves one that has ended as it is.
+    """The definition with the members in `config` replaced; raises `BadRequest` naming an invalid one.
 
-    Raises `BadRequest` naming the member that does not fit.
+    `endsAt: -1` ends the poll now. A poll that has already ended keeps its end.
     """
     members = msgspec.to_builtins(definition) | config
     if "endsIn" in config and "endsAt" not in config:
@@ -141,7 +143,7 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
     if config.get("endsAt") == _NOW:
         if status_of(definition, now=now) == "expired":
             members["endsAt"] = definition.ends_at
-        else:  # a poll that has not begun may be stopped too
+        else:  # also ends a poll that has not started
             members["startsAt"] = min(members["startsAt"], now // 1000) if _is_int(members["startsAt"]) else 0
     if not members["options"]:
         members.pop("options")
@@ -152,26 +154,29 @@ def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _instant(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
-    """One end of the window in Unix seconds, 0 for none; `now` is in ms.
+def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
+    """`startsAt` or `endsAt` in Unix seconds; 0 if unset.
 
-    A time from now is rounded up, so that a poll is never open for less than it was given.
+    Relative times are rounded up to a whole second, so that a poll is never open for less than requested.
     """
     seconds = now // 1000
     if absolute == _NOW and name == "endsAt":
         return seconds
     if not 0 <= absolute <= _LAST_SECOND:
-        raise _invalid(name, f"{absolute} is no Unix time in seconds")
+        raise _invalid(name, f"{absolute} is not a Unix time in seconds, 0 to {_LAST_SECOND}")
     if not 0 <= relative < _LAST_SECOND - seconds:
-        raise _invalid(relative_name, f"{relative} is no number of seconds from now")
+        raise _invalid(
+            relative_name,
+            f"{relative} is not a number of seconds from now; it must be 0 or more and end before the year 10000",
+        )
     return absolute or (-(-now // 1000) + relative if relative else 0)
 
 
 def _check_size(name: str, text: str, limit: int) -> None:
     size = len(text.encode())
     if size > limit:
-        raise _invalid(name, f"{size} bytes, at most {limit} are taken")
+        raise _invalid(name, f"{size} bytes; the limit is {limit}")
 
 
-def _invalid(field_name: str, what: str) -> BadRequest:
-    return BadRequest("Invalid body", f"{field_name}: {what}")
+def _invalid(field_name: str, problem: str) -> BadRequest:
+    return BadRequest("Invalid body", f"{field_name}: {problem}")

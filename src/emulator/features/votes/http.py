@@ -1,4 +1,4 @@
-"""Polls over REST: `vote`, `vote_logs`, `vote_config`."""
+"""Polls over REST: `vote`, `vote_logs` and `vote_config`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 
 
 class VoteBody(Struct):
-    """A vote: an integer from -99 to 99."""
+    """A vote: `value` is -99 to 99; `count`, 1 to 30, applies to polls with additive votes."""
 
     value: int
     count: int = 1
@@ -33,7 +33,7 @@ class VoteLog(Struct):
 
 
 class PollConfigBody(Struct):
-    """A poll's definition under its id."""
+    """A definition and the id of its poll; without `id`, the query parameter `id` counts."""
 
     config: PollConfig
     id: str = ""
@@ -43,16 +43,16 @@ class PollConfigBody(Struct):
 async def read_poll(polls: Polls, call: Call) -> Poll:
     """Read a poll's statistics and the caller's own vote.
 
-    A poll that nobody voted in reads as zeros. `specific[i]` counts the votes for value i, 0 to 63.
+    An absent poll reads as zeros. `specific[i]` counts the votes for value i, 0 to 63.
     """
     return await polls.read(call.caller, call.channel, call.id)
 
 
 @endpoint("POST", "/v1/e/vote", roles=ANYONE, body=VoteBody, answer=Poll, query=(_POLL, _CHANNEL))
 async def cast_vote(polls: Polls, call: Call) -> Poll:
-    """Vote, or replace the vote cast before.
+    """Vote, or replace an earlier vote.
 
-    `count` matters only in a poll whose definition lets votes add up.
+    In a poll with `totalVotesPerUser` over 1, votes add up: each call adds `count` votes. Other polls ignore `count`.
     """
     body = call.body(VoteBody)
     return await polls.cast(call.caller, call.channel, call.id, body.value, body.count)
@@ -60,9 +60,9 @@ async def cast_vote(polls: Polls, call: Call) -> Poll:
 
 @endpoint("DELETE", "/v1/e/vote", roles=CHANNEL_WRITERS, query=(_POLL, _CHANNEL))
 async def clear_poll(polls: Polls, call: Call) -> Nothing:
-    """End a poll: its votes, log and definition are removed.
+    """Delete a poll with its votes, log and definition.
 
-    An absent poll is not an error.
+    Deleting an absent poll is not an error.
     """
     await polls.clear(call.caller, call.channel, call.id)
     return Nothing()
@@ -81,17 +81,17 @@ async def clear_poll(polls: Polls, call: Call) -> Nothing:
     ),
 )
 async def read_vote_log(polls: Polls, call: Call) -> Streamed:
-    """Read every voter's latest vote, oldest first; the answer is streamed."""
+    """Read every voter's latest vote, oldest first. The response is streamed."""
     since, limit = call.integer("since", 0), call.integer("limit", -1)
     if call.text("limit") and limit < 0:
-        raise BadRequest("Malformed limit parameter", "limit: 0 or more")
+        raise BadRequest("Malformed limit parameter", "limit: must be 0 or more")
     pages = await polls.log(call.caller, call.channel, call.id, since=since, limit=None if limit < 0 else limit)
     return Streamed(_as_result(pages))
 
 
 @endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, _CHANNEL))
 async def define_poll(polls: Polls, call: Call) -> Nothing:
-    """Create a poll, or define an existing one anew; its votes stay."""
+    """Create a poll, or replace the definition of an existing one and keep its votes."""
     body = call.body(PollConfigBody)
     await polls.define(call.caller, call.channel, body.id or call.id, body.config)
     return Nothing()
@@ -99,7 +99,7 @@ async def define_poll(polls: Polls, call: Call) -> Nothing:
 
 @endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, _CHANNEL))
 async def read_poll_definition(polls: Polls, call: Call) -> Definition:
-    """Read a poll's definition and whether it is pending, active or expired."""
+    """Read a poll's definition and its status: pending, active or expired."""
     return await polls.definition(call.caller, call.channel, call.id)
 
 
@@ -109,7 +109,7 @@ async def _as_result(pages: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
         if page:
             yield before + b",".join(page)
             before = b","
-    yield b"]}" if before == b"," else b'{"result":[]}'
+    yield (b"" if before == b"," else before) + b"]}"
 
 
 endpoints: Final = (read_poll, cast_vote, clear_poll, read_vote_log, define_poll, read_poll_definition)

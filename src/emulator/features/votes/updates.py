@@ -1,4 +1,4 @@
-"""When subscribers of polls are told how they stand: at most once a second each, and when one begins or ends."""
+"""Poll updates for subscribers: at most one per second and poll, and one when the poll opens or closes."""
 
 from __future__ import annotations
 
@@ -7,98 +7,95 @@ from typing import Final
 
 from emulator.clock import Clock
 from emulator.engines.base import Key
-from emulator.features.votes.definitions import Definition, next_turn
-from emulator.features.votes.standing import Standing
+from emulator.features.votes.definitions import Definition, next_status_change
+from emulator.features.votes.results import PollResults
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.scheduling.throttle import Throttle
 
-PAUSE: Final = 1.0
-"""Seconds of real time between two updates of one poll. A move of the clock ends it."""
+INTERVAL: Final = 1.0
+"""Seconds of real time between two updates of one poll. Moving the clock ends the wait."""
 _DEFINED: Final = "poll_definition"
 
 
 class PollUpdates:
-    """Watches polls for subscribers of this node, and tells other nodes when one here has changed."""
+    """Sends results to the subscribers of this node, and notifies the other nodes of changes made on this one."""
 
     def __init__(
         self,
-        standing: Callable[[Key], Awaitable[Standing | None]],
+        results: Callable[[Key], Awaitable[PollResults | None]],
         definition: Callable[[Key], Awaitable[Definition | None]],
         publisher: Publisher,
         scheduler: Scheduler,
         clock: Clock,
     ) -> None:
-        self._standing = standing
+        self._results = results
         self._definition = definition
         self._publisher = publisher
         self._scheduler = scheduler
         self._clock = clock
-        self._showing = Throttle(self._show, PAUSE)
-        self._notifying = Throttle(publisher.notify, PAUSE)
-        self._arming = Throttle(self._arm_defined, 0.0)
-        publisher.on_notice("poll", self._note)
-        publisher.on_notice(_DEFINED, lambda key: self._arming.ask(key._replace(kind="poll")))
+        self._updating = Throttle(self._send_update, INTERVAL)
+        self._notifying = Throttle(publisher.notify, INTERVAL)
+        self._scheduling = Throttle(self.watch, 0.0)
+        self._throttles = (self._updating, self._notifying, self._scheduling)
+        publisher.on_notice("poll", self._request_update)
+        publisher.on_notice(_DEFINED, lambda key: self._scheduling.ask(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
-        """A vote was taken, or the poll was stopped."""
+        """Handle a new vote, or the early end of the poll."""
         if self._publisher.is_single_node:
-            self._note(poll)
+            self._request_update(poll)
         else:
             self._notifying.ask(poll)
 
     async def defined(self, poll: Key, definition: Definition) -> None:
-        """The poll has another definition, and so begins and ends at other times."""
+        """Reschedule the updates at the poll's opening and closing, on every node."""
         if self._publisher.is_single_node:
-            self._arm(poll, definition)
+            self._schedule(poll, definition)
         else:
             await self._publisher.try_notify(poll._replace(kind=_DEFINED))
 
-    async def watched(self, poll: Key) -> None:
-        """Somebody subscribes to this poll: they are to hear when it begins and ends."""
-        await self._arm_defined(poll)
+    async def watch(self, poll: Key) -> None:
+        """Schedule updates at the poll's opening and closing, if it has a definition."""
+        definition = await self._definition(poll)
+        if definition is not None:
+            self._schedule(poll, definition)
 
     def cleared(self, poll: Key) -> None:
-        """The poll is gone; nobody hears of it any more."""
+        """Cancel the scheduled updates of a deleted poll."""
         self._scheduler.cancel(poll)
 
     async def clock_moved(self) -> None:
-        """Tell at once what was to be told after a pause."""
-        await self._showing.hurry()
+        """Send all waiting updates now."""
+        await self._updating.hurry()
 
     def forget(self) -> None:
-        """All polls are gone."""
-        for pace in (self._showing, self._notifying, self._arming):
-            pace.forget()
+        """Drop all waiting updates."""
+        for throttle in self._throttles:
+            throttle.forget()
 
     async def close(self) -> None:
-        """Tell nothing more."""
-        for pace in (self._showing, self._notifying, self._arming):
-            await pace.close()
+        """Stop sending updates."""
+        for throttle in self._throttles:
+            await throttle.close()
 
-    def _note(self, poll: Key) -> None:
+    def _request_update(self, poll: Key) -> None:
         if self._publisher.has_subscribers(poll):
-            self._showing.ask(poll)
+            self._updating.ask(poll)
 
-    async def _show(self, poll: Key) -> None:
-        standing = await self._standing(poll)
-        if standing is not None:
-            self._publisher.publish_locally(poll, "poll", standing)
+    async def _send_update(self, poll: Key) -> None:
+        results = await self._results(poll)
+        if results is not None:
+            self._publisher.publish_locally(poll, "poll", results)
 
-    async def _arm_defined(self, poll: Key) -> None:
-        definition = await self._definition(poll)
-        if definition is not None:
-            self._arm(poll, definition)
-
-    def _arm(self, poll: Key, definition: Definition) -> None:
-        """Wake when the poll next begins or ends."""
-        turn = next_turn(definition, now=self._clock.now())
-        if turn is None:
+    def _schedule(self, poll: Key, definition: Definition) -> None:
+        at = next_status_change(definition, now=self._clock.now())
+        if at is None:
             self._scheduler.cancel(poll)
             return
 
         async def act() -> None:
-            self._note(poll)
-            await self._arm_defined(poll)
+            self._request_update(poll)
+            await self.watch(poll)
 
-        self._scheduler.set(poll, turn, act)
+        self._scheduler.set(poll, at, act)
