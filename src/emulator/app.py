@@ -134,7 +134,7 @@ class Service:
         self.dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
             cached_caller=self.tokens.cached_caller,
-            caller=self.identities.caller,
+            authenticate=self.identities.caller,
             check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,

@@ -248,7 +248,7 @@ def test_a_refused_role_is_told_which_roles_may(viewer):
     error = viewer().delete("vote").json()
 
     assert "role is not authorized" == error["reason"]
-    assert "the role viewer may not do this: admin or backend or broadcaster may" == error["info"]
+    assert "the role viewer may not do this; allowed: admin, backend, broadcaster" == error["info"]
 
 
 def test_a_refused_call_changes_nothing(viewer, admin):

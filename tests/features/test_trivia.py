@@ -243,4 +243,4 @@ def test_trivia_is_another_name_of_curated_poll(admin, viewer):
 def test_a_broadcaster_may_not_edit_what_is_every_channels(broadcaster):
     answer = broadcaster.post("curated_poll_edit", json={"id": "q1"})
 
-    assert (403, "the role broadcaster may not do this: admin or backend may") == error_of(answer)
+    assert (403, "the role broadcaster may not do this; allowed: admin, backend") == error_of(answer)

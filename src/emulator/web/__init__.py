@@ -1,1 +1,1 @@
-"""HTTP: how a call reaches a feature's endpoint and how its answer leaves. Knows no feature."""
+"""HTTP: routing, dispatch to the features' endpoints, and replies. Independent of the features."""

@@ -1,4 +1,4 @@
-"""The names under which published clients call what the specification names otherwise (ruling W1), in one table."""
+"""Path normalization, and the alternative names that published clients use (ruling W1)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ALIASES: Final = {
 _SLASHES = re.compile("//+")
 
 
-def resolved(path: str) -> str:
-    """The path as the specification spells it: runs of slashes collapse, a last one falls, an alias is replaced."""
+def normalize_path(path: str) -> str:
+    """Return the specification's spelling: collapse slashes, drop a trailing one, replace an alias."""
     if "//" in path:
         path = _SLASHES.sub("/", path)
     if path.endswith("/") and len(path) > 1:

@@ -1,4 +1,4 @@
-"""One call, as an endpoint sees it: who asks, what the query says, what the body says."""
+"""An HTTP call as an endpoint sees it: caller, query parameters and body."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from emulator.wire import json_codec
 
 T = TypeVar("T")
 
-LONGEST_ID = 64
+MAX_ID_LENGTH = 64
 """Characters in the id of a poll, buffer or JSON store (ruling W8)."""
-
-
 _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 
 
@@ -36,47 +34,49 @@ class Call:
     ) -> None:
         self._caller = caller
         self.client_id = client_id
-        """That of the header, where an endpoint needs no more; empty when there is none."""
+        """The header's client id, for endpoints that require no token; empty if absent."""
         self.check_registered = check_registered
-        """Raises `Unauthorized` for a client id that the service does not take."""
+        """Raises `Unauthorized` for a client id that is not accepted."""
         self._query = query
         self.raw = raw
-        """The body as it came; empty where it is left to be read from `chunks`."""
+        """The whole body; empty if the endpoint streams it from `chunks`."""
         self.chunks = chunks
-        """The body as it comes, where the endpoint is declared so. Raises `TooLarge` or `BadRequest` on the way."""
+        """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
         self.peer = peer
-        """The address of the other side; empty when unknown."""
+        """The client's IP address; empty if unknown."""
 
     @property
     def caller(self) -> Caller:
-        """Who asks. An endpoint that is open to the unknown must not look."""
-        assert self._caller is not None, "an open endpoint has no caller"
+        """The authenticated caller; only for endpoints that require a token."""
+        assert self._caller is not None, "this endpoint requires no token, so it has no caller"
         return self._caller
 
     @property
     def has_caller(self) -> bool:
-        """Whether a token says who asks."""
+        """Whether the call carries a token."""
         return self._caller is not None
 
     @property
     def id(self) -> str:
-        """The query parameter `id`; `default` when absent or empty."""
+        """The query parameter `id`; `default` if absent or empty."""
         return self._query.get("id") or "default"
 
     @property
     def channel(self) -> str | None:
-        """The channel this call is about, `None` for all channels together (ruling A4)."""
-        asked = self._query.get("channel_id", "")
-        if asked and self.caller.spans_channels and (len(asked) > LONGEST_ID or not asked.isprintable()):
-            raise BadRequest("Malformed channel_id parameter", f"channel_id: at most {LONGEST_ID} printable characters")
-        return self.caller.channel(asked)
+        """The channel that the call acts on; `None` for all channels together (ruling A4)."""
+        requested = self._query.get("channel_id", "")
+        if requested and self.caller.spans_channels and (len(requested) > MAX_ID_LENGTH or not requested.isprintable()):
+            raise BadRequest(
+                "Malformed channel_id parameter", f"channel_id: must be 1 to {MAX_ID_LENGTH} printable characters"
+            )
+        return self.caller.channel(requested)
 
     def text(self, name: str) -> str:
-        """A query parameter; empty when absent."""
+        """A query parameter; empty if absent."""
         return self._query.get(name, "")
 
     def integer(self, name: str, default: int) -> int:
-        """A query parameter that is an integer; `default` when absent or empty."""
+        """An integer query parameter; `default` if absent or empty. Raises `BadRequest` for anything else."""
         text = self._query.get(name, "")
         if not text:
             return default
@@ -85,16 +85,16 @@ class Call:
         return int(text)
 
     def body(self, shape: type[T]) -> T:
-        """The body, read as `shape`; raises `BadRequest` naming the field that does not fit."""
+        """The body decoded as `shape`; raises `BadRequest` naming the invalid field."""
         return json_codec.decode(self.raw, shape)
 
     def any_body(self) -> Any:
-        """The body, any JSON."""
+        """The body decoded as any JSON; raises `BadRequest` if it is not JSON."""
         return json_codec.decode_any(self.raw)
 
 
-def checked_id(text: str, what: str) -> str:
-    """An id of a buffer or JSON store: 1 to 64 printable characters, or `BadRequest` naming `what`."""
-    if not text or len(text) > LONGEST_ID or not text.isprintable():
-        raise BadRequest(f"Invalid {what}", f"{what}: 1 to {LONGEST_ID} printable characters")
+def checked_id(text: str, name: str) -> str:
+    """Return a valid id of a buffer or JSON store; raises `BadRequest` naming the parameter `name`."""
+    if not text or len(text) > MAX_ID_LENGTH or not text.isprintable():
+        raise BadRequest(f"Invalid {name}", f"{name}: must be 1 to {MAX_ID_LENGTH} printable characters")
     return text

@@ -1,4 +1,4 @@
-"""From a request to a reply: credential, role, size, body, endpoint; every endpoint passes here, whatever the way."""
+"""Dispatch of every HTTP call: check the credential, role, rate and body size, then run the endpoint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from litestar.types import HTTPScope, Receive
 
-from emulator.callers import Caller
+from emulator.callers import Caller, role_error
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
@@ -25,21 +25,21 @@ from emulator.wire.query import query_of
 _log = logging.getLogger("emulator")
 
 DISPATCHER = "emulator.dispatcher"
-"""The key under which a scope's state carries the dispatcher of the running service."""
+"""The key of the dispatcher in an ASGI scope's state."""
 
 Gate = Callable[[HTTPScope], None]
-"""Raises if a request may not reach the control API."""
+"""Raises a `ServiceError` if a request may not reach the control API."""
 
 
 class Dispatcher:
-    """The endpoints of one running service, behind their checks."""
+    """Runs the endpoints of one service after their checks."""
 
     def __init__(
         self,
         endpoints: Iterable[Bound],
         *,
         cached_caller: Callable[[str | None], Caller | None],
-        caller: Callable[[str | None], Awaitable[Caller]],
+        authenticate: Callable[[str | None], Awaitable[Caller]],
         check_registered: Callable[[str], None],
         control_gate: Gate,
         limits: Limits,
@@ -47,8 +47,8 @@ class Dispatcher:
         recorder: Recorder,
     ) -> None:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
-        self._known_caller = cached_caller
-        self._caller = caller
+        self._cached_caller = cached_caller
+        self._authenticate = authenticate
         self._check_registered = check_registered
         self._control_gate = control_gate
         self._limits = limits
@@ -56,16 +56,16 @@ class Dispatcher:
         self._recorder = recorder
 
     def serves(self, method: str, path: str) -> bool:
-        """Whether this service has the endpoint; production has no control API and no `authtoken`."""
+        """Whether this service has the endpoint; production lacks the control API and `authtoken`."""
         return (method, path) in self._bound
 
     def knows(self, path: str) -> bool:
-        """Whether this service has an endpoint of any method at a path."""
+        """Whether this service has an endpoint at `path`, for any method."""
         return any(path == known for _, known in self._bound)
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
-        """Answer one request to an endpoint that this service has."""
-        began = monotonic()
+        """Run one of this service's endpoints; every error becomes a reply."""
+        started = monotonic()
         bound = self._bound[method, path]
         context = current.get() or RequestContext("")
         context.route = path
@@ -84,7 +84,7 @@ class Dispatcher:
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        self._recorder.answered(method, path, reply.status, monotonic() - began)
+        self._recorder.answered(method, path, reply.status, monotonic() - started)
         return reply
 
     async def _answer(self, bound: Bound, context: RequestContext, scope: HTTPScope, receive: Receive) -> object:
@@ -95,40 +95,39 @@ class Dispatcher:
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
-            context.caller = caller = self._known_caller(header) or await self._proven(header, peer)
+            context.caller = caller = self._cached_caller(header) or await self._authenticated(header, peer)
             self._rate_limits.check(caller)
             if caller.role not in endpoint.roles:
-                needed = " or ".join(sorted(endpoint.roles))
-                raise Forbidden("role is not authorized", f"the role {caller.role} may not do this: {needed} may")
+                raise role_error(caller.role, endpoint.roles)
         elif endpoint.audience is Audience.CLIENT_ID:
             header = _text(headers.get(b"authorization"))
-            client_id = named_client(header)
+            client_id = _bare_client_id(header)
             if client_id:
                 with self._counting_failures(peer):
                     self._check_registered(client_id)
             elif header:
-                context.caller = caller = self._known_caller(header) or await self._proven(header, peer)
+                context.caller = caller = self._cached_caller(header) or await self._authenticated(header, peer)
                 client_id = caller.client_id
             self._rate_limits.check(caller) if caller else self._rate_limits.check_address(client_id, peer)
         elif endpoint.audience is Audience.PUBLIC:
             self._rate_limits.check_address("", peer)
         elif endpoint.audience is Audience.CONTROL:
             self._control_gate(scope)
-        chunks = chunks_of(headers, receive, getattr(self._limits, endpoint.limit))
-        body = b"" if endpoint.streamed else await read_body(headers, receive, getattr(self._limits, endpoint.limit))
+        chunks = _stream_body(headers, receive, getattr(self._limits, endpoint.limit))
+        body = b"" if endpoint.streamed else await _read_body(headers, receive, getattr(self._limits, endpoint.limit))
         call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered, chunks)
         answer = await bound.answer(call)
-        return await _begun(answer.chunks) if isinstance(answer, Streamed) else answer
+        return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
 
-    async def _proven(self, header: str | None, peer: str) -> Caller:
-        """Who has a credential that is not known yet. Of an address that failed too often none is looked at."""
+    async def _authenticated(self, header: str | None, peer: str) -> Caller:
+        """Authenticate a header that is not cached, unless its address has failed too often."""
         self._rate_limits.check_failures(peer)
         with self._counting_failures(peer):
-            return await self._caller(header)
+            return await self._authenticate(header)
 
     @contextmanager
     def _counting_failures(self, peer: str) -> Iterator[None]:
-        """Count what is refused in the block against the address that it came from."""
+        """Count a 401 or 403 raised in the block against the address."""
         try:
             yield
         except (Unauthorized, Forbidden):
@@ -136,8 +135,8 @@ class Dispatcher:
             raise
 
 
-async def _begun(chunks: AsyncIterator[bytes]) -> Streamed:
-    """The same with its first chunk made: what fails from the start can still be said, later only be broken off."""
+async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
+    """Produce the first chunk now, so that an early failure still gets an error reply; a later one cuts the body."""
     first = await anext(chunks, b"")
 
     async def resumed() -> AsyncIterator[bytes]:
@@ -156,8 +155,8 @@ def _reply(answer: object, cors: bool) -> Reply:
     return Reply(200, json_codec.encode(answer), cors)
 
 
-def named_client(header: str | None) -> str:
-    """The client id of a header that holds nothing else; empty for any other."""
+def _bare_client_id(header: str | None) -> str:
+    """The client id of a header without a token; empty for any other header."""
     words = (header or "").strip().strip('"').split()
     return words[0] if len(words) == 1 else ""
 
@@ -166,41 +165,41 @@ def _text(header: bytes | None) -> str | None:
     return None if header is None else header.decode("latin-1")
 
 
-async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
-    """The whole body, chunked or not; raises `TooLarge` as soon as it is known to pass `limit` bytes (ruling W8)."""
-    _check_announced(headers, limit)
+async def _read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
+    """Read the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
+    _check_content_length(headers, limit)
     message: Any = await receive()
-    if not message.get("more_body", True) and len(message["body"]) <= limit:  # as nearly all are
+    if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
         body: bytes = message["body"]
         return body
-    return b"".join([piece async for piece in _pieces(message, receive, limit)])
+    return b"".join([chunk async for chunk in _chunks(message, receive, limit)])
 
 
-async def chunks_of(headers: dict[bytes, bytes], receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The body piece by piece, as it comes, with the same limit."""
-    _check_announced(headers, limit)
-    async for piece in _pieces(await receive(), receive, limit):
-        yield piece
+async def _stream_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """Yield the body in chunks, with the same limit."""
+    _check_content_length(headers, limit)
+    async for chunk in _chunks(await receive(), receive, limit):
+        yield chunk
 
 
-def _check_announced(headers: dict[bytes, bytes], limit: int) -> None:
-    announced = headers.get(b"content-length", b"0")
-    if announced.isdigit() and int(announced) > limit:
-        raise TooLarge("Body too large", f"the body has {int(announced)} bytes, and at most {limit} are taken")
+def _check_content_length(headers: dict[bytes, bytes], limit: int) -> None:
+    length = headers.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > limit:
+        raise TooLarge("Body too large", f"the body has {int(length)} bytes; the limit is {limit}")
 
 
-async def _pieces(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:
     size = 0
     while True:
         if message["type"] == "http.disconnect":
             context = current.get()
             cut = context.cut if context else None
-            raise cut or BadRequest("Malformed json body", "the connection ended before the body did")
-        piece = message.get("body", b"")
-        size += len(piece)
+            raise cut or BadRequest("Malformed json body", "the connection closed before the body was complete")
+        chunk = message.get("body", b"")
+        size += len(chunk)
         if size > limit:
-            raise TooLarge("Body too large", f"the body has over {limit} bytes, and at most {limit} are taken")
-        yield piece
+            raise TooLarge("Body too large", f"the body exceeds the limit of {limit} bytes")
+        yield chunk
         if not message.get("more_body", False):
             return
         message = await receive()

@@ -1,4 +1,4 @@
-"""The page that shows the OpenAPI document. All of it comes from this service, and it may do nothing else."""
+"""The page that shows the OpenAPI document, with every file served locally under a strict CSP."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""What a browser is told of everything under `/schema`. Styles may be inline, as the viewer gives its parts some."""
-_BEGIN: Final = "viewer.js"
+"""Headers of everything under `/schema`. Inline styles are allowed because the viewer uses them."""
+_STARTUP_SCRIPT: Final = "viewer.js"
 VIEWER_FILES: Final = {
     "swagger_bundle.js": "text/javascript",
     "swagger_preset.js": "text/javascript",
     "swagger_style.css": "text/css",
-    _BEGIN: "text/javascript",
+    _STARTUP_SCRIPT: "text/javascript",
 }
 _PAGE: Final = b"""<!DOCTYPE html>
 <html lang="en">
@@ -59,15 +59,15 @@ _SCRIPT: Final = b"""SwaggerUIBundle({
 
 
 class DocsPage(OpenAPIRenderPlugin):
-    """The page, at `/schema` and at the path given."""
+    """Serves the page at `/schema` and at the given path."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """The same for every service: the script asks for the document."""
+        """Return the static page; its script fetches the document."""
         return _PAGE
 
 
 def viewer_files() -> list[HTTPRouteHandler]:
-    """Routes for the viewer's scripts and style; the `offapi` distribution carries all but the one that begins."""
+    """Routes for the viewer's scripts and style sheet; all but the startup script come from the `offapi` package."""
     return [_file(name, content_type) for name, content_type in VIEWER_FILES.items()]
 
 
@@ -88,9 +88,9 @@ def _file(name: str, content_type: str) -> HTTPRouteHandler:
 
 @cache
 def _viewer_file(name: str) -> bytes:
-    if name == _BEGIN:
+    if name == _STARTUP_SCRIPT:
         return _SCRIPT
-    # Found without importing it: the package reads all of its nine megabytes when imported.
+    # Located without importing it: the import would read all nine megabytes.
     spec = importlib.util.find_spec("offapi")
     assert spec is not None
     assert spec.origin is not None, "offapi is a dependency of this distribution"

@@ -1,7 +1,7 @@
-"""What an endpoint is: one line of the specification's tables, with the function that keeps its promise.
+"""Declarations of HTTP endpoints: method, path, roles, body and answer types, and handler.
 
-Features declare endpoints; from the declarations come the Litestar routes, the OpenAPI document, the table of roles
-and the short way of the hot routes, so none of these can disagree with another.
+The Litestar routes, the OpenAPI document, the role checks and the hot path are all derived from these declarations,
+so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ S = TypeVar("S")
 
 
 class Audience(Enum):
-    """Who may reach an endpoint, before roles."""
+    """Who may reach an endpoint, before its roles are checked. The first three allow any web origin."""
 
     CLIENTS = "clients"
-    """Extensions and games, from any web page; a credential is needed."""
+    """Extensions and games with a token."""
     CLIENT_ID = "client_id"
-    """The same, who need only say their client id: in the header, with or without a token, or in the body."""
+    """Clients that send a client id: in the header, with or without a token, or in the body."""
     PUBLIC = "public"
-    """The same without a credential."""
+    """Clients without a credential."""
     MONITORING = "monitoring"
-    """Whoever keeps the service running; no credential, both environments."""
+    """Health checks and metrics: no credential, both environments."""
     CONTROL = "control"
-    """The control API: sandbox only, loopback only, never a web page."""
+    """The control API: sandbox only, allowed hosts only, closed to web pages."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Parameter:
 
 
 class Nothing(msgspec.Struct):
-    """An empty object: there is nothing to say."""
+    """The answer `{}`."""
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer that is sent piece by piece."""
+    """An answer sent in chunks."""
 
     chunks: AsyncIterator[bytes]
 
@@ -65,14 +65,14 @@ class Text:
 
 
 class JavaScript(str):
-    """What the document shows of a `Text` that is a script; of any other it shows `str`."""
+    """Marks a `Text` answer as a script in the OpenAPI document; `str` marks plain text."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Endpoint(Generic[S]):
-    """A method and path with the function that answers it; `S` is the feature's service."""
+    """A method and path with its handler; `S` is the feature's service."""
 
     method: str
     path: str
@@ -83,23 +83,23 @@ class Endpoint(Generic[S]):
     answer: object
     query: tuple[Parameter, ...]
     limit: str
-    """The field of `Limits` that bounds its body."""
+    """The field of `Limits` with the largest body in bytes."""
     streamed: bool
-    """Whether the body is left to the handler, to be read as it comes."""
+    """Whether the handler reads the body from `Call.chunks`."""
 
     @property
     def name(self) -> str:
-        """The handler's name: the same verb and noun as in client, command and test."""
+        """The handler's name, used as the operation id."""
         return self.handler.__name__
 
     def bind(self, service: S) -> Bound:
-        """This endpoint, answered by `service`."""
+        """Bind the handler to `service`."""
         return Bound(self, partial(self.handler, service))
 
 
 @dataclass(frozen=True)
 class Bound:
-    """An endpoint with the service that stands behind it."""
+    """An endpoint bound to a service."""
 
     endpoint: Endpoint[object] = field(repr=False)
     answer: Callable[[Call], Awaitable[object]]
@@ -121,10 +121,10 @@ def endpoint(
     limit: str = "body",
     streamed: bool = False,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
-    """Declare the decorated function to answer `method path`.
+    """Declare the decorated function as the handler of `method path`.
 
-    `roles` are those that may call; `body` and `answer` are the types that the OpenAPI document shows. The function
-    returns what is to be encoded, a `Streamed` or a `Text`, or raises a `ServiceError`.
+    `body` and `answer` are types for the OpenAPI document. The handler returns a value to encode as JSON, a `Streamed`
+    or a `Text`, or raises a `ServiceError`.
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:

@@ -1,4 +1,4 @@
-"""The outermost layer: spells paths one way, answers preflights, and gives the hot endpoints a way past the router."""
+"""The outermost layer: normalizes paths, answers preflights, and sends hot endpoints past the router."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import bind_context
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
-from emulator.web.aliases import SERVICE, resolved
+from emulator.web.aliases import SERVICE, normalize_path
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.openapi import PAGES
 from emulator.web.response import Reply, error_reply
@@ -29,16 +29,14 @@ HOT: Final = frozenset(
         ("PATCH", f"{SERVICE}channel_state"),
     }
 )
-"""Endpoints that viewers call in crowds. Each is an ordinary route too, with the same answers byte for byte; going past
-the router saves about half of the time of a request (`benchmarks/`)."""
-
-
+"""Endpoints under the highest load. Each also has a route with byte-identical replies; bypassing the router halves the
+time of a request (`benchmarks/`)."""
 _PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
-"""Seconds in which a page need not ask again, as many as browsers keep to: else each vote of a page is two requests."""
+"""Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
 
 
 class Running(Protocol):
-    """A running service, as far as its front needs it."""
+    """The part of a running service that `Front` uses."""
 
     dispatcher: Dispatcher
     gateway: Gateway
@@ -47,12 +45,12 @@ class Running(Protocol):
     def metrics(self) -> Recorder: ...
 
     async def reset(self) -> None:
-        """Forget all data, and run the clock with the machine's."""
+        """Delete all data and reset the clock."""
         ...
 
 
 class Front:
-    """An ASGI application around the routes, on behalf of one running service."""
+    """The ASGI application of one running service."""
 
     def __init__(self, routes: Litestar, service: Running, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
         self._routes = routes
@@ -62,36 +60,36 @@ class Front:
 
     @property
     def limits(self) -> Limits:
-        """How much a WebSocket may take."""
+        """The limits of WebSocket connections."""
         return self._service.gateway.limits
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
+        """Return the handler of a WebSocket at `path`; raises `NotFound` if there is none."""
         return self._service.gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
-        """Something was refused before it came so far: it cannot be read, or its head is too large."""
+        """Count a request rejected before dispatch, such as a malformed one."""
         self._service.metrics.refused(error)
 
     async def reset(self) -> None:
-        """Leave the service as if it had just begun, without connections."""
+        """Delete all data and close all sockets."""
         self._service.gateway.close_all()
         await self._service.reset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
-        if scope["type"] != ScopeType.HTTP:  # sockets do not come this way: `open_peer`
+        """Serve one request, or the ASGI lifespan."""
+        if scope["type"] != ScopeType.HTTP:  # WebSockets use `open_peer` instead
             await self._routes(scope, receive, send)
             return
         bind_context(scope)
-        path = resolved(scope["path"])
+        path = normalize_path(scope["path"])
         method = scope["method"]
         if (method, path) in self._hot:
             reply = await self._dispatcher.perform(method, path, scope, receive)
             await reply(send)
         elif method == "OPTIONS":
             await _preflight_reply(path)(send)
-        elif path.startswith("/schema/") and path not in PAGES:  # for which Litestar would answer a page
+        elif path.startswith("/schema/") and path not in PAGES:  # Litestar would reply with an HTML page
             await error_reply(NotFound("Not Found", f"there is no {path[:100]}"), cors=False)(send)
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
@@ -100,7 +98,7 @@ class Front:
 
 
 def _preflight_reply(path: str) -> Reply:
-    """Pages of all origins may call the service; no page may call anything else (ruling W5)."""
+    """Allow any origin to call the service API, and none to call anything else (ruling W5)."""
     if path.startswith("/v1/"):
         return Reply(200, b"{}", cors=True, more=_PREFLIGHT)
-    return error_reply(MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not answer OPTIONS"), cors=False)
+    return error_reply(MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not support OPTIONS"), cors=False)

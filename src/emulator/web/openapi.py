@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the endpoints' declarations."""
+"""The OpenAPI 3.1 document, generated from the endpoint declarations."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from emulator.web.endpoint import Audience, Endpoint, JavaScript
 
 _REFERENCE = "#/components/schemas/{name}"
 _TEXTS: Final[dict[object, str]] = {str: "text/plain", JavaScript: "text/javascript"}
-"""Answers that are not JSON."""
+"""Content types of answers that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.CLIENT_ID: [{"credential": []}, {}],
 }
 PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in VIEWER_FILES)})
-"""All there is under `/schema`."""
+"""Every path under `/schema`."""
 _ERRORS = {
     400: "The input is unreadable or breaks a rule.",
     401: "The credential is missing, malformed, expired or not yet valid.",
     403: "The role or stage is not allowed here.",
     413: "The body is over the limit.",
-    429: "Too many requests, connections or attempts; `Retry-After` says when to come back.",
-    503: "Storage cannot do this for now; `Retry-After` says when to come back.",
+    429: "Too many requests, connections or attempts; retry after `Retry-After` seconds.",
+    503: "Storage is unavailable; retry after `Retry-After` seconds.",
 }
 
 
@@ -46,7 +46,7 @@ class ErrorEntry(msgspec.Struct):
 
 
 class ErrorAnswer(msgspec.Struct):
-    """Every refusal looks like this; `info` repeats the detail."""
+    """The body of every error; `info` repeats the details."""
 
     errors: list[ErrorEntry]
     reason: str
@@ -54,7 +54,7 @@ class ErrorAnswer(msgspec.Struct):
 
 
 def operation_class(endpoint: Endpoint[Any]) -> type[Operation]:
-    """The description of one endpoint, in the form in which Litestar asks a route for it."""
+    """A Litestar operation class that describes one endpoint."""
 
     class Described(Operation):
         def to_schema(self) -> dict[str, Any]:
@@ -64,12 +64,12 @@ def operation_class(endpoint: Endpoint[Any]) -> type[Operation]:
 
 
 def operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
-    """The endpoint as an OpenAPI Operation Object."""
+    """The OpenAPI Operation Object of an endpoint."""
     summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
     limit = getattr(Limits(), endpoint.limit)
     notes = [" ".join(description.split()), _roles_note(endpoint), _alias_note(endpoint)]
     if endpoint.body is not None:
-        notes.append(f"Bodies are read as JSON whatever their content type, up to {limit:,} bytes by default.")
+        notes.append(f"The body is parsed as JSON whatever its content type, up to {limit:,} bytes by default.")
     described: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": summary.strip(),
@@ -108,7 +108,7 @@ def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
         if status == 401 and endpoint.audience not in _SECURITY:
             continue
         responses[str(status)] = {"description": meaning, "content": _content(ErrorAnswer)}
-    responses["default"] = {"description": "Any other refusal.", "content": _content(ErrorAnswer)}
+    responses["default"] = {"description": "Any other error.", "content": _content(ErrorAnswer)}
     return responses
 
 
@@ -118,7 +118,7 @@ def _content(kind: object) -> dict[str, Any]:
 
 
 class _Document(OpenAPI):
-    """Litestar's document with the schemas of the endpoints' own types."""
+    """Litestar's document plus the schemas of the endpoints' types."""
 
     schemas: dict[str, Any]
 
@@ -131,32 +131,28 @@ class _Document(OpenAPI):
                     "type": "apiKey",
                     "in": "header",
                     "name": "Authorization",
-                    "description": "`<client id> <JWT>`, separated by one space",
+                    "description": "`<client id> <JWT>`, separated by a space",
                 }
             },
         }
         return document
 
 
-def _served(request: Request[Any, Any, Any], document: dict[str, Any]) -> dict[str, Any]:
-    """The document without the endpoints that the running service leaves out."""
-    dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-    paths = {
-        path: {method: each for method, each in item.items() if dispatcher.serves(method.upper(), path)}
-        for path, item in document["paths"].items()
-    }
-    return {**document, "paths": {path: item for path, item in paths.items() if item}}
-
-
 class _Json(JsonRenderPlugin):
-    """The document as JSON."""
+    """The document as JSON, without endpoints that the running service does not have."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        return super().render(request, _served(request, openapi_schema))
+        dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+        paths = {
+            path: {method: each for method, each in item.items() if dispatcher.serves(method.upper(), path)}
+            for path, item in openapi_schema["paths"].items()
+        }
+        served = {path: item for path, item in paths.items() if item}
+        return super().render(request, {**openapi_schema, "paths": served})
 
 
 class DocumentConfig(OpenAPIConfig):
-    """What Litestar needs to serve the document and its viewer under `/schema`."""
+    """Litestar's configuration for the document and its viewer under `/schema`."""
 
     def __init__(self, endpoints: Iterable[Endpoint[Any]], version: str) -> None:
         super().__init__(
@@ -170,7 +166,7 @@ class DocumentConfig(OpenAPIConfig):
         _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
 
     def to_openapi_schema(self) -> OpenAPI:
-        """The empty document that Litestar fills with paths."""
+        """Create the document that Litestar fills with paths."""
         plain = super().to_openapi_schema()
         document = _Document(info=plain.info, servers=plain.servers, paths=plain.paths, components=plain.components)
         document.schemas = self._schemas

@@ -1,4 +1,4 @@
-"""What leaves: status, headers and body, and the one place where an error gets its body (rulings W3, W4, W5)."""
+"""HTTP replies: status, headers and body (rulings W3, W4, W5)."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ CORS = (
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
 )
-_AS_TYPED = (b"x-content-type-options", b"nosniff")
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
 _JSON_HEADERS = ((b"content-type", JSON),)
 _OPEN_JSON_HEADERS = (*_JSON_HEADERS, *CORS)
 
 
-@dataclass(slots=True)  # not frozen: that would cost each answer half a microsecond
+@dataclass(slots=True)  # frozen would cost half a microsecond per reply
 class Reply:
-    """An answer, ready for the wire."""
+    """A reply that can be sent over ASGI."""
 
     status: int
     body: bytes | AsyncIterator[bytes]
     cors: bool
     content_type: bytes = JSON
     more: tuple[tuple[bytes, bytes], ...] = ()
-    """Headers of this answer alone."""
+    """Extra headers."""
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Without the content length, which `send` adds where it is known."""
+        """All headers except the content length."""
         if self.content_type is JSON:
             headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
             return (*headers, *self.more) if self.more else headers
-        return ((b"content-type", self.content_type), _AS_TYPED, *(CORS if self.cors else ()), *self.more)
+        return ((b"content-type", self.content_type), _NOSNIFF, *(CORS if self.cors else ()), *self.more)
 
     async def __call__(self, send: Send) -> None:
-        """Send it."""
+        """Send status, headers and body."""
         if isinstance(self.body, bytes):
             length = (b"content-length", str(len(self.body)).encode())
             await send(_start(self.status, [*self.headers, length]))
@@ -60,6 +60,6 @@ def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
 
 
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:
-    """The answer to a refused call."""
+    """The reply to a call that failed with `error`."""
     after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
     return Reply(error.status, error_body(error), cors, more=after)

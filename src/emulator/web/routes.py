@@ -1,4 +1,4 @@
-"""The Litestar application: one ordinary route per endpoint. It holds no data; the running service is in the scope."""
+"""The Litestar application: one route per endpoint. It has no state; the scope carries the service's dispatcher."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger("emulator")
 
 
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
-    """Every endpoint of the service as a route of one application."""
+    """Build one application with a route for each endpoint."""
     declared = list(endpoints)
     return Litestar(
         route_handlers=[*(_route(each) for each in declared), *viewer_files()],
@@ -38,7 +38,7 @@ def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
 def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
     method, path = endpoint.method, endpoint.path
 
-    async def answer(request: Request[Any, Any, Any]) -> Response[Any]:
+    async def handle(request: Request[Any, Any, Any]) -> Response[Any]:
         dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
         if not dispatcher.serves(method, path):
             raise NotFound("Not Found", f"{path} does not exist in this environment")
@@ -51,7 +51,7 @@ def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
         name=endpoint.name,
         operation_id=endpoint.name,
         operation_class=operation_class(endpoint),
-    )(answer)
+    )(handle)
 
 
 def _response(reply: Reply) -> Response[Any]:
@@ -63,7 +63,7 @@ def _response(reply: Reply) -> Response[Any]:
 
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """What never reached an endpoint: an unknown path, a wrong method, and what Litestar itself turns away."""
+    """Answer errors raised before an endpoint: unknown path, wrong method, or a request that Litestar rejects."""
     return _response(error_reply(_as_service_error(request, error), cors=request.scope["path"].startswith("/v1/")))
 
 
@@ -80,5 +80,5 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         hint = "" if path.startswith(SERVICE) else f"; the endpoints are under {SERVICE}"
         return NotFound("Not Found", f"there is no {path[:100]}{hint}")
     if error.status_code == 405:
-        return MethodNotAllowed("Method Not Allowed", f"{path} does not answer {request.method}")
+        return MethodNotAllowed("Method Not Allowed", f"{path} does not support {request.method}")
     return BadRequest("Bad Request", error.detail)

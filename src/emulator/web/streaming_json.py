@@ -1,7 +1,6 @@
-"""A JSON body too large to hold, read as it comes: one member is long arrays of strings, the others are small.
+"""Streaming JSON: read an object with one member that is too large for memory, made of arrays of strings.
 
-An incremental parser does the reading. A piece of the body costs a millisecond or two, after which everybody else has
-their turn.
+Each piece takes a millisecond or two to parse; other requests run in between.
 """
 
 from __future__ import annotations
@@ -16,42 +15,40 @@ from emulator.errors import BadRequest
 from emulator.wire import json_codec
 
 PIECE: Final = 32 * 1024
-"""Bytes that are parsed between two turns of others."""
-_LARGEST_SMALL: Final = 100_000
+"""Bytes parsed before other requests run."""
+_MAX_SMALL_EVENTS: Final = 100_000
 """Parser events in all small members together."""
-_LARGEST_WRAPPED: Final = 4 * 1024 * 1024
-"""Bytes of a body that is a JSON string and holds the body proper (ruling W2)."""
-
-
+_MAX_WRAPPED: Final = 4 * 1024 * 1024
+"""Bytes of a body wrapped in a JSON string (ruling W2)."""
 _STRUCTURE: Final = frozenset({"start_array", "end_array", "start_map", "end_map", "map_key"})
 _PAIR: Final = 12
-"""Bytes of an escaped pair."""
+"""Bytes of an escaped surrogate pair."""
 _LONE_SURROGATE: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 )
 
 
 class Strings(NamedTuple):
-    """Some strings of the long member, in order."""
+    """Consecutive strings of the long member."""
 
     array: int
-    """Which array they are in; 0 where there is only one."""
+    """The index of their array; 0 with one level."""
     at: int
-    """The position of the first of them."""
+    """The index of the first string in its array."""
     items: list[Any]
-    """Strings, if the body is as it should be."""
+    """The strings; `None` for an item that is not a string."""
 
 
 class StreamReader:
-    """Reads `{"<long>": [[…], …], …}`, or with one level `{"<long>": […], …}`."""
+    """Reads `{"<long>": [[…], …], …}` with two levels, `{"<long>": […], …}` with one."""
 
     def __init__(self, long: str, *, levels: int) -> None:
         self.small: dict[str, Any] = {}
-        """The other members, complete at the end."""
+        """The other members; complete at the end."""
         self.arrays = 0
-        """How many arrays the long member has had so far."""
+        """The number of arrays so far."""
         self.restarts = 0
-        """How often the long member began anew: of duplicate keys the last wins."""
+        """The number of times the long member was repeated; the last one wins."""
         self._long = long
         self._levels = levels
         self._events: list[tuple[str, Any]] = ijson.sendable_list()
@@ -65,24 +62,24 @@ class StreamReader:
         self._tail = b""
 
     async def read(self, chunks: AsyncIterator[bytes], restart: Callable[[], None]) -> AsyncIterator[Strings]:
-        """All strings of the long member. `restart` is called when what came so far does not count: it came twice."""
-        begun = 0
-        async for piece in _with_end(pieces_of(chunks)):
-            for strings in self.feed(piece):
-                if self.restarts != begun:
-                    begun = self.restarts
+        """Yield all strings of the long member. Calls `restart` if a repeated member voids those so far."""
+        restarts = 0
+        async for piece in _pieces(chunks):
+            for strings in self._feed(piece):
+                if self.restarts != restarts:
+                    restarts = self.restarts
                     restart()
                 yield strings
 
-    def feed(self, piece: bytes) -> Iterator[Strings]:
-        """Read one more piece; an empty one is the end. Raises `BadRequest` for what is no such body."""
+    def _feed(self, piece: bytes) -> Iterator[Strings]:
+        """Parse one piece; an empty piece is the end. Raises `BadRequest` if the body is malformed."""
         try:
             if piece:
                 self._parser.send(piece)
             else:
                 self._parser.close()
         except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise BadRequest(json_codec.MALFORMED, f"the body is not readable as JSON: {_words(error)}") from None
+            raise BadRequest(json_codec.MALFORMED, f"the body is not valid JSON: {_error_text(error)}") from None
         self._check_surrogates(piece)
         events = list(self._events)
         del self._events[:]
@@ -91,13 +88,13 @@ class StreamReader:
             raise BadRequest("Invalid body", f"object missing required field `{self._long}`")
 
     def _check_surrogates(self, piece: bytes) -> None:
-        """The parser would make a question mark of half a character, which is refused everywhere else (ruling W2)."""
+        """Reject lone surrogates (ruling W2); the parser would replace them with question marks."""
         text = self._tail + piece
-        # What stands too near to a cut is decided in the next turn, when what follows has come.
+        # A match near the end is decided with the next piece, which may complete the pair.
         first, end = _PAIR // 2 if self._tail else 0, len(text) - _PAIR if piece else len(text)
         for found in _LONE_SURROGATE.finditer(text) if rb"\u" in text else ():
             if first <= found.start() < end:
-                raise BadRequest(json_codec.MALFORMED, "the body is not readable as JSON: half of a surrogate pair")
+                raise BadRequest(json_codec.MALFORMED, "the body is not valid JSON: lone surrogate")
         self._tail = text[-2 * _PAIR :]
 
     def _strings(self, events: list[tuple[str, Any]]) -> Iterator[Strings]:
@@ -112,14 +109,14 @@ class StreamReader:
             end = kinds.index("end_array", here) if "end_array" in kinds[here:] else len(kinds)
             if not _STRUCTURE.isdisjoint(kinds[here:end]):
                 end = next(i for i in range(here, end) if kinds[i] in _STRUCTURE)
-            # Something else than a string is left to whoever checks the strings, who knows how to name it.
+            # The caller reports items that are not strings, because it can name them.
             items = [value if kind == "string" else None for kind, value in events[here:end]]
             yield Strings(max(self.arrays - 1, 0), self._at, items)
             self._at += end - here
             here = end
 
     def _take(self, kind: str, value: Any) -> None:
-        """One event that is not among the strings."""
+        """Handle an event other than a string of the long member."""
         if self._depth == 0:
             if kind != "start_map":
                 raise BadRequest("Invalid body", "expected `object`")
@@ -152,14 +149,14 @@ class StreamReader:
         elif kind == "end_array":
             self._depth -= 1
         else:
-            what = "an array of arrays of strings" if self._levels == 2 else "an array of strings"
+            expected = "an array of arrays of strings" if self._levels == 2 else "an array of strings"
             place = f"{self._long}[{self.arrays - 1}]" if self.arrays and self._levels == 2 else self._long
-            raise BadRequest("Invalid body", f"{place}: must be {what}, and there is something else at {self._at}")
+            raise BadRequest("Invalid body", f"{place}: must be {expected}; found another value at index {self._at}")
 
     def _take_small(self, kind: str, value: Any) -> None:
         self._small_events += 1
-        if self._small_events > _LARGEST_SMALL:
-            raise BadRequest("Invalid body", f"{self._key[:40]}: is too large")
+        if self._small_events > _MAX_SMALL_EVENTS:
+            raise BadRequest("Invalid body", f"{self._key[:40]}: has over {_MAX_SMALL_EVENTS} JSON tokens")
         self._builder.event(kind, value)
         if kind in ("start_map", "start_array"):
             self._depth += 1
@@ -169,23 +166,17 @@ class StreamReader:
             self.small[self._key] = self._builder.value
 
 
-def _words(error: Exception) -> str:
-    """What the parser says is wrong. Its other lines quote the body, which may hold secrets."""
+def _error_text(error: Exception) -> str:
+    """The first line of the parser's message; the other lines quote the body, which may contain secrets."""
     if isinstance(error, UnicodeDecodeError):
-        return "half of a surrogate pair, or not UTF-8"
-    said = error.args[0] if error.args else ""
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        return "lone surrogate, or not UTF-8"
+    message = error.args[0] if error.args else ""
+    text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     return (text.splitlines() or ["it is incomplete"])[0][:100]
 
 
-async def _with_end(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    async for piece in pieces:
-        yield piece
-    yield b""
-
-
-async def pieces_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A body in pieces of bounded size; one that is a JSON string is taken out of it first (ruling W2)."""
+async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the body in pieces of at most `PIECE` bytes, then an empty one. Unwraps a JSON string (ruling W2)."""
     first = b""
     async for chunk in chunks:
         first += chunk
@@ -194,11 +185,12 @@ async def pieces_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     if first.lstrip().startswith(b'"'):
         async for chunk in chunks:
             first += chunk
-            if len(first) > _LARGEST_WRAPPED:
-                raise BadRequest("Invalid body", f"a body inside a JSON string: at most {_LARGEST_WRAPPED} bytes")
+            if len(first) > _MAX_WRAPPED:
+                raise BadRequest("Invalid body", f"a body wrapped in a JSON string: at most {_MAX_WRAPPED} bytes")
         first = json_codec.decode(first, str).encode()
     for start in range(0, len(first), PIECE):
         yield first[start : start + PIECE]
     async for chunk in chunks:
         for start in range(0, len(chunk), PIECE):
             yield chunk[start : start + PIECE]
+    yield b""
