@@ -1,4 +1,4 @@
-"""Files of codes are looked at whole before anything is sent, and their faults are named by place."""
+"""`extcli codes check`: every code is validated, and errors are named by place."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import chain
 import pytest
 
 from extcli.api.http import Http
-from extcli.codes.duplicates import Duplicates, confirmed
+from extcli.codes.duplicates import Duplicates, compare
 from extcli.codes.entries import Entries
 from extcli.codes.formats import Batch
-from extcli.codes.streamed_body import StreamedBody, joined
+from extcli.codes.streamed_body import StreamedBody, json_items
 from extcli.errors import CliError, UsageError
 
 
@@ -22,12 +22,12 @@ def check(extcli):
 
 
 def named(result) -> list[str]:
-    """The faults, without the directories of files."""
+    """Return the errors, with file names for paths."""
     faults = [line.strip() for line in result.stderr.splitlines() if line.startswith("  /")]
     return [" ".join(word.rpartition("/")[2] for word in fault.split(" ")) for fault in faults]
 
 
-def test_good_files_are_counted(check, lines):
+def test_valid_sets_are_counted(check, lines):
     sets = ("--set", f"Hat={lines('A1', 'B22', name='a')}", "--set", f"Häte={lines('C1', name='c')}")
 
     result = check(*sets)
@@ -41,7 +41,7 @@ def test_good_files_are_counted(check, lines):
     )
 
 
-def test_nobody_is_asked(check, lines):
+def test_the_service_is_not_contacted(check, lines):
     assert 0 == check("--set", f"A={lines('A1')}", "--url", "http://127.0.0.1:1").exit_code
 
 
@@ -50,15 +50,15 @@ def test_nobody_is_asked(check, lines):
     [
         ("A\n" + "x" * 64 + "\n", ["codes.txt:2: has 64 characters; a code has 1 to 63"]),
         ("A\n" + "x" * 63 + "\n", []),
-        ("A\n\n  \nB\x07\n", ["codes.txt:4: has characters that cannot be printed"]),
-        ("A\r\n\r\nB\u2028C\r\n", ["codes.txt:3: has characters that cannot be printed"]),
+        ("A\n\n  \nB\x07\n", ["codes.txt:4: has unprintable characters"]),
+        ("A\r\n\r\nB\u2028C\r\n", ["codes.txt:3: has unprintable characters"]),
         (b"A\nB\n\xff\xfe\n", ["codes.txt:3: is not UTF-8 text"]),
         ("A\nB\n\nA\n", ["codes.txt:4: is the same code as codes.txt:1"]),
         ("\n\n", ["codes.txt: has no codes"]),
         ("", ["codes.txt: has no codes"]),
     ],
 )
-def test_each_fault_is_named_by_its_line_and_the_rule(check, file, content, faults):
+def test_each_error_is_named_by_line_and_rule(check, file, content, faults):
     result = check("--set", f"A={file(content, 'codes.txt')}")
 
     assert (2 if faults else 0) == result.exit_code
@@ -72,7 +72,7 @@ def test_each_fault_is_named_by_its_line_and_the_rule(check, file, content, faul
         ("c.jsonl", '"A"\n5\n{"code": "B"}\nnonsense\n["x"]\n', [2, 3, 4, 5]),
     ],
 )
-def test_what_is_no_string_is_a_fault_of_its_own(check, file, name, content, faults):
+def test_each_entry_that_is_not_a_string_is_an_error(check, file, name, content, faults):
     result = check("--set", f"A={file(content, name)}")
 
     assert 2 == result.exit_code
@@ -87,18 +87,18 @@ def test_what_is_no_string_is_a_fault_of_its_own(check, file, name, content, fau
         ("c.json", '["A", "SECRET"', "is not JSON"),
         ("c.json", '["A", "SECRET" "B"]', "is not JSON"),
         ("c.json", '["SECRET"] []', "is not JSON"),
-        ("c.json", '{"SECRET": 1}', "is no JSON array of strings"),
-        ("c.json", '"SECRET"', "is no JSON array of strings"),
+        ("c.json", '{"SECRET": 1}', "is not a JSON array of strings"),
+        ("c.json", '"SECRET"', "is not a JSON array of strings"),
         ("c.json", "", "is not JSON"),
         ("c.csv", 'code\nA\n"SECRET\n', "is not CSV"),
-        ("c.csv", "SECRET\n", "does not name one column 'code'"),
-        ("c.csv", "code,code\nA,SECRET\n", "does not name one column 'code'"),
-        ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:-4], "is damaged"),
-        ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:12] + b"SECRET", "is damaged"),
-        ("c.txt", "SECRET" * 200_000, "has a line of over 1 MiB"),
+        ("c.csv", "SECRET\n", "does not name exactly one column 'code'"),
+        ("c.csv", "code,code\nA,SECRET\n", "does not name exactly one column 'code'"),
+        ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:-4], "is corrupt"),
+        ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:12] + b"SECRET", "is corrupt"),
+        ("c.txt", "SECRET" * 200_000, "has a line longer than 1 MiB"),
     ],
 )
-def test_a_file_that_is_not_what_it_is_taken_for_is_said_to_be_so_and_not_quoted(check, file, name, content, why):
+def test_a_file_of_another_format_is_refused_without_quoting_it(check, file, name, content, why):
     result = check("--set", f"A={file(content, name)}", "--column", "code", "-v")
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -106,19 +106,19 @@ def test_a_file_that_is_not_what_it_is_taken_for_is_said_to_be_so_and_not_quoted
     assert "SECRET" not in result.stderr
 
 
-def test_cells_that_are_missing_or_go_over_lines_are_faults_of_their_line(check, file):
+def test_missing_empty_and_multiline_cells_are_errors(check, file):
     source = file('n,code\n1,A\n2\n\n3,"B\nC"\n4,\n5,D\n', "c.csv")
 
     result = check("--set", f"A={source}", "--column", "code")
 
     assert [
         "c.csv:3: has no column 2",
-        "c.csv:5: has a quote that goes over several lines",
+        "c.csv:5: has a quoted cell that spans several lines",
         "c.csv:7: is empty",
     ] == named(result)
 
 
-def test_csv_without_a_column_is_not_guessed_at(check, file):
+def test_csv_needs_a_column(check, file):
     source = file("code\nA\n", "c.csv")
 
     result = check("--set", f"A={source}")
@@ -130,7 +130,7 @@ def test_csv_without_a_column_is_not_guessed_at(check, file):
 # Duplicates
 
 
-def test_duplicates_are_counted_by_set_and_named_with_the_place_of_the_first(check, lines):
+def test_duplicates_are_counted_by_set_and_named_with_the_first_place(check, lines):
     first, second = lines("A", "B", "A", name="a"), lines("C", "B", "B", name="b")
 
     result = check("--set", f"One={first}", "--set", f"Two={second}")
@@ -144,99 +144,99 @@ def test_duplicates_are_counted_by_set_and_named_with_the_place_of_the_first(che
     ] == named(result)
 
 
-def test_duplicates_may_be_allowed(check, lines):
+def test_allow_duplicates_accepts_and_counts_them(check, lines):
     result = check("--set", f"A={lines('A', 'B', 'A')}", "--allow-duplicates")
 
     assert (0, "") == (result.exit_code, result.stderr)
     assert "1" == result.rows[0][4]
 
 
-def test_twenty_faults_are_named_and_all_are_counted(check, lines):
+def test_twenty_errors_are_named_and_all_are_counted(check, lines):
     codes = [f"CODE-{number}" for number in range(30_000)]
 
     result = check("--set", f"A={lines(*codes, name='a')}", "--set", f"B={lines(*codes, name='b')}")
 
-    assert "extcli: 30,000 faults found, and nothing was sent" == result.stderr.splitlines()[0]
+    assert "extcli: found 30,000 errors; nothing was sent" == result.stderr.splitlines()[0]
     assert 20 == len(named(result))
     assert "--allow-duplicates" in result.stderr.splitlines()[-1]
     assert "  and 29,980 more" in result.stderr.splitlines()
     assert "30000" == result.rows[1][5]
 
 
-def test_faults_are_json_where_that_is_asked_for(check, lines):
+def test_json_errors_list_the_faults(check, lines):
     result = check("--set", f"A={lines('A', 'A')}", "-o", "json")
 
     assert 1 == result.json[0]["duplicates"]
     assert '"faults": ["' in result.stderr
 
 
-def test_entries_that_only_look_alike_by_their_hash_are_no_duplicates():
-    class Alike(str):
+def test_codes_with_equal_hashes_are_not_duplicates():
+    class Colliding(str):
         def __hash__(self) -> int:
             return 7
 
-    source = [Batch(range(1, 5), [Alike("a"), Alike("b"), "c", Alike("b")])]
-    repeats = Duplicates()
-    repeats.add(source[0].items)
-    repeats.end_source()
+    source = [Batch(range(1, 5), [Colliding("a"), Colliding("b"), "c", Colliding("b")])]
+    duplicates = Duplicates()
+    duplicates.add(source[0].items)
+    duplicates.end_source()
 
-    counts, suspects = repeats.close()
+    counts, candidates = duplicates.finish()
 
-    assert ([(2, 0)], array("q", [7])) == (counts, suspects)
-    found, false = confirmed([source], suspects, 20)
+    assert ([(2, 0)], array("q", [7])) == (counts, candidates)
+    found, equal_hashes = compare([source], candidates, 20)
     assert [((0, 4), (0, 2))] == found
-    assert [(0, 2)] == false
+    assert [(0, 2)] == equal_hashes
 
 
-def test_every_duplicate_among_many_is_found():
+def test_every_duplicate_in_100_000_codes_is_found():
     codes = [f"{number * 7919:09d}" for number in range(100_000)]
     again = codes[::1000]
     sources = [[Batch(range(len(codes)), codes)], [Batch(range(len(again)), again)]]
-    repeats = Duplicates()
+    duplicates = Duplicates()
     for source in sources:
-        repeats.add(chain.from_iterable(batch.items for batch in source))
-        repeats.end_source()
+        duplicates.add(chain.from_iterable(batch.items for batch in source))
+        duplicates.end_source()
 
-    counts, suspects = repeats.close()
+    counts, candidates = duplicates.finish()
 
     assert [(0, 0), (0, 100)] == counts
-    assert sorted(map(hash, again)) == list(suspects)
+    assert sorted(map(hash, again)) == list(candidates)
 
 
-# How much
+# Limits
 
 
-def test_a_set_has_fewer_than_a_million_codes(check, lines):
+def test_a_set_with_a_million_codes_is_refused(check, lines):
     codes = [f"{number:07d}" for number in range(1_000_001)]
 
     result = check("--set", f"A={lines(*codes, name='many')}")
 
     assert 2 == result.exit_code
-    assert ["many:1000000: is one code too many: a set has fewer than 1,000,000"] == named(result)
+    assert ["many:1000000: exceeds the limit of 999,999 codes per set"] == named(result)
     assert "999999" == result.rows[0][2]
 
 
 @pytest.mark.parametrize(
-    ("args", "complaint"),
+    ("args", "message"),
     [
-        (("--set", "A"), "'A' is no NAME=FILE"),
-        (("--set", "=codes"), "a set's name has 1 to 256 printable characters"),
-        (("--set", "A=codes", "--set", "A=codes"), "two sets have the name 'A'"),
-        (("--set", "A=-", "--set", "B=-"), "standard input can be one set only"),
-        (("--set", "A=nowhere.txt"), "nowhere.txt cannot be read"),
-        (("--set", "A=/"), "/ cannot be read"),
-        (tuple(chain.from_iterable(("--set", f"S{n}=codes") for n in range(11))), "11 sets are given"),
+        (("--set", "A"), "'A' is not NAME=FILE"),
+        (("--set", "=codes"), "use 1 to 256 printable characters"),
+        (("--set", "A=codes", "--set", "A=codes"), "two sets are named 'A'"),
+        (("--set", "A=-", "--set", "B=-"), "only one set can come from standard input"),
+        (("--set", "A=nowhere.txt"), "cannot read nowhere.txt"),
+        (("--set", "A=/"), "cannot read /"),
+        (tuple(chain.from_iterable(("--set", f"S{n}=codes") for n in range(11))), "11 sets were given"),
     ],
 )
-def test_what_is_no_set_is_wrong_usage(check, args, complaint):
+def test_an_invalid_set_argument_is_a_usage_error(check, args, message):
     result = check(*args)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert complaint in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("indices", [("10",), ("-1",), ("0", "0"), ("1", "2", "3")])
-def test_indices_are_as_many_as_sets_and_differ(extcli, lines, indices):
+def test_each_set_needs_its_own_index(extcli, lines, indices):
     sets = ("--set", f"A={lines('A', name='a')}", "--set", f"B={lines('B', name='b')}")[: 4 if len(indices) > 1 else 2]
 
     result = extcli("codes", "upload", *sets, *[f"--index={index}" for index in indices])
@@ -245,23 +245,23 @@ def test_indices_are_as_many_as_sets_and_differ(extcli, lines, indices):
     assert "ind" in result.stderr
 
 
-def test_without_a_set_there_is_nothing_to_do(check):
+def test_at_least_one_set_is_required(check):
     assert 2 == check().exit_code
 
 
-# While it is sent
+# Files that change
 
 
-def test_a_file_that_changes_while_it_is_sent_defines_nothing(lines, live, backend):
+def test_a_file_that_changes_during_the_upload_defines_no_set(lines, live, backend):
     path = lines(*[f"CODE-{number}" for number in range(50_000)])
     entries = Entries(path)
-    size = sum(len(joined(batch.items)) for batch in entries)
-    body = StreamedBody("codes", [entries], [size], levels=2, others={"names": ["A"]})
+    size = sum(len(json_items(batch.items)) for batch in entries)
+    body = StreamedBody("codes", [entries], [size], nested=True, others={"names": ["A"]})
     http = Http(live.url, timeout=10, trace=lambda _: None)
     with open(path, "a") as codes:
         codes.write("LATER\n")
 
-    with pytest.raises(CliError, match="was changed while it was sent"):
+    with pytest.raises(CliError, match="changed while it was sent"):
         http.send("PUT", "/v1/e/codes", body=body, authorization=backend.headers["authorization"])
 
     assert [] == backend.get("codes").json()["names"]
@@ -269,12 +269,12 @@ def test_a_file_that_changes_while_it_is_sent_defines_nothing(lines, live, backe
     http.close()
 
 
-def test_a_file_that_becomes_unreadable_is_wrong_usage(file):
+def test_a_file_truncated_after_opening_is_a_usage_error(file):
     path = file(gzip.compress(b"A\n" * 100))
     entries = Entries(path)
     with open(path, "r+b") as codes:
         codes.truncate(15)
 
-    with pytest.raises(UsageError, match="is damaged"):
+    with pytest.raises(UsageError, match="is corrupt"):
         list(entries)
     entries.close()

@@ -1,4 +1,4 @@
-"""`extcli codes mark-from-poll` and `mark-from-list`: who is granted what (rulings C3, C4)."""
+"""`extcli codes mark-from-poll` and `mark-from-list`: which users get how many codes (rulings C3, C4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000
 
 @pytest.fixture(autouse=True)
 def sets(backend):
-    """Ten codes at each of the indices 0, 1 and 3."""
+    """Upload ten codes at each of the indices 0, 1 and 3."""
     codes = [[f"{name}{number}" for number in range(10)] for name in "ABD"]
     backend.put("codes", json={"codes": codes, "names": ["A", "B", "D"], "indices": [0, 1, 3]}).raise_for_status()
 
@@ -26,7 +26,7 @@ def mark(extcli):
 
 @pytest.fixture
 def eligible(extcli):
-    """How much each of the sets 0 to 3 owes a user."""
+    """Return how many codes of each of the sets 0 to 3 a user may redeem."""
 
     def read(user: str) -> list[int]:
         return [int(count) for _, count in extcli("codes", "eligible", "--as", f"viewer:{user}").rows]
@@ -34,7 +34,7 @@ def eligible(extcli):
     return read
 
 
-def test_named_users_are_marked(mark, eligible):
+def test_users_on_the_command_line_are_marked(mark, eligible):
     result = mark("mark-from-list", "U1", "U2", "--prize", "0", "--prize", "3", "--prize", "3")
 
     assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
@@ -52,7 +52,7 @@ def test_named_users_are_marked(mark, eligible):
         (("0=2", "1=0"), [2, 0, 0, 0]),
     ],
 )
-def test_a_limit_is_for_each_prize_or_for_one(mark, eligible, limits, granted):
+def test_a_limit_applies_to_every_prize_or_to_one(mark, eligible, limits, granted):
     args = ("--prize", "0", "--prize", "1", "--prize", "0")
 
     assert 0 == mark("mark-from-list", "U1", *args, *[f"--limit={limit}" for limit in limits]).exit_code
@@ -67,7 +67,7 @@ def test_without_a_limit_marking_again_grants_nothing_more(mark, eligible):
     assert 1 == eligible("U1")[3]
 
 
-def test_with_a_limit_marking_again_grants_up_to_it(mark, eligible):
+def test_with_a_limit_marking_again_grants_up_to_the_limit(mark, eligible):
     for _ in range(3):
         mark("mark-from-list", "U1", "--prize", "3", "--limit", "2")
 
@@ -75,27 +75,27 @@ def test_with_a_limit_marking_again_grants_up_to_it(mark, eligible):
 
 
 @pytest.mark.parametrize(
-    ("args", "complaint"),
+    ("args", "message"),
     [
         ((), "--prize"),
         (("--prize", "x"), "--prize"),
-        (("--prize", "10"), "10 is no index of a set"),
-        (("--prize", "0", "--limit", "x"), "'x' is no limit"),
-        (("--prize", "0", "--limit", "-1"), "'-1' is no limit"),
-        (("--prize", "0", "--limit", "10=1"), "10 is no index of a set"),
-        (("--prize", "0", "--limit", "1=1"), "set 1 has a --limit, and is no --prize"),
+        (("--prize", "10"), "invalid set index 10"),
+        (("--prize", "0", "--limit", "x"), "invalid --limit 'x'"),
+        (("--prize", "0", "--limit", "-1"), "invalid --limit '-1'"),
+        (("--prize", "0", "--limit", "10=1"), "invalid set index 10"),
+        (("--prize", "0", "--limit", "1=1"), "set 1 has a --limit but no --prize"),
     ],
 )
 @pytest.mark.parametrize("verb", [("mark-from-list", "U1"), ("mark-from-poll", "--correct", "1")], ids=["list", "poll"])
-def test_what_is_no_grant_is_wrong_usage(mark, verb, args, complaint):
+def test_an_invalid_prize_or_limit_is_a_usage_error(mark, verb, args, message):
     result = mark(*verb, *args, "-v")
 
     assert 2 == result.exit_code
-    assert complaint in result.stderr
+    assert message in result.stderr
     assert ">" not in result.stderr
 
 
-def test_a_prize_that_is_no_set_is_the_service_s_to_refuse(mark):
+def test_the_service_refuses_a_prize_without_a_set(mark):
     result = mark("mark-from-list", "U1", "--prize", "2")
 
     assert 4 == result.exit_code
@@ -105,19 +105,19 @@ def test_a_prize_that_is_no_set_is_the_service_s_to_refuse(mark):
 # From a poll
 
 
-def test_those_who_voted_right_are_marked(extcli, mark, eligible):
+def test_users_with_the_correct_vote_are_marked(extcli, mark, eligible):
     for user, value in (("U1", 2), ("U2", 1), ("U3", 2)):
         extcli("vote", "cast", "quiz", "--value", str(value), "--as", f"viewer:{user}")
 
     result = mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "1", "-o", "table")
 
     assert (0, "") == (result.exit_code, result.stdout)
-    assert result.stderr.startswith("those who voted 2 in poll quiz by 20")
+    assert result.stderr.startswith("marked all users who voted 2 in poll quiz by 20")
     assert [1, 0, 1] == [eligible(user)[1] for user in ("U1", "U2", "U3")]
 
 
-def test_the_cutoff_is_now_by_the_service_s_clock(extcli, mark, eligible, live):
-    """A machine's own time would be a year too early here."""
+def test_the_default_cutoff_is_the_service_s_time(extcli, mark, eligible, live):
+    """This machine's time would be a year too early."""
     live.advance(365 * 24 * 3600 * SECOND)
     extcli("codes", "upload", "--set", "Z=-", "--index", "1", input="Z1\n")
     extcli("vote", "cast", "quiz", "--value", "2")
@@ -127,7 +127,7 @@ def test_the_cutoff_is_now_by_the_service_s_clock(extcli, mark, eligible, live):
     assert 1 == eligible("U1")[1]
 
 
-def test_a_service_without_a_clock_to_show_is_given_this_machine_s_time(extcli, production):
+def test_the_default_cutoff_in_production_is_this_machine_s_time(extcli, production):
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
     extcli("codes", "upload", "--set", "Z=-", input="Z1\n", env=variables)
     extcli("vote", "cast", "quiz", "--value", "2", env=variables)
@@ -139,7 +139,7 @@ def test_a_service_without_a_clock_to_show_is_given_this_machine_s_time(extcli, 
 
 
 @pytest.mark.parametrize("shown", ["{ms}", "{s}", "2030-01-01T00:01:00Z"])
-def test_a_cutoff_is_an_instant_as_anywhere_else(extcli, mark, eligible, live, shown):
+def test_a_cutoff_is_unix_time_or_iso_8601(extcli, mark, eligible, live, shown):
     cutoff = 1_893_456_060_000  # 2030-01-01T00:01:00Z
     for user, at in (("U1", cutoff - SECOND), ("U2", cutoff), ("U3", cutoff + SECOND)):
         live.set(at)
@@ -153,24 +153,24 @@ def test_a_cutoff_is_an_instant_as_anywhere_else(extcli, mark, eligible, live, s
 
 
 @pytest.mark.parametrize("cutoff", ["yesterday", "1971-01-01T00:00:00Z", "-5"])
-def test_a_cutoff_that_is_none_or_would_be_misread_is_wrong_usage(mark, cutoff):
+def test_an_invalid_or_ambiguous_cutoff_is_a_usage_error(mark, cutoff):
     result = mark("mark-from-poll", "--correct", "2", "--prize", "0", f"--cutoff={cutoff}")
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert cutoff in result.stderr
 
 
-def test_a_poll_that_nobody_voted_in_is_remarked_upon(extcli, mark):
+def test_a_poll_without_votes_is_reported(extcli, mark):
     arguments = ("mark-from-poll", "quiz", "--correct", "2", "--prize", "0")
 
     result = mark(*arguments)
-    assert (0, "poll quiz has no votes: nobody is marked\n") == (result.exit_code, result.stderr)
+    assert (0, "poll quiz has no votes; no user was marked\n") == (result.exit_code, result.stderr)
 
     extcli("vote", "cast", "quiz", "--value", "3", "--channel", "5")
     assert (0, "") == (mark(*arguments).exit_code, mark(*arguments).stderr)
 
 
-def test_a_service_that_does_not_tell_of_votes_is_believed(mark, answering):
+def test_a_missing_vote_log_is_not_reported(mark, answering):
     url = answering(http_response("200 OK"), http_response("404 Not Found"))
     arguments = ("--correct", "2", "--prize", "0", "--cutoff", "1000000000000", "--url", url)
 
@@ -179,7 +179,7 @@ def test_a_service_that_does_not_tell_of_votes_is_believed(mark, answering):
     assert (0, "") == (result.exit_code, result.stderr)
 
 
-def test_the_channel_narrows_a_poll(extcli, mark, eligible):
+def test_channel_limits_the_votes_to_one_channel(extcli, mark, eligible):
     for channel, user in (("5", "U1"), ("6", "U2")):
         extcli("vote", "cast", "quiz", "--value", "2", "--channel", channel, "--as", f"viewer:{user}")
 
@@ -201,7 +201,7 @@ def test_the_channel_narrows_a_poll(extcli, mark, eligible):
         ("votes.jsonl", '{"identifier":"U1"}\n{"identifier":"U2"}\n', ("--column", "identifier")),
     ],
 )
-def test_users_come_from_files_as_codes_do(mark, eligible, file, name, content, args):
+def test_users_can_come_from_a_file_of_any_format(mark, eligible, file, name, content, args):
     result = mark("mark-from-list", "--from", file(content, name), *args, "--prize", "0")
 
     assert (0, "") == (result.exit_code, result.stdout)
@@ -209,7 +209,7 @@ def test_users_come_from_files_as_codes_do(mark, eligible, file, name, content, 
     assert [1, 1, 0] == [eligible(user)[0] for user in ("U1", "U2", "U3")]
 
 
-def test_the_log_of_a_poll_can_be_piped_in(extcli, mark, eligible):
+def test_users_can_come_from_a_vote_log(extcli, mark, eligible):
     extcli("vote", "cast", "quiz", "--value", "2")
     log = extcli("vote", "logs", "quiz", "-o", "jsonl").stdout
 
@@ -219,7 +219,7 @@ def test_the_log_of_a_poll_can_be_piped_in(extcli, mark, eligible):
     assert 1 == eligible("U1")[0]
 
 
-def test_ids_of_json_may_be_numbers(mark, eligible, file):
+def test_user_ids_in_json_may_be_numbers(mark, eligible, file):
     assert 0 == mark("mark-from-list", "--from", file("[17, 18]", "u.json"), "--prize", "0").exit_code
 
     assert 1 == eligible("17")[0]
@@ -234,7 +234,7 @@ def test_a_million_users_are_marked(mark, eligible, lines):
     assert [1, 1, 0] == [eligible(user)[0] for user in ("0000000", "0999999", "1000000")]
 
 
-def test_faults_are_named_by_line_and_nobody_is_marked(mark, eligible, file):
+def test_errors_are_named_by_line_and_no_user_is_marked(mark, eligible, file):
     result = mark("mark-from-list", "--from", file(b"U1\n" + b"x" * 257 + b"\n\xff\n"), "--prize", "0", "-v")
 
     assert 2 == result.exit_code
@@ -246,13 +246,13 @@ def test_faults_are_named_by_line_and_nobody_is_marked(mark, eligible, file):
 
 
 @pytest.mark.parametrize("args", [(), ("U1", "--from", "-"), ("",), ("U\x07",), ("--from", "-")])
-def test_nobody_and_too_much_and_what_is_no_id_are_wrong_usage(mark, args):
+def test_missing_ambiguous_and_invalid_users_are_usage_errors(mark, args):
     result = mark("mark-from-list", *args, "--prize", "0")
 
     assert (2, "") == (result.exit_code, result.stdout)
 
 
-def test_a_terminal_shows_how_far_it_came(environment, lines):
+def test_a_terminal_shows_progress(environment, lines):
     users = lines(*[f"{number:07d}" for number in range(200_000)])
     args = ("codes", "mark-from-list", "--from", users, "--prize", "0")
     with Terminal(*args, TERM="xterm-256color") as terminal:

@@ -1,4 +1,4 @@
-"""`extcli codes list`, `rm`, `eligible`, `redeem` and `redeemed`: what is there, who has it, and who sees it."""
+"""`extcli codes list`, `rm`, `eligible`, `redeem` and `redeemed`, and where codes are masked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def codes(extcli):
 
 @pytest.fixture
 def sets(backend):
-    """`Hat` at 1 and `Cap` at 4; U1 and U2 may have a hat each."""
+    """Upload `Hat` at 1 and `Cap` at 4, and let U1 and U2 redeem one hat each."""
     body = {"codes": [[CODE, "SECRET-0002-OF-HAT"], ["C1"]], "names": ["Hat", "Cap"], "indices": [1, 4]}
     backend.put("codes", json=body).raise_for_status()
     grant = {"users": ["U1", "U2"], "prizes": [1], "prize_limits": [0, 1]}
@@ -36,13 +36,13 @@ def test_sets_are_listed_by_index(codes, backend):
     assert ["4", "Cap"] == codes("list", "-o", "table").stdout.splitlines()[2].split()
 
 
-def test_no_sets_are_said_to_people_only(codes):
+def test_only_a_table_says_that_there_are_no_sets(codes):
     assert "no sets\n" == codes("list", "-o", "table").stdout
     assert "" == codes("list").stdout
 
 
 @pytest.mark.usefixtures("sets")
-def test_removing_without_a_terminal_needs_a_yes(codes, backend):
+def test_rm_without_a_terminal_needs_yes(codes, backend):
     result = codes("rm")
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -52,7 +52,7 @@ def test_removing_without_a_terminal_needs_a_yes(codes, backend):
 
 
 @pytest.mark.usefixtures("sets")
-def test_removing_tells_how_many_were_handed_out_of_each(codes, backend):
+def test_rm_prints_how_many_codes_of_each_set_were_handed_out(codes, backend):
     codes("redeem", "1")
 
     result = codes("rm", "--yes")
@@ -64,15 +64,15 @@ def test_removing_tells_how_many_were_handed_out_of_each(codes, backend):
 
 
 @pytest.mark.usefixtures("sets")
-def test_removing_is_the_body_of_the_service_as_json_and_items_as_jsonl(codes):
+def test_rm_prints_one_set_per_line_as_jsonl(codes):
     assert [{"index": 1, "name": "Hat", "distributed": 0}, {"index": 4, "name": "Cap", "distributed": 0}] == codes(
         "rm", "--yes", "-o", "jsonl"
     ).jsonl
 
 
 @pytest.mark.usefixtures("sets", "environment")
-@pytest.mark.parametrize(("typed", "code", "left"), [("yes\n", 0, []), ("what\n", 2, ["Hat", "Cap"])])
-def test_somebody_at_a_terminal_is_asked_before_sets_end(backend, typed, code, left):
+@pytest.mark.parametrize(("typed", "code", "remaining"), [("yes\n", 0, []), ("what\n", 2, ["Hat", "Cap"])])
+def test_rm_asks_for_confirmation_on_a_terminal(backend, typed, code, remaining):
     with Terminal("codes", "rm") as terminal:
         terminal.read_until("set 1, 'Hat', ends")
         terminal.read_until("set 4, 'Cap', ends")
@@ -80,14 +80,14 @@ def test_somebody_at_a_terminal_is_asked_before_sets_end(backend, typed, code, l
         terminal.type(typed)
 
         assert code == terminal.wait()
-    assert left == backend.get("codes").json()["names"]
+    assert remaining == backend.get("codes").json()["names"]
 
 
 # Viewers
 
 
 @pytest.mark.usefixtures("sets")
-def test_a_viewer_sees_what_they_may_redeem(codes, viewer):
+def test_eligible_shows_how_many_codes_a_viewer_may_redeem(codes, viewer):
     assert [["0", "0"], ["1", "1"], ["2", "0"], ["3", "0"], ["4", "0"]] == codes("eligible").rows
     assert viewer("U1").get("codes/eligibility").text + "\n" == codes("eligible", "-o", "json").stdout
     assert ["1", "1"] == codes("eligible", "-o", "table").stdout.splitlines()[1].split()
@@ -96,7 +96,7 @@ def test_a_viewer_sees_what_they_may_redeem(codes, viewer):
 
 
 @pytest.mark.usefixtures("sets")
-def test_a_script_gets_the_code_and_each_viewer_another(codes):
+def test_a_pipe_gets_the_complete_code_and_each_viewer_another(codes):
     first, second = codes("redeem", "1"), codes("redeem", "1", "--as", "viewer:U2", "-o", "json")
 
     assert (0, f"{CODE}\n", "") == (first.exit_code, first.stdout, first.stderr)
@@ -107,24 +107,24 @@ def test_a_script_gets_the_code_and_each_viewer_another(codes):
 
 
 @pytest.mark.usefixtures("sets")
-def test_jsonl_has_the_code(codes):
+def test_jsonl_contains_the_complete_code(codes):
     assert [CODE] == [each["code"] for each in codes("redeem", "1", "-o", "jsonl").jsonl]
 
 
 @pytest.mark.usefixtures("sets")
-def test_a_table_masks_codes_unless_they_are_to_be_revealed(codes):
+def test_a_table_masks_codes_without_reveal(codes):
     redemption, listed = codes("redeem", "1", "-o", "table"), codes("redeemed", "-o", "table")
 
     assert "SE" + "•" * 14 + "AT\n" == redemption.stdout
     assert "`extcli codes redeemed --reveal` shows it in full" in redemption.stderr
     assert "SE" + "•" * 14 + "AT" in listed.stdout
-    assert "--reveal shows codes in full" in listed.stderr
+    assert "--reveal shows complete codes" in listed.stderr
     assert CODE in codes("redeemed", "-o", "table", "--reveal").stdout
     assert "SECRET-0002-OF-HAT\n" == codes("redeem", "1", "-o", "table", "--reveal", "--as", "viewer:U2").stdout
 
 
 @pytest.mark.usefixtures("sets", "environment")
-def test_a_terminal_shows_a_code_masked():
+def test_a_terminal_masks_the_code():
     with Terminal("codes", "redeem", "1") as terminal:
         assert 0 == terminal.wait()
 
@@ -145,26 +145,26 @@ def test_a_terminal_shows_a_code_masked():
         ("\x1bBC", "\\x1b••"),
     ],
 )
-def test_a_mask_leaves_at_most_a_third(code, shown):
+def test_a_mask_shows_at_most_a_third_of_a_code(code, shown):
     assert shown == masked(code)
 
 
 @pytest.mark.usefixtures("sets")
 @pytest.mark.parametrize("form", ["plain", "table", "json", "jsonl"])
-def test_no_code_is_an_expectation_that_was_not_met(codes, form):
+def test_redeem_exits_7_if_no_code_is_available(codes, form):
     result = codes("redeem", "4", "-o", form)
 
     assert 7 == result.exit_code
-    assert "there is no code of set 4" in result.stderr
+    assert "no code of set 4 is available" in result.stderr
     assert {"json": '{"all_prizes":[]}\n', "jsonl": '{"all_prizes":[]}\n'}.get(form, "") == result.stdout
 
 
-def test_nothing_redeemed_is_said_to_people_only(codes):
+def test_only_a_table_says_that_nothing_was_redeemed(codes):
     assert "nothing redeemed yet\n" == codes("redeemed", "-o", "table").stdout
     assert "" == codes("redeemed").stdout
 
 
-def test_an_index_that_no_set_can_have_is_the_service_s_to_refuse(codes):
+def test_the_service_refuses_an_index_out_of_range(codes):
     result = codes("redeem", "10")
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -172,13 +172,13 @@ def test_an_index_that_no_set_can_have_is_the_service_s_to_refuse(codes):
 
 
 @pytest.mark.usefixtures("sets")
-def test_codes_are_never_in_what_is_traced(codes):
+def test_traces_never_contain_codes(codes):
     for args in (("redeem", "1"), ("redeem", "1", "-o", "json"), ("redeemed",), ("redeemed", "-o", "json")):
         assert "SECRET" not in codes(*args, "-v").stderr
 
 
 @pytest.mark.parametrize("verb", [("list",), ("rm", "--yes"), ("mark-from-list", "U1", "--prize", "0")])
-def test_viewers_may_not_run_it(codes, verb):
+def test_commands_of_the_backend_refuse_viewers(codes, verb):
     result = codes(*verb, "--as", "viewer:U1")
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -204,7 +204,7 @@ def test_viewers_may_not_run_it(codes, verb):
         (("rm", "--yes"), '{"names":[],"distributed":[1,2]}', 0),
     ],
 )
-def test_what_other_deployments_may_answer_is_taken_or_said_to_be_strange(codes, answering, args, body, exit_code):
+def test_answers_of_other_deployments_are_read_or_reported(codes, answering, args, body, exit_code):
     token = http_response("200 OK", '{"token":"t.o.k"}')
 
     result = codes(*args, "--url", answering(token, http_response("200 OK", body), http_response("200 OK", body)))

@@ -1,4 +1,4 @@
-"""`extcli codes upload`: what is sent, what it replaces, and who is asked first."""
+"""`extcli codes upload`: what it sends, what it replaces, and when it asks for confirmation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def upload(extcli):
 
 
 def redeemed_by(backend, viewer, index: int, count: int) -> list[str]:
-    """The first codes of a set."""
+    """Redeem the first codes of a set."""
     backend.post("codes/mark_from_list", json={"users": ["5551"], "prizes": [index] * count, "prize_limits": [99] * 10})
     for _ in range(count):
         viewer().post("codes/redeem", json={"prize": index})
     return list(viewer().get("codes/redeemed").json()["redeemed"][index])
 
 
-def test_sets_are_defined_in_their_order_with_the_codes_in_theirs(upload, lines, backend, viewer):
+def test_sets_and_codes_keep_their_order(upload, lines, backend, viewer):
     result = upload("--set", f"Hat={lines('H1', 'H2', name='h')}", "--set", f"Pistol skin={lines('P1', 'P2')}")
 
     assert (0, "") == (result.exit_code, result.stdout)
@@ -33,13 +33,13 @@ def test_sets_are_defined_in_their_order_with_the_codes_in_theirs(upload, lines,
     assert ["P1", "P2"] == redeemed_by(backend, viewer, 1, 3)
 
 
-def test_sets_go_where_the_indices_say(upload, file, backend):
+def test_each_index_is_that_of_the_set_in_the_same_position(upload, file, backend):
     upload("--set", f"A={file('A', 'a')}", "--set", f"B={file('B', 'b')}", "--index", "7", "--index", "2")
 
     assert {"names": ["B", "A"], "indices": [2, 7]} == backend.get("codes").json()
 
 
-def test_a_body_has_exactly_the_length_that_was_announced_whatever_is_in_it(upload, lines, backend, viewer):
+def test_content_length_is_exact_for_codes_that_json_escapes(upload, lines, backend, viewer):
     codes = ['quo"te', "back\\slash", "Ü", "🎁", "in side", "a,b", "[x]"]
 
     result = upload("--set", f'Häte "q" \\={lines(*codes)}')
@@ -49,11 +49,11 @@ def test_a_body_has_exactly_the_length_that_was_announced_whatever_is_in_it(uplo
     assert codes == redeemed_by(backend, viewer, 0, 7)
 
 
-def test_json_is_the_answer_as_it_came(upload, file):
+def test_json_output_is_the_body_of_the_answer(upload, file):
     assert "{}\n" == upload("--set", f"A={file('A')}", "-o", "json").stdout
 
 
-def test_a_full_set_is_checked_and_sent_whole(upload, lines, backend, viewer):
+def test_a_set_of_the_maximum_size_is_uploaded(upload, lines, backend, viewer):
     source = lines(*[f"{number:06d}-{number * 7919 % 999_983:06d}" for number in range(999_999)])
 
     result = upload("--set", f"Full={source}")
@@ -63,7 +63,7 @@ def test_a_full_set_is_checked_and_sent_whole(upload, lines, backend, viewer):
     assert ["000000-000000"] == redeemed_by(backend, viewer, 0, 1)
 
 
-def test_a_refused_token_is_renewed_and_the_body_begun_anew(upload, lines, answering):
+def test_an_expired_token_is_renewed_and_the_body_sent_again(upload, lines, answering):
     token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
     expired = http_response("401 Unauthorized", '{"errors":[{"detail":"the token has expired"}]}')
     url = answering(token, http_response("200 OK", '{"names":[]}'), expired, token, http_response("200 OK"))
@@ -74,7 +74,7 @@ def test_a_refused_token_is_renewed_and_the_body_begun_anew(upload, lines, answe
     assert 2 == result.stderr.splitlines().count(f"> PUT {url}/v1/e/codes")
 
 
-def test_a_deployment_that_names_no_indices_means_positions(upload, file, answering):
+def test_sets_listed_without_indices_have_their_positions(upload, file, answering):
     token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
     url = answering(token, http_response("200 OK", '{"names":["Old","Older"]}'))
 
@@ -84,7 +84,7 @@ def test_a_deployment_that_names_no_indices_means_positions(upload, file, answer
     assert "set 1, 'Older', becomes 'New' with other codes" in result.stderr
 
 
-def test_a_service_that_answers_something_else_is_no_service(upload, file, answering):
+def test_an_unexpected_list_of_sets_exits_5(upload, file, answering):
     token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
 
     result = upload("--set", f"New={file('A')}", "--url", answering(token, http_response("200 OK", '{"names":3}')))
@@ -96,7 +96,7 @@ def test_a_service_that_answers_something_else_is_no_service(upload, file, answe
 # Files
 
 
-def test_gzip_is_known_by_its_first_bytes_whatever_the_name(upload, file, backend, viewer):
+def test_gzip_is_detected_by_its_first_bytes(upload, file, backend, viewer):
     source = file(gzip.compress(b"A1\nA2\n"), "codes.txt")
 
     assert 0 == upload("--set", f"A={source}").exit_code
@@ -104,14 +104,14 @@ def test_gzip_is_known_by_its_first_bytes_whatever_the_name(upload, file, backen
     assert ["A1", "A2"] == redeemed_by(backend, viewer, 0, 2)
 
 
-def test_compressed_csv_is_csv(upload, file, backend, viewer):
+def test_csv_may_be_compressed(upload, file, backend, viewer):
     source = file(gzip.compress(b'who,Code\nx,C1\ny,"C,2"\n'), "codes.csv.gz")
 
     assert 0 == upload("--set", f"A={source}", "--column", "code").exit_code
     assert ["C1", "C,2"] == redeemed_by(backend, viewer, 0, 2)
 
 
-def test_a_column_is_named_by_its_number_where_there_is_no_heading(upload, file, backend, viewer):
+def test_a_column_without_a_heading_is_selected_by_number(upload, file, backend, viewer):
     source = file("x;C1\ny;C2\n", "codes.csv")
 
     assert 0 == upload("--set", f"A={source}", "--column", "2").exit_code
@@ -130,21 +130,21 @@ def test_a_column_is_named_by_its_number_where_there_is_no_heading(upload, file,
         ("codes", "\ufeffC1\nC2", ()),
     ],
 )
-def test_files_are_what_their_name_or_the_option_says(upload, file, backend, viewer, name, content, args):
+def test_the_extension_or_the_option_decides_the_format(upload, file, backend, viewer, name, content, args):
     result = upload("--set", f"A={file(content, name)}", *args)
 
     assert 0 == result.exit_code, result.stderr
     assert ["C1", "C2"] == redeemed_by(backend, viewer, 0, 2)
 
 
-def test_standard_input_is_one_of_the_sets(upload, file, backend, viewer):
+def test_one_set_can_come_from_standard_input(upload, file, backend, viewer):
     result = upload("--set", "A=-", "--set", f"B={file('B1')}", input="A1\nA2\n")
 
     assert 0 == result.exit_code, result.stderr
     assert ["A1", "A2"] == redeemed_by(backend, viewer, 0, 2)
 
 
-def test_a_pipe_by_name_is_read_once_and_sent(shell, file, backend, viewer):
+def test_a_set_can_come_from_a_named_pipe(shell, file, backend, viewer):
     process = shell("codes", "upload", "--set", "A=/dev/stdin")
 
     _, stderr = process.communicate(b"A1\nA2\n", timeout=20)
@@ -158,20 +158,20 @@ def test_a_pipe_by_name_is_read_once_and_sent(shell, file, backend, viewer):
 
 @pytest.fixture
 def old(backend):
-    """Sets that are there already: `Old` at 0 and `Other` at 4."""
+    """Upload `Old` at 0 and `Other` at 4 first."""
     body = {"codes": [["O1", "O2"], ["X1"]], "names": ["Old", "Other"], "indices": [0, 4]}
     backend.put("codes", json=body).raise_for_status()
 
 
 @pytest.mark.usefixtures("old")
-def test_a_free_index_needs_no_yes(upload, file, backend):
+def test_a_free_index_needs_no_confirmation(upload, file, backend):
     assert 0 == upload("--set", f"New={file('N1')}", "--index", "1").exit_code
 
     assert ["Old", "New", "Other"] == backend.get("codes").json()["names"]
 
 
 @pytest.mark.usefixtures("old")
-def test_replacing_without_a_terminal_is_refused_and_names_what_would_go(upload, file, backend):
+def test_replacing_without_a_terminal_is_refused_and_names_the_old_set(upload, file, backend):
     result = upload("--set", f"New={file('N1')}")
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -181,7 +181,7 @@ def test_replacing_without_a_terminal_is_refused_and_names_what_would_go(upload,
 
 
 @pytest.mark.usefixtures("old")
-def test_yes_replaces_without_asking(upload, file, backend, viewer):
+def test_yes_replaces_without_confirmation(upload, file, backend, viewer):
     assert 0 == upload("--set", f"New={file('N1')}", "--yes").exit_code
 
     assert ["New", "Other"] == backend.get("codes").json()["names"]
@@ -192,7 +192,7 @@ def test_yes_replaces_without_asking(upload, file, backend, viewer):
 @pytest.mark.parametrize(
     ("typed", "code", "name"), [("y\n", 0, "New"), ("n\n", 2, "Old"), ("\n", 2, "Old"), ("\x04", 2, "Old")]
 )
-def test_somebody_at_a_terminal_is_asked(file, backend, typed, code, name):
+def test_replacing_asks_for_confirmation_on_a_terminal(file, backend, typed, code, name):
     with Terminal("codes", "upload", "--set", f"New={file('N1')}") as terminal:
         terminal.read_until("set 0, 'Old', becomes 'New' with other codes")
         terminal.read_until("[y/N] ")
@@ -204,16 +204,16 @@ def test_somebody_at_a_terminal_is_asked(file, backend, typed, code, name):
 
 
 @pytest.mark.usefixtures("old")
-def test_a_name_that_another_set_keeps_is_refused_before_anything_is_sent(upload, file):
+def test_the_name_of_a_remaining_set_is_refused_before_sending(upload, file):
     result = upload("--set", f"Other={file('N1')}", "--index", "2", "--yes", "-v")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "the service has a set 'Other' already, at index 4" in result.stderr
+    assert "the service already has a set 'Other', at index 4" in result.stderr
     assert "> PUT" not in result.stderr
 
 
 @pytest.mark.usefixtures("old")
-def test_a_dry_run_says_what_would_be_and_sends_nothing(upload, lines, backend):
+def test_a_dry_run_shows_what_would_be_replaced_and_sends_nothing(upload, lines, backend):
     args = ("--set", f"New={lines('N1', 'N23')}", "--set", f"More={lines('M1', name='m')}", "--dry-run")
 
     result = upload(*args, "-v")
@@ -225,10 +225,10 @@ def test_a_dry_run_says_what_would_be_and_sends_nothing(upload, lines, backend):
     assert ["Old", "Other"] == backend.get("codes").json()["names"]
 
 
-# What must not be seen
+# Secrecy and rights
 
 
-def test_codes_are_never_in_a_trace_a_refusal_or_a_complaint(upload, file):
+def test_traces_and_errors_never_contain_codes(upload, file):
     source = file("SECRET-ONE\nSECRET-TWO\n")
 
     for args in (
@@ -244,14 +244,14 @@ def test_codes_are_never_in_a_trace_a_refusal_or_a_complaint(upload, file):
         assert "SECRET" not in result.stdout + result.stderr
 
 
-def test_a_viewer_may_not_and_nothing_is_sent(upload, file):
+def test_a_viewer_is_refused_before_sending(upload, file):
     result = upload("--set", f"A={file('A1')}", "--as", "viewer:U1", "-v")
 
     assert 4 == result.exit_code
     assert "> PUT" not in result.stderr
 
 
-def test_a_terminal_shows_how_far_it_came(environment, lines):
+def test_a_terminal_shows_progress(environment, lines):
     source = lines(*[f"CODE-{number}" for number in range(400_000)])
     with Terminal("codes", "upload", "--set", f"A={source}", TERM="xterm-256color") as terminal:
         terminal.read_until("checking")

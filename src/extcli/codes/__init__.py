@@ -1,1 +1,1 @@
-"""Files of reward codes: reading, validating and uploading them."""
+"""Reward codes: reads, validates and uploads sets of codes, and marks winners."""

@@ -1,7 +1,7 @@
-"""Finds entries that come twice among ten million, in a few bytes each.
+"""Finds duplicates among ten million entries in eight bytes each.
 
-Each entry leaves eight bytes, its hash. Equal hashes only raise suspicion: whether there is a repeat is decided by
-comparing the entries themselves, which are read again for it.
+Only the hash of each entry is kept. Equal hashes make an entry a candidate; the entries are then read again to compare
+the text.
 """
 
 from __future__ import annotations
@@ -15,100 +15,102 @@ from typing import NamedTuple
 from extcli.codes.formats import Batch
 
 _SHIFT = 57
-"""Hashes are kept by their highest seven bits, so that one heap after the other can be looked at."""
-_HEAPS = 1 << (64 - _SHIFT)
+"""The highest seven bits of a hash choose its bucket, so that `finish` looks at one bucket at a time."""
+_BUCKETS = 1 << (64 - _SHIFT)
 
-Place = tuple[int, int]
-"""Which of the sources, and the number there."""
+Location = tuple[int, int]
+"""The index of a source, and the number of an entry in it."""
 
 
 class Count(NamedTuple):
-    """How many entries of a source came before."""
+    """How many entries of a source are duplicates."""
 
-    inside: int
-    """In the same source."""
+    within: int
+    """Of an entry in the same source."""
     earlier: int
-    """In a source before it; each different entry counts once."""
+    """Of an entry in an earlier source; each distinct entry counts once."""
 
 
 class Duplicate(NamedTuple):
-    """An entry that came before."""
+    """An entry that occurred before."""
 
-    place: Place
-    first: Place
+    location: Location
+    first: Location
 
 
 class Duplicates:
-    """Takes the entries of one source after the other, then says how many came twice."""
+    """Takes the entries of one source after another, then counts the duplicates of each."""
 
     def __init__(self) -> None:
-        # A hash has a sign, so the heaps of negative ones are counted from the end of the list.
-        self._heaps = [array("q") for _ in range(_HEAPS)]
-        self._append = [heap.append for heap in self._heaps]
+        # Hashes are signed: a negative index counts from the end of the list, so every hash has a bucket.
+        self._buckets = [array("q") for _ in range(_BUCKETS)]
+        self._append = [bucket.append for bucket in self._buckets]
         self._ends: list[list[int]] = []
 
     def add(self, items: Iterable[str]) -> None:
-        """Some entries of the current source."""
+        """Add entries of the current source."""
         append = self._append
         for each in map(hash, items):
             append[each >> _SHIFT](each)
 
     def end_source(self) -> None:
-        """What comes now is of the next one."""
-        self._ends.append([len(heap) for heap in self._heaps])
+        """Start the next source."""
+        self._ends.append([len(bucket) for bucket in self._buckets])
 
-    def close(self) -> tuple[list[Count], array[int]]:
-        """By source how many entries came twice as it seems, and the hashes of these in order. Frees what was kept."""
-        inside, earlier = [0] * len(self._ends), [0] * len(self._ends)
-        suspects = array("q")
-        for number in range(-_HEAPS // 2, _HEAPS // 2):
-            heap, self._heaps[number] = self._heaps[number], array("q")
+    def finish(self) -> tuple[list[Count], array[int]]:
+        """Return the counts by source, and the sorted hashes that occur more than once. Frees the memory."""
+        within, earlier = [0] * len(self._ends), [0] * len(self._ends)
+        candidates = array("q")
+        for number in range(-_BUCKETS // 2, _BUCKETS // 2):
+            bucket, self._buckets[number] = self._buckets[number], array("q")
             seen: set[int] = set()
             start = 0
             for source, ends in enumerate(self._ends):
-                part = heap[start : ends[number]]
-                different = set(part)
-                inside[source] += len(part) - len(different)
-                earlier[source] += len(different & seen)
-                seen |= different
+                part = bucket[start : ends[number]]
+                distinct = set(part)
+                within[source] += len(part) - len(distinct)
+                earlier[source] += len(distinct & seen)
+                seen |= distinct
                 start = ends[number]
-            if len(seen) < len(heap):
-                suspects.extend(sorted(each for each, count in Counter(heap).items() if count > 1))
+            if len(seen) < len(bucket):
+                candidates.extend(sorted(each for each, count in Counter(bucket).items() if count > 1))
         self._append.clear()
-        return [Count(*counts) for counts in zip(inside, earlier, strict=True)], suspects
+        return [Count(*counts) for counts in zip(within, earlier, strict=True)], candidates
 
 
-def confirmed(
-    sources: Sequence[Iterable[Batch]], suspects: array[int], most: int
-) -> tuple[list[Duplicate], list[Place]]:
-    """The first repeats, at most so many; and the places that only looked like one."""
-    found = dict(_suspected(sources, suspects, most))
+def compare(
+    sources: Sequence[Iterable[Batch]], candidates: array[int], limit: int
+) -> tuple[list[Duplicate], list[Location]]:
+    """Read the entries again and return the first duplicates, at most `limit`, and where only the hashes are equal."""
+    found = dict(_repeated_hashes(sources, candidates, limit))
     wanted = set(found.values())
-    first: dict[str, Place] = {}
+    first: dict[str, Location] = {}
     for source, batches in enumerate(sources):
         for batch in batches:
             if len(first) == len(wanted):
                 break
             for item in wanted.difference(first).intersection(each for each in batch.items if isinstance(each, str)):
                 first[item] = (source, batch.numbers[batch.items.index(item)])
-    repeats = [Duplicate(place, first[item]) for place, item in found.items() if first[item] != place]
-    return repeats, [place for place, item in found.items() if first[item] == place]
+    duplicates = [Duplicate(location, first[item]) for location, item in found.items() if first[item] != location]
+    return duplicates, [location for location, item in found.items() if first[item] == location]
 
 
-def _suspected(sources: Sequence[Iterable[Batch]], suspects: array[int], most: int) -> Iterator[tuple[Place, str]]:
-    """The first entries whose hash came before."""
-    came = bytearray(len(suspects))
-    left = most
+def _repeated_hashes(
+    sources: Sequence[Iterable[Batch]], candidates: array[int], limit: int
+) -> Iterator[tuple[Location, str]]:
+    """Yield the first entries whose hash occurred before."""
+    seen = bytearray(len(candidates))
+    left = limit
     for source, batches in enumerate(sources):
         for batch in batches:
             for number, item in zip(batch.numbers, batch.items, strict=True):
                 each = hash(item)
-                at = bisect_left(suspects, each)
-                if at == len(suspects) or suspects[at] != each:
+                at = bisect_left(candidates, each)
+                if at == len(candidates) or candidates[at] != each:
                     continue
-                if came[at]:
+                if seen[at]:
                     yield (source, number), item
                     left -= 1
                     if not left:
                         return
-                came[at] = 1
+                seen[at] = 1

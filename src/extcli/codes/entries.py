@@ -1,4 +1,4 @@
-"""The codes or ids of one file or pipe, which can be gone through as often as needed."""
+"""The codes or ids in one file or pipe. Iterate as often as needed: the file is read each time, never held."""
 
 from __future__ import annotations
 
@@ -15,78 +15,76 @@ from extcli.codes.formats import Batch, FileFormat, Unreadable
 from extcli.errors import CliError, UsageError
 
 _GZIP = b"\x1f\x8b"
-_COPIED_AT_ONCE = 1 << 18
+_COPY_CHUNK = 1 << 18
 
 
 class Entries:
-    """One source of entries. What can be read only once is kept in a file that nobody else sees, until the end."""
+    """One source of entries. A pipe is copied to an anonymous temporary file, so that it can be read again."""
 
     def __init__(
         self, argument: str, *, form: FileFormat | None = None, column: str | None = None, take_numbers: bool = False
     ) -> None:
+        """`take_numbers` accepts whole numbers in JSON as text, for user ids. Raises `UsageError`."""
         self.name = "standard input" if argument == "-" else argument
-        self._form = form or formats.form_of(argument)
+        self._form = form or formats.format_of(argument)
         self._column = column
         self._take_numbers = take_numbers
-        """Whether whole numbers in JSON count as text, as the ids of users do."""
         if self._form is FileFormat.CSV and column is None:
             raise UsageError(
-                f"{self.name} is CSV, and it is not said which column counts",
-                fix="--column code if the first line names it so; --column 1 for a file without such a line",
+                f"{self.name} is CSV and needs --column",
+                fix="--column code if the first line has that heading; --column 1 if there is no heading",
             )
         self._file = _opened(argument, self.name)
-        self._state = self._now()
+        self._state = self._file_state()
 
     def __iter__(self) -> Iterator[Batch]:
-        """From the beginning. Raises `UsageError` for a file that cannot be read on."""
+        """Read from the start. Raises `UsageError` when the file cannot be read."""
         try:
             self._file.seek(0)
             compressed = self._file.read(len(_GZIP)) == _GZIP
             self._file.seek(0)
             yield from self._batches(gzip.GzipFile(fileobj=self._file) if compressed else self._file)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise UsageError(
-                f"{self.name} is damaged", why="it is compressed by gzip, and cannot be unpacked"
-            ) from None
+            raise UsageError(f"{self.name} is corrupt", why="gzip cannot decompress it") from None
         except OSError as error:
-            raise UsageError(f"{self.name} cannot be read", why=error.strerror or "") from None
+            raise UsageError(f"cannot read {self.name}", why=error.strerror or "") from None
 
     @property
     def size(self) -> int:
-        """In bytes, as stored."""
+        """The size of the file in bytes, compressed if it is."""
         return self._state[0]
 
     @property
     def consumed(self) -> int:
-        """How much of `size` has been read this time."""
+        """How many bytes of `size` the current iteration has read."""
         return self._file.tell()
 
     @property
     def changed(self) -> bool:
-        """Whether somebody wrote to the file since it was opened."""
-        return self._now() != self._state
+        """Whether the file was written to after it was opened."""
+        return self._file_state() != self._state
 
     def place(self, number: int) -> str:
-        """What to call an entry."""
+        """Return the name of an entry for messages: `hats.txt:3`, or `hats.json, item 3`."""
         return f"{self.name}, item {number}" if self._form is FileFormat.JSON else f"{self.name}:{number}"
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()
 
-    def _now(self) -> tuple[int, int]:
+    def _file_state(self) -> tuple[int, int]:
         state = os.fstat(self._file.fileno())
         return state.st_size, state.st_mtime_ns
 
     def _batches(self, stream: IO[bytes] | gzip.GzipFile) -> Iterator[Batch]:
         unpacked: IO[bytes] = stream  # type: ignore[assignment]
         if self._form is FileFormat.JSON:
-            return formats.json_array(unpacked, self.name, self._text_of)
+            return formats.read_json_array(unpacked, self.name, self._text_of)
         if self._form is FileFormat.JSONL:
-            return formats.json_lines(unpacked, self.name, self._text_of)
+            return formats.read_json_lines(unpacked, self.name, self._text_of)
         if self._form is FileFormat.CSV:
-            return formats.csv_column(unpacked, self.name, self._column or "")
-        return formats.text(unpacked, self.name)
+            return formats.read_csv(unpacked, self.name, self._column or "")
+        return formats.read_text(unpacked, self.name)
 
     def _text_of(self, value: object) -> str | Unreadable:
         if isinstance(value, dict) and self._column is not None:
@@ -99,34 +97,33 @@ class Entries:
 
 
 def _opened(argument: str, name: str) -> IO[bytes]:
-    """A file that can be read again."""
     if argument == "-":
         if sys.__stdin__ is None:
             raise UsageError("standard input is closed")
-        return _kept(sys.stdin.buffer, name)
+        return _copied(sys.stdin.buffer, name)
     try:
         file = open(argument, "rb")  # noqa: SIM115  (closed by `Entries.close`)
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         with file:
-            return _kept(file, name)
+            return _copied(file, name)
     except OSError as error:
-        raise UsageError(f"{name} cannot be read", why=error.strerror or "") from None
+        raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
 
 
-def _kept(stream: IO[bytes], name: str) -> IO[bytes]:
-    """What comes from a pipe, in a file without a name, readable for this user alone."""
+def _copied(stream: IO[bytes], name: str) -> IO[bytes]:
+    """Copy a pipe to a temporary file that only this user can read."""
     from shutil import copyfileobj
     from tempfile import TemporaryFile
 
     try:
         file = TemporaryFile()  # noqa: SIM115  (closed by `Entries.close`)
-        copyfileobj(stream, file, _COPIED_AT_ONCE)
+        copyfileobj(stream, file, _COPY_CHUNK)
         file.flush()
     except OSError as error:
         raise CliError(
-            f"{name} cannot be kept for as long as it is needed",
+            f"cannot copy {name} to a temporary file",
             why=error.strerror or "",
-            fix="it is read twice; set TMPDIR to a place with room, or give a file",
+            fix="set TMPDIR to a directory with more space, or name a file: the input is read twice",
         ) from None
     return file

@@ -1,4 +1,4 @@
-"""How lists of codes and ids are written down: text, CSV, a JSON array or JSON lines, read a few thousand at a time."""
+"""Parses lists of codes or ids (text, CSV, a JSON array or JSON lines) in batches of a few thousand entries."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import IO, Any
 from extcli.errors import UsageError
 
 _CHUNK = 1 << 18
-_LONGEST_LINE = 1 << 20
+_MAX_LINE = 1 << 20
 _BATCH = 5_000
 _BOM = b"\xef\xbb\xbf"
 
 
 class FileFormat(StrEnum):
-    """What a file is."""
+    """The format of a file of entries."""
 
     TEXT = "text"
     CSV = "csv"
@@ -39,34 +39,34 @@ _BY_SUFFIX = {
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Stands where an entry should be."""
+    """Takes the place of an entry that is not text."""
 
-    rule: str
+    fault: str
 
 
 @dataclass(slots=True)
 class Batch:
-    """Some entries in order, without the blanks around them."""
+    """Consecutive entries."""
 
     numbers: Sequence[int]
-    """Each one's line; of a JSON array its position, from 1."""
+    """The line of each entry, or its position in a JSON array; both count from 1."""
     items: list[Any]
-    """Text, or `Unreadable`."""
+    """Text without surrounding whitespace, or `Unreadable`."""
 
 
 TextOf = Callable[[object], str | Unreadable]
-"""What a JSON value is as an entry."""
+"""Turns a JSON value into an entry."""
 
 
-def form_of(path: str) -> FileFormat:
-    """By the name, without the ending that says it is compressed."""
+def format_of(path: str) -> FileFormat:
+    """Return the format that the file name suggests, ignoring `.gz`."""
     name = PurePath(path)
     suffix = PurePath(name.stem).suffix if name.suffix.lower() == ".gz" else name.suffix
     return _BY_SUFFIX.get(suffix.lower(), FileFormat.TEXT)
 
 
-def text(stream: IO[bytes], name: str) -> Iterator[Batch]:
-    """One entry on each line that is not blank."""
+def read_text(stream: IO[bytes], name: str) -> Iterator[Batch]:
+    """Yield one entry per line, skipping blank lines."""
     for number, lines in _blocks(stream, name):
         items = list(map(str.strip, lines))
         if "" not in items:
@@ -76,8 +76,8 @@ def text(stream: IO[bytes], name: str) -> Iterator[Batch]:
         yield Batch([at for at, _ in numbered], [item for _, item in numbered])
 
 
-def csv_column(stream: IO[bytes], name: str, column: str) -> Iterator[Batch]:
-    """The cells of one column."""
+def read_csv(stream: IO[bytes], name: str, column: str) -> Iterator[Batch]:
+    """Yield the cells of one column, named by its heading or by its number from 1."""
     lines = chain.from_iterable(lines for _, lines in _blocks(stream, name))
     first = next(lines, "")
     reader = csv.reader(chain([first], lines), delimiter=max(",;\t", key=first.count), strict=True)
@@ -91,18 +91,18 @@ def csv_column(stream: IO[bytes], name: str, column: str) -> Iterator[Batch]:
             if not row:
                 continue
             numbers.append(number)
-            items.append(_cell(row, at) if height == 1 else Unreadable("has a quote that goes over several lines"))
+            items.append(_cell(row, at) if height == 1 else Unreadable("has a quoted cell that spans several lines"))
             if len(items) >= _BATCH:
                 yield Batch(numbers, items)
                 numbers, items = [], []
         yield Batch(numbers, items)
     except csv.Error:
-        why = f"line {reader.line_num} or one before it has a quote where none may be, or one that is not closed"
+        why = f"a quote at or before line {reader.line_num} is misplaced or not closed"
         raise UsageError(f"{name} is not CSV", why=why) from None
 
 
-def json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
-    """The elements of one array."""
+def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
+    """Yield the elements of one array."""
     import ijson  # type: ignore[import-untyped]
 
     depth, position, items = 0, 0, list[Any]()
@@ -115,7 +115,7 @@ def json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]
             elif event == "start_array" and depth == 0:
                 depth = 1
             elif depth == 0:
-                raise UsageError(f"{name} is no JSON array of strings")
+                raise UsageError(f"{name} is not a JSON array of strings")
             elif event in ("start_array", "start_map"):
                 depth += 1
                 if depth == 2:
@@ -126,35 +126,35 @@ def json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]
                 yield Batch(range(position + 1, position + 1 + len(items)), items)
                 position, items = position + len(items), []
     except (ijson.JSONError, UnicodeDecodeError):
-        # Their own words quote what stands around the place.
+        # The parser's own message quotes the entries around the error.
         raise UsageError(f"{name} is not JSON", why=f"after item {position + len(items)}") from None
     yield Batch(range(position + 1, position + 1 + len(items)), items)
 
 
-def json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
-    """A JSON value on each line that is not blank."""
-    for batch in text(stream, name):
-        found: list[Any] = []
+def read_json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
+    """Yield one JSON value per line, skipping blank lines."""
+    for batch in read_text(stream, name):
+        items: list[Any] = []
         for line in batch.items:
             try:
-                found.append(text_of(json.loads(line)))
+                items.append(text_of(json.loads(line)))
             except (ValueError, RecursionError):
-                found.append(Unreadable("is not JSON"))
-        yield Batch(batch.numbers, found)
+                items.append(Unreadable("is not JSON"))
+        yield Batch(batch.numbers, items)
 
 
 def _position_of(column: str, reader: Iterator[list[str]], name: str) -> int:
-    """Where the column is. One that is named takes the heading off the rows."""
+    """Return the index of the column; a name consumes the heading from `reader`."""
     if column.isdecimal():
         if int(column) < 1:
-            raise UsageError("--column counts from 1")
+            raise UsageError("invalid --column 0", fix="columns count from 1")
         return int(column) - 1
     headings = [heading.strip().casefold() for heading in next(reader, [])]
     if headings.count(column.casefold()) != 1:
-        # Without a heading the first line is an entry, so it is not quoted.
+        # The message does not quote the line: without a heading it is an entry.
         raise UsageError(
-            f"the first line of {name} does not name one column {column!r}",
-            fix="for a file without such a line give the column's number, --column 1",
+            f"the first line of {name} does not name exactly one column {column!r}",
+            fix="for a file without a heading, give the column's number: --column 1",
         )
     return headings.index(column.casefold())
 
@@ -164,12 +164,12 @@ def _cell(row: list[str], at: int) -> str | Unreadable:
 
 
 def _blocks(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines as they come, with the number of the first; bytes that are not UTF-8 become what cannot be printed."""
+    """Yield lines in blocks, with the number of the first. Invalid UTF-8 becomes surrogates, which are unprintable."""
     rest, number = b"", 1
     for chunk in _chunks(stream):
         whole, end, rest = (rest + chunk).rpartition(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            raise UsageError(f"{name} has a line of over 1 MiB", fix="one entry on each line is expected")
+        if len(rest) > _MAX_LINE:
+            raise UsageError(f"{name} has a line longer than 1 MiB", fix="put one entry on each line")
         if end:
             lines = whole.decode(errors="surrogateescape").split("\n")
             yield number, lines

@@ -1,99 +1,96 @@
-"""Who is to be granted codes, and how many: the bodies of `mark_from_poll` and `mark_from_list` (rulings C3, C4)."""
+"""Marks users as winners: the bodies of `mark_from_poll` and `mark_from_list` (rulings C3, C4)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from extcli.api.client import encoded
+from extcli.codes import streamed_body
 from extcli.codes.entries import Entries
-from extcli.codes.formats import Unreadable
-from extcli.codes.sets import MOST_SETS, not_printable
-from extcli.codes.streamed_body import StreamedBody, joined
-from extcli.codes.validation import ValidationErrors
+from extcli.codes.sets import check_index
+from extcli.codes.streamed_body import StreamedBody, counted, json_items
+from extcli.codes.validation import ValidationErrors, fault_in
 from extcli.errors import ErrorAnswer, UsageError
-from extcli.output import times
+from extcli.output import progress, times
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
+    from extcli.api.http import Answer
+    from extcli.session import Session
 
-_LONGEST_ID = 256
+_MAX_ID = 256
 _LIMIT = re.compile(r"(?:([0-9]{1,9})=)?([0-9]{1,9})")
 _SECONDS_BELOW = 100_000_000_000
 
 
 def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
-    """`prizes` and `prize_limits`. A set has its own limit, else the one for all, else as many as are granted here."""
+    """Return `prizes` and `prize_limits`. Raises `UsageError`.
+
+    The limit of a set is its own, else the one for all sets, else the number of its codes in `prizes`.
+    """
     if not prizes:
-        raise UsageError(
-            "nothing is to be granted", fix="--prize 0, the index of a set; repeat it for more than one code"
-        )
+        raise UsageError("no --prize was given", fix="--prize 0 grants a code of set 0; repeat it for more codes")
     for prize in prizes:
-        _check_index(prize)
+        check_index(prize)
     for_all, for_one = None, dict[int, int]()
     for text in limits:
         found = _LIMIT.fullmatch(text)
         if not found:
-            raise UsageError(f"{text!r} is no limit", fix="--limit 2 for each prize, or --limit 3=2 for set 3")
+            raise UsageError(f"invalid --limit {text!r}", fix="--limit 2 for every prize, or --limit 3=2 for set 3")
         index, limit = found[1], int(found[2])
         if index is None:
             for_all = limit
             continue
-        _check_index(int(index))
+        check_index(int(index))
         for_one[int(index)] = limit
     if stray := for_one.keys() - set(prizes):
-        raise UsageError(f"set {min(stray)} has a --limit, and is no --prize")
-    most = {prize: for_one.get(prize, prizes.count(prize) if for_all is None else for_all) for prize in prizes}
-    return {"prize_limits": [most.get(index, 0) for index in range(max(prizes) + 1)], "prizes": list(prizes)}
+        raise UsageError(f"set {min(stray)} has a --limit but no --prize")
+    by_prize = {prize: for_one.get(prize, prizes.count(prize) if for_all is None else for_all) for prize in prizes}
+    return {"prize_limits": [by_prize.get(index, 0) for index in range(max(prizes) + 1)], "prizes": list(prizes)}
 
 
 def cutoff(text: str) -> int:
-    """The instant as `mark_from_poll` takes it: in ms. A plain number so small that it is read as seconds stays one."""
+    """Return the instant for `mark_from_poll`, in ms; a number below 1e11 stays as it is, as Unix seconds."""
     instant = times.instant(text)
     if instant < _SECONDS_BELOW and not text.strip().isdecimal():
-        raise UsageError(f"{text!r} is too long ago to end a poll", why="the service would read it as seconds")
+        raise UsageError(f"--cutoff {text!r} is too early", why="the service would read it as Unix seconds")
     return instant
 
 
-def named(users: Sequence[str], granted: dict[str, Any]) -> bytes:
-    """The body for users named one by one; raises `InvalidEntries`."""
-    faults = ValidationErrors()
+def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
+    """Return the body that marks these users. Raises `InvalidEntries`."""
+    errors = ValidationErrors()
     for position, user in enumerate(users, 1):
-        if rule := _rule_broken_by(user):
-            faults.add(f"user {position}", rule)
-    faults.check()
+        if fault := fault_in(user, "an id", _MAX_ID):
+            errors.add(f"user {position}", fault)
+    errors.raise_any()
     return encoded({"users": users, **granted})
 
 
-def listed(users: Entries, granted: dict[str, Any], progress: Callable[[int], None]) -> tuple[StreamedBody, int]:
-    """The body for users in a file, once all were looked at, and how many they are; raises `InvalidEntries`."""
-    faults = ValidationErrors()
+def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> Answer:
+    """Mark the users in a file. Raises `InvalidEntries`, before anything is sent."""
+    errors = ValidationErrors()
     count = size = 0
-    for batch in users:
-        progress(users.consumed)
-        for number, user in zip(batch.numbers, batch.items, strict=True):
-            if rule := _rule_broken_by(user):
-                faults.add(users.place(number), rule)
-        count += len(batch.items)
-        if batch.items and not faults.count:
-            size += len(joined(batch.items))
+    with progress.shown(session.output, "checking", users.size) as done:
+        for batch in users:
+            done(users.consumed)
+            for number, user in zip(batch.numbers, batch.items, strict=True):
+                if fault := fault_in(user, "an id", _MAX_ID):
+                    errors.add(users.place(number), fault)
+            count += len(batch.items)
+            if batch.items and not errors.count:
+                size += len(json_items(batch.items))
     if not count:
-        faults.add(users.name, "names nobody")
-    faults.check()
-    return StreamedBody("users", [users], [size], levels=1, others=granted), count
-
-
-def _rule_broken_by(user: str | Unreadable) -> str:
-    if isinstance(user, Unreadable):
-        return user.rule
-    if not 1 <= len(user) <= _LONGEST_ID:
-        return f"has {len(user):,} characters; an id has 1 to {_LONGEST_ID}"
-    return "" if user.isprintable() else not_printable(user)
+        errors.add(users.name, "has no users")
+    errors.raise_any()
+    body = StreamedBody("users", [users], [size], nested=False, others=granted)
+    return streamed_body.send(session, body, service.mark_from_list, counted(count, "user"))
 
 
 def has_votes(service: Service, poll: str) -> bool:
-    """Whether anybody voted in any channel, by the log; true where the service does not tell."""
+    """Return whether the poll's log has a vote in any channel; true if the service does not show the log."""
     import ijson  # type: ignore[import-untyped]
 
     try:
@@ -101,8 +98,3 @@ def has_votes(service: Service, poll: str) -> bool:
             return any(True for _ in ijson.items(ijson.from_iter(answer.iter_bytes()), "result.item"))
     except (ErrorAnswer, ijson.JSONError):
         return True
-
-
-def _check_index(index: int) -> None:
-    if not 0 <= index < MOST_SETS:
-        raise UsageError(f"{index} is no index of a set", fix=f"0 to {MOST_SETS - 1}")

@@ -1,59 +1,60 @@
-"""A JSON body too large to be held: arrays of strings, read from their sources while it is sent."""
+"""A JSON body too large for memory: arrays of strings that are read from their files while they are sent."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from extcli import clock
 from extcli.codes.entries import Entries
 from extcli.errors import CliError
+from extcli.output import progress
 
+if TYPE_CHECKING:
+    from extcli.api.http import Answer
+    from extcli.session import Session
 
-def joined(items: Sequence[str]) -> bytes:
-    """Strings as they stand in a JSON array, a comma behind each."""
-    text = '","'.join(items)
-    if text.count('"') == 2 * (len(items) - 1) and "\\" not in text and text.isprintable():
-        return f'"{text}",'.encode()
-    return f"{json.dumps(items, ensure_ascii=False, separators=(',', ':'))[1:-1]},".encode()
+_TIMEOUT = 600.0
+"""Seconds to wait for the answer: the service may store ten million codes before it sends one."""
+_REPORTS_RATE = 1_000_000
+"""Bytes from which on the report names the rate."""
 
 
 class StreamedBody:
-    """`{"<name>": …, <others>}`. An iteration is one attempt to send it, and reads the sources anew."""
+    """`{"<name>": […], <others>}`. Each iteration reads the sources again, so that a request can be retried."""
 
     def __init__(
-        self, name: str, sources: Sequence[Entries], sizes: Sequence[int], *, levels: int, others: dict[str, Any]
+        self, name: str, sources: Sequence[Entries], sizes: Sequence[int], *, nested: bool, others: dict[str, Any]
     ) -> None:
-        """`sizes` says how many bytes `joined` makes of each source; with two levels each is an array of its own."""
+        """`sizes` are the bytes of `json_items` for each source. `nested` makes each source an array of its own."""
         self._sources = sources
-        self._begin = f'{{"{name}":{"[" * levels}'.encode()
-        self._between = b"],[" if levels > 1 else b","
-        text = json.dumps(others, ensure_ascii=False, separators=(",", ":"))
-        self._end = f"{']' * levels},{text[1:]}".encode()
-        # The last comma of each array is never sent.
-        arrays = sum(max(size - 1, 0) for size in sizes)
-        self.length = len(self._begin) + arrays + len(self._between) * (len(sources) - 1) + len(self._end)
-        self.sent: Callable[[int], None] = lambda _: None
-        """Told how many bytes have been taken."""
+        self._start = f'{{"{name}":{"[[" if nested else "["}'.encode()
+        self._between = b"],[" if nested else b","
+        self._end = f"{']]' if nested else ']'},{_compact(others)[1:]}".encode()
+        arrays = sum(max(size - 1, 0) for size in sizes)  # without the last comma of each
+        self.length = len(self._start) + arrays + len(self._between) * (len(sources) - 1) + len(self._end)
+        self.on_progress: Callable[[int], None] = lambda _: None
+        """Called with the number of bytes sent so far."""
 
     def __iter__(self) -> Iterator[bytes]:
-        taken = 0
+        sent = 0
         for piece in self._pieces():
-            taken += len(piece)
+            sent += len(piece)
             yield piece
-            self.sent(taken)
-        if taken + len(self._end) != self.length or any(source.changed for source in self._sources):
-            # Without its end the body is none, and the service takes nothing of it.
+            self.on_progress(sent)
+        if sent + len(self._end) != self.length or any(source.changed for source in self._sources):
+            # Without its end the body is invalid, so the service stores nothing.
             raise CliError(
-                "a file was changed while it was sent",
-                why="what was sent so far is not what had been looked at, so the rest was not sent",
-                fix="nothing was changed at the service; try again when the files are complete",
+                "a file changed while it was sent",
+                why="its content is no longer what was checked",
+                fix="nothing changed at the service; try again when the files are complete",
             )
         yield self._end
-        self.sent(self.length)
+        self.on_progress(self.length)
 
     def _pieces(self) -> Iterator[bytes]:
-        yield self._begin
+        yield self._start
         for position, source in enumerate(self._sources):
             if position:
                 yield self._between
@@ -63,5 +64,34 @@ class StreamedBody:
                     continue
                 if waiting:
                     yield waiting
-                waiting = joined(batch.items)
+                waiting = json_items(batch.items)
             yield waiting.removesuffix(b",")
+
+
+def json_items(items: Sequence[str]) -> bytes:
+    """Return strings as elements of a JSON array, each followed by a comma."""
+    text = '","'.join(items)
+    if text.count('"') == 2 * (len(items) - 1) and "\\" not in text and text.isprintable():
+        return f'"{text}",'.encode()
+    return f"{_compact(items)[1:-1]},".encode()
+
+
+def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody], Answer], what: str) -> Answer:
+    """Send the body with a progress bar, and report how long it took; `what` describes the content."""
+    session.http.allow(session.resolver.timeout(_TIMEOUT))
+    started = clock.elapsed()
+    with progress.shown(session.output, "sending", body.length) as body.on_progress:
+        answer = request(body)
+    seconds = max(clock.elapsed() - started, 1e-9)
+    rate = f", {body.length / seconds / 1e6:,.1f} MB/s" if body.length > _REPORTS_RATE else ""
+    session.output.report(f"{what} sent ({seconds:.1f}s{rate})")
+    return answer
+
+
+def counted(count: int, what: str) -> str:
+    """`1 code`, `1,000 codes`."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,100 +1,102 @@
-"""Sends sets of codes and lists of users: looked at first, and read again while they are sent."""
+"""The upload of sets of codes: planned from files and what the service has, then shown, confirmed and sent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from extcli import clock
-from extcli.codes import grants
-from extcli.codes.entries import Entries
-from extcli.codes.sets import CodeSet, examine
-from extcli.codes.streamed_body import StreamedBody
-from extcli.codes.validation import ValidationErrors
-from extcli.codes.views import named_sets
+from extcli.codes import streamed_body
+from extcli.codes.formats import FileFormat
+from extcli.codes.sets import CodeSet, open_sets
+from extcli.codes.streamed_body import StreamedBody, counted
+from extcli.codes.validation import validate
+from extcli.codes.views import names_by_index
 from extcli.errors import UnexpectedAnswer, UsageError
-from extcli.output import progress
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
+from extcli.session import BACKEND
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
     from extcli.api.http import Answer
     from extcli.session import Session
 
-_PATIENCE = 600.0
-"""Seconds without a sign of the service: it may store ten million codes before it says a word."""
-_WORTH_A_RATE = 1_000_000
+
+@dataclass(frozen=True, slots=True)
+class UploadPlan:
+    """Valid sets in open files, and the sets of the service that they replace."""
+
+    session: Session
+    service: Service
+    sets: Sequence[CodeSet]
+    replaced: Mapping[int, str]
+    """The names of the replaced sets, by index."""
+    names_indices: bool
+    """Whether the request names the indices; without them the service counts from 0."""
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Return what a dry run shows of each set, with the name of the set that it replaces."""
+        return [{**each.facts(), "replaces": self.replaced.get(each.index)} for each in self.sets]
+
+    def losses(self) -> list[str]:
+        """Return one line for each set of the service that is replaced."""
+        return [
+            f"set {each.index}, {visible(self.replaced[each.index])!r}, becomes {visible(each.name)!r} with other codes"
+            for each in self.sets
+            if each.index in self.replaced
+        ]
+
+    def send(self) -> Answer:
+        """Read the files again and send them. Raises `CliError` if one changed since it was checked."""
+        others: dict[str, Any] = {"names": [each.name for each in self.sets]}
+        if self.names_indices:
+            others["indices"] = [each.index for each in self.sets]
+        sources, sizes = [each.entries for each in self.sets], [each.encoded_size for each in self.sets]
+        body = StreamedBody("codes", sources, sizes, nested=True, others=others)
+        codes = sum(each.count for each in self.sets)
+        what = f"{counted(len(self.sets), 'set')} of {counted(codes, 'code')}"
+        return streamed_body.send(self.session, body, self.service.define_codes, what)
 
 
-def look_at(session: Session, sets: Sequence[CodeSet], *, allow_duplicates: bool) -> ValidationErrors:
-    """Read every code; what is found is noted on the sets."""
-    total = sum(each.entries.size for each in sets)
-    with progress.shown(session.output, "checking", total) as done:
-        return examine(sets, allow_repeats=allow_duplicates, progress=done)
+@contextmanager
+def plan(
+    session: Session,
+    specs: Sequence[str],
+    indices: Sequence[int],
+    *,
+    form: FileFormat | None,
+    column: str | None,
+    allow_duplicates: bool,
+) -> Iterator[UploadPlan]:
+    """Open and validate the files of these `NAME=FILE` arguments, then ask the service which sets it has.
+
+    The files stay open in the block. Raises `UsageError`, and `InvalidEntries` for invalid codes.
+    """
+    with open_sets(specs, indices, form=form, column=column) as sets:
+        validate(sets, session.output, allow_duplicates=allow_duplicates).raise_any()
+        service = session.service(BACKEND)
+        replaced = _replaced(sets, existing_sets(service))
+        yield UploadPlan(session, service, sets, replaced, bool(indices))
 
 
-def sets_there(service: Service) -> dict[int, str]:
-    """The names of the sets that the service has, by index."""
+def existing_sets(service: Service) -> dict[int, str]:
+    """Return the names of the service's sets, by index."""
     answer = service.list_codes()
     try:
-        return named_sets(answer.json())
+        return names_by_index(answer.json())
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error
 
 
-def replaced(sets: Sequence[CodeSet], there: Mapping[int, str]) -> dict[int, str]:
-    """The sets whose codes would give way. Raises `UsageError` for a name that another set has and keeps."""
-    indices = {each.index for each in sets}
-    for each in sets:
-        for index, name in there.items():
-            if name == each.name and index not in indices:
-                raise UsageError(
-                    f"the service has a set {visible(name)!r} already, at index {index}",
-                    fix=f"to replace it use --index {index}; else give this set another name",
-                )
-    return {each.index: there[each.index] for each in sets if each.index in there}
-
-
-def losses(sets: Sequence[CodeSet], giving_way: Mapping[int, str]) -> list[str]:
-    """What to tell before it is done."""
-    return [
-        f"set {each.index}, {visible(giving_way[each.index])!r}, becomes {visible(each.name)!r} with other codes"
-        for each in sets
-        if each.index in giving_way
-    ]
-
-
-def body_of(sets: Sequence[CodeSet], *, name_indices: bool) -> StreamedBody:
-    """The body of a PUT of these sets."""
-    others: dict[str, Any] = {"names": [each.name for each in sets]}
-    if name_indices:
-        others["indices"] = [each.index for each in sets]
-    sizes = [each.size for each in sets]
-    return StreamedBody("codes", [each.entries for each in sets], sizes, levels=2, others=others)
-
-
-def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody], Answer], what: str) -> Answer:
-    """Make the request and say how long it took; `what` says how much of what was sent."""
-    session.http.allow(session.resolver.timeout(_PATIENCE))
-    started = clock.elapsed()
-    with progress.shown(session.output, "sending", body.length) as body.sent:
-        answer = request(body)
-    seconds = max(clock.elapsed() - started, 1e-9)
-    rate = f", {body.length / seconds / 1e6:,.1f} MB a second" if body.length > _WORTH_A_RATE else ""
-    session.output.report(f"{what} sent ({seconds:.1f}s{rate})")
-    return answer
-
-
-def mark_all(
-    session: Session, users: Entries, granted: dict[str, Any], request: Callable[[StreamedBody], Answer]
-) -> Answer:
-    """Grant codes to the users of a file."""
-    with progress.shown(session.output, "checking", users.size) as done:
-        body, count = grants.listed(users, granted, done)
-    return send(session, body, request, counted(count, "user"))
-
-
-def counted(count: int, what: str) -> str:
-    """`1 code`, `1,000 codes`."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
+def _replaced(sets: Sequence[CodeSet], existing: Mapping[int, str]) -> dict[int, str]:
+    """Return which existing sets are replaced. Raises `UsageError` if a remaining one has the name of a new one."""
+    new = {each.index: each.name for each in sets}
+    for index, name in existing.items():
+        if index not in new and name in new.values():
+            raise UsageError(
+                f"the service already has a set {visible(name)!r}, at index {index}",
+                fix=f"use --index {index} to replace it, or give the new set another name",
+            )
+    return {index: existing[index] for index in new if index in existing}

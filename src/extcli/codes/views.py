@@ -1,4 +1,4 @@
-"""How code sets and codes look. A table, which people show around, masks codes; what programs read has them in full."""
+"""How sets and codes look. A table masks codes, since people share screens; formats for programs show them in full."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from extcli.output.views import table_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_SHOWN = 4
+_VISIBLE = 4
 
 
 def masked(code: str) -> str:
-    """Its ends: two characters each at most, and never more than a third of it."""
-    shown = min(_SHOWN, len(code) // 3)
+    """Return the code with only its ends visible: at most two characters each, and at most a third in all."""
+    shown = min(_VISIBLE, len(code) // 3)
     start, end = shown - shown // 2, shown // 2
     return visible(code[:start]) + "•" * (len(code) - shown) + visible(code[len(code) - end :])
 
 
-def named_sets(document: Mapping[str, Any]) -> dict[int, str]:
-    """The sets by index; a deployment may leave the indices out, which are positions then."""
+def names_by_index(document: Mapping[str, Any]) -> dict[int, str]:
+    """Return the names of the sets; a deployment that omits `indices` means positions."""
     names = document["names"] or []
     indices = document.get("indices") or range(len(names))
     return dict(zip(indices, names, strict=True))
 
 
 def _set_rows(document: Any) -> list[tuple[int, str]]:
-    return sorted(named_sets(document).items())
+    return sorted(names_by_index(document).items())
 
 
 def _set_table(document: Any) -> RenderableType:
@@ -48,11 +48,11 @@ SETS = View(
 
 
 def distributed(names: Mapping[int, str]) -> View:
-    """How many codes each of these sets had handed out."""
+    """Return the view of how many codes each of the ended sets, given by name, had handed out."""
 
     def rows(document: Any) -> list[tuple[object, str, int]]:
         counts = document["distributed"] or []
-        # Somebody may have defined a set since the names were read.
+        # The sets may have changed after their names were read.
         known: Sequence[tuple[object, str]] = (
             sorted(names.items()) if len(counts) == len(names) else [("", "")] * len(counts)
         )
@@ -76,7 +76,7 @@ def distributed(names: Mapping[int, str]) -> View:
 _FACTS = ("index", "name", "codes", "longest", "duplicates", "in_earlier_sets")
 
 
-def _inspection_table(sets: Sequence[Mapping[str, Any]]) -> RenderableType:
+def _checked_table(sets: Sequence[Mapping[str, Any]]) -> RenderableType:
     replaces = any("replaces" in each for each in sets)
     columns = ["index", "name", "codes", "longest", "duplicates", "in earlier sets", *["replaces"] * replaces]
     table = table_of(*columns, right=(0, 2, 3, 4, 5), folded=(1, 6))
@@ -87,12 +87,12 @@ def _inspection_table(sets: Sequence[Mapping[str, Any]]) -> RenderableType:
     return table
 
 
-INSPECTION = View(
-    table=_inspection_table,
+CHECKED_SETS = View(
+    table=_checked_table,
     rows=lambda sets: [[field("" if value is None else value) for value in each.values()] for each in sets],
     items=lambda sets: sets,
 )
-"""What was found in the files of sets, and what the sets would replace."""
+"""The counts of checked sets and, for a dry run, the names of the sets that they replace."""
 
 
 def _eligible(document: Any) -> list[tuple[int, int]]:
@@ -100,7 +100,7 @@ def _eligible(document: Any) -> list[tuple[int, int]]:
 
 
 def _eligibility_table(document: Any) -> RenderableType:
-    table = table_of("index", "may be redeemed", right=(0, 1))
+    table = table_of("index", "redeemable", right=(0, 1))
     for index, count in _eligible(document):
         if count:
             table.add_row(str(index), f"{count:,}")
@@ -119,7 +119,7 @@ def _held(document: Any) -> list[tuple[int, str]]:
 
 
 def redeemed(*, reveal: bool) -> View:
-    """All codes that somebody has."""
+    """Return the view of all codes that a user has redeemed."""
 
     def table(document: Any) -> RenderableType:
         shown = table_of("index", "code", right=(0,), folded=(1,))
@@ -135,13 +135,13 @@ def redeemed(*, reveal: bool) -> View:
 
 
 def codes_of(document: Any) -> list[str]:
-    """The code of a redemption, if there was one."""
+    """Return the code in the answer to a redemption, or an empty list."""
     code = document.get("code") if isinstance(document, dict) else None
     return [str(code)] if code else []
 
 
 def redemption(*, reveal: bool) -> View:
-    """The code that was handed out; nothing if there was none."""
+    """Return the view of a redemption: the code, or nothing."""
     return View(
         table=lambda document: "\n".join(visible(code) if reveal else masked(code) for code in codes_of(document)),
         rows=lambda document: [(field(code),) for code in codes_of(document)],

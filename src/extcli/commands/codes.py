@@ -1,4 +1,4 @@
-"""`extcli codes`: reward codes for the winners of a poll."""
+"""`extcli codes`: reward codes."""
 
 from __future__ import annotations
 
@@ -16,42 +16,45 @@ from extcli.output import times, views
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, VIEWER, Session
 
-app = noun("Codes: upload sets, mark winners, redeem.")
+app = noun("Reward codes: upload sets, mark winners, redeem.")
 
 Sets = Annotated[
     list[str],
     typer.Option(
-        "--set", metavar="NAME=FILE", help="A set and its codes, - for standard input; repeat it.", show_default=False
+        "--set",
+        metavar="NAME=FILE",
+        help="A set and the file of its codes; - reads standard input. Repeatable.",
+        show_default=False,
     ),
 ]
 Column = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|N",
-        help="The column of CSV, by its heading or, without headings, its number; the member of JSON lines.",
+        help="The column of a CSV file, by heading or by number from 1; the member of JSON lines.",
         show_default=False,
     ),
 ]
 Form = Annotated[
     FileFormat | None,
-    typer.Option("--format", help="What the files are, whatever their names end in.", show_default=False),
+    typer.Option("--format", help="The format of the files, whatever their extension.", show_default=False),
 ]
-Duplicates = Annotated[bool, typer.Option("--allow-duplicates", help="The same code may come twice.")]
+Duplicates = Annotated[bool, typer.Option("--allow-duplicates", help="Accept duplicate codes.")]
 Prizes = Annotated[
     list[int],
-    typer.Option("--prize", metavar="I", help="A code of this set; repeat it for more than one.", show_default=False),
+    typer.Option("--prize", metavar="I", help="Grant a code of set I. Repeatable.", show_default=False),
 ]
 Limits = Annotated[
     list[str] | None,
     typer.Option(
         "--limit",
         metavar="[I=]N",
-        help="The most codes that a user may have of each set, or of set I; what they hold counts. "
-        "Else as many as are granted.",
+        help="The most codes a user may get of each set, or of set I, earlier grants included. "
+        "By default as many as this command grants.",
         show_default=False,
     ),
 ]
-Reveal = Annotated[bool, typer.Option("--reveal", help="Show codes in full in a table, too.")]
+Reveal = Annotated[bool, typer.Option("--reveal", help="Show complete codes in tables, too.")]
 
 
 @command(app)
@@ -61,22 +64,26 @@ def upload(
     index: Annotated[
         list[int] | None,
         typer.Option(
-            "--index", metavar="N", help="Where the sets go, 0 to 9, one for each; else 0, 1, ….", show_default=False
+            "--index",
+            metavar="N",
+            help="The index of a set, 0 to 9; give one for each --set. By default 0, 1, ….",
+            show_default=False,
         ),
     ] = None,
     column: Column = None,
     form: Form = None,
     allow_duplicates: Duplicates = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check, ask the service what is there, send nothing.")
+        bool, typer.Option("--dry-run", help="Check the files, show what would be replaced, and send nothing.")
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Define sets of codes, at most ten of under a million each. Acts as backend.
+    """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
 
-    A file has one code on each line, or is CSV (with --column), a JSON array or JSON
-    lines by its name; gzip is recognised. All codes are checked before anything is
-    sent. Sets at other indices stay. Replacing a set needs a yes.
+    The extension of a file decides its format: CSV (needs --column), a JSON array, JSON
+    lines, else one code per line. gzip is detected. All codes are checked before anything
+    is sent. Sets at other indices stay. Replacing a set asks for confirmation; --yes
+    skips it.
 
     \b
     Examples:
@@ -85,29 +92,18 @@ def upload(
       extcli codes upload --set Hat=hats.txt --dry-run
     """
     from extcli.cli import confirm
-    from extcli.codes import sets as code_sets
     from extcli.codes import upload
     from extcli.codes import views as code_views
 
-    opened = code_sets.open_sets(sets, index or [], form=form, column=column)
-    try:
-        upload.look_at(session, opened, allow_duplicates=allow_duplicates).check()
-        service = session.service(BACKEND)
-        giving_way = upload.replaced(opened, upload.sets_there(service))
+    with upload.plan(session, sets, index or [], form=form, column=column, allow_duplicates=allow_duplicates) as plan:
         if dry_run:
-            found = [{**each.facts(), "replaces": giving_way.get(each.index)} for each in opened]
-            session.output.show_value(found, code_views.INSPECTION)
+            session.output.show_value(plan.facts(), code_views.CHECKED_SETS)
             session.output.note("nothing was sent")
             return
-        losses = upload.losses(opened, giving_way)
+        losses = plan.losses()
         if losses and not yes:
-            confirm.ask(session, losses, "What was not handed out of the old codes is lost. Replace them?")
-        codes = sum(each.count for each in opened)
-        what = f"{upload.counted(len(opened), 'set')} of {upload.counted(codes, 'code')}"
-        body = upload.body_of(opened, name_indices=bool(index))
-        session.output.show(upload.send(session, body, service.define_codes, what), views.NOTHING)
-    finally:
-        code_sets.close(opened)
+            confirm.ask(session, losses, "Codes not handed out from the old sets will be lost. Replace them?")
+        session.output.show(plan.send(), views.NOTHING)
 
 
 @command(app)
@@ -118,24 +114,21 @@ def check(
     form: Form = None,
     allow_duplicates: Duplicates = False,
 ) -> None:
-    """Check sets of codes as upload does, asking nobody.
+    """Check sets of codes as `upload` does, without contacting the service.
 
-    Faults are named by line, with exit code 2. Plain output is index, name, codes,
-    longest, duplicates and those in earlier sets, separated by tabs.
+    Errors are named by line, with exit code 2. Plain output is `index`, `name`, `codes`,
+    `longest`, `duplicates` and `in earlier sets`, separated by tabs.
 
     Example: extcli codes check --set Hat=hats.txt
     """
-    from extcli.codes import sets as code_sets
-    from extcli.codes import upload
     from extcli.codes import views as code_views
+    from extcli.codes.sets import open_sets
+    from extcli.codes.validation import validate
 
-    opened = code_sets.open_sets(sets, [], form=form, column=column)
-    try:
-        faults = upload.look_at(session, opened, allow_duplicates=allow_duplicates)
-        session.output.show_value([each.facts() for each in opened], code_views.INSPECTION)
-        faults.check()
-    finally:
-        code_sets.close(opened)
+    with open_sets(sets, form=form, column=column) as opened:
+        errors = validate(opened, session.output, allow_duplicates=allow_duplicates)
+        session.output.show_value([each.facts() for each in opened], code_views.CHECKED_SETS)
+        errors.raise_any()
 
 
 @command(app, "list")
@@ -153,28 +146,29 @@ def list_sets(session: Session) -> None:
 
 @command(app)
 def rm(session: Session, yes: Yes = False) -> None:
-    """End all sets, and tell how many codes were handed out. Acts as backend.
+    """End all sets, and print how many codes each had handed out. Acts as backend.
 
-    Eligibility ends with them; viewers keep the codes they have. Plain output is `index<TAB>name<TAB>handed out`.
+    Viewers keep the codes they have redeemed, but can redeem no more. Asks for
+    confirmation; --yes skips it. Plain output is `index<TAB>name<TAB>handed out`.
 
     Example: extcli codes rm --yes
     """
     from extcli.cli import confirm
-    from extcli.codes import upload
     from extcli.codes import views as code_views
+    from extcli.codes.upload import existing_sets
 
     service = session.service(BACKEND)
-    there = upload.sets_there(service)
-    if there and not yes:
-        losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(there.items())]
-        confirm.ask(session, losses, "Codes that were not handed out are lost. End all sets?")
-    session.output.show(service.clear_codes(), code_views.distributed(there))
+    existing = existing_sets(service)
+    if existing and not yes:
+        losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(existing.items())]
+        confirm.ask(session, losses, "Codes not handed out will be lost. End all sets?")
+    session.output.show(service.clear_codes(), code_views.distributed(existing))
 
 
 @command(app)
 def mark_from_poll(
     session: Session,
-    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The vote that wins.", show_default=False)],
+    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The winning vote.", show_default=False)],
     prizes: Prizes,
     poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")] = "default",
     limits: Limits = None,
@@ -182,14 +176,14 @@ def mark_from_poll(
         str | None,
         typer.Option(
             metavar="INSTANT",
-            help="Later votes do not win: Unix ms, Unix seconds or ISO 8601; else now.",
+            help="Ignore later votes: Unix ms, Unix seconds or ISO 8601. Default: now.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Grant codes to everybody whose latest vote is right. Acts as backend.
+    """Grant codes to every user whose latest vote is correct. Acts as backend.
 
-    That is in all channels, unless --channel names one.
+    Counts votes in all channels; --channel selects one.
 
     \b
     Examples:
@@ -205,20 +199,25 @@ def mark_from_poll(
     service = session.service(BACKEND)
     session.output.show(service.mark_from_poll(poll, body), views.NOTHING)
     if grants.has_votes(service, poll):
-        session.output.note(f"those who voted {correct} in poll {poll} by {times.shown(instant)} are marked")
+        session.output.note(f"marked all users who voted {correct} in poll {poll} by {times.shown(instant)}")
     else:
-        session.output.report(f"poll {visible(poll)} has no votes: nobody is marked")
+        session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
 
 
 @command(app)
 def mark_from_list(
     session: Session,
     prizes: Prizes,
-    users: Annotated[list[str] | None, typer.Argument(metavar="USER", help="Users' ids.", show_default=False)] = None,
+    users: Annotated[list[str] | None, typer.Argument(metavar="USER", help="User ids.", show_default=False)] = None,
     limits: Limits = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="Ids in a file, written like codes; - too.", show_default=False),
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="A file of user ids, in any format of `upload`; - reads standard input.",
+            show_default=False,
+        ),
     ] = None,
     column: Column = None,
     form: Form = None,
@@ -230,23 +229,23 @@ def mark_from_list(
       extcli codes mark-from-list U1 U2 --prize 0
       extcli codes mark-from-list --from winners.csv --column user --prize 0
     """
-    from extcli.codes import grants, upload
+    from extcli.codes import grants
 
     granted = grants.grant(prizes, limits or [])
     if bool(users) == (source is not None):
-        raise UsageError("nobody to mark, or too much", fix="give either user ids or --from FILE")
+        raise UsageError("no users, or two lists of users", fix="give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
-        answer = service.mark_from_list(grants.named(users or [], granted))
+        answer = service.mark_from_list(grants.body_of(users or [], granted))
     else:
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
-            answer = upload.mark_all(session, listed, granted, service.mark_from_list)
+            answer = grants.mark_all(session, service, listed, granted)
     session.output.show(answer, views.NOTHING)
 
 
 @command(app)
 def eligible(session: Session) -> None:
-    """Show how many codes of each set may be redeemed. Acts as viewer:U1.
+    """Show how many codes of each set the viewer may redeem. Acts as viewer:U1.
 
     Plain output is `index<TAB>count`.
 
@@ -259,9 +258,9 @@ def eligible(session: Session) -> None:
 
 @command(app)
 def redeemed(session: Session, reveal: Reveal = False) -> None:
-    """List the codes that were redeemed. Acts as viewer:U1.
+    """List the codes the viewer has redeemed. Acts as viewer:U1.
 
-    A table masks them. Plain output is `index<TAB>code`, in full.
+    Tables mask the codes; all other formats show them. Plain output is `index<TAB>code`.
 
     Example: extcli codes redeemed --as viewer:U2 --reveal
     """
@@ -269,7 +268,7 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
 
     session.output.show(session.service(VIEWER).read_redeemed(), code_views.redeemed(reveal=reveal))
     if not reveal:
-        session.output.note("--reveal shows codes in full")
+        session.output.note("--reveal shows complete codes")
 
 
 @command(app)
@@ -278,9 +277,9 @@ def redeem(
     prize: Annotated[int, typer.Argument(metavar="PRIZE", help="The index of the set.")],
     reveal: Reveal = False,
 ) -> None:
-    """Exchange eligibility for a code, and print it. Acts as viewer:U1.
+    """Redeem a code and print it. Acts as viewer:U1.
 
-    A terminal shows it masked. Without a code the exit code is 7.
+    A terminal shows it masked. Exits 7 if no code is available.
 
     Example: extcli codes redeem 0 --as viewer:U2 -o plain > code.txt
     """
@@ -288,11 +287,11 @@ def redeem(
 
     answer = session.service(VIEWER).redeem_code(prize)
     session.output.show(answer, code_views.redemption(reveal=reveal))
-    if not reveal and code_views.codes_of(answer.json()):
-        session.output.note("it is handed out once; `extcli codes redeemed --reveal` shows it in full")
     if not code_views.codes_of(answer.json()):
         raise ExpectationFailed(
-            f"there is no code of set {prize}",
-            why="the user is not eligible, has redeemed it before, or the set has none left",
-            fix="`extcli codes eligible` and `extcli codes redeemed` say which",
+            f"no code of set {prize} is available",
+            why="the viewer is not eligible or has redeemed it already, or the set is used up",
+            fix="`extcli codes eligible` and `extcli codes redeemed` show which",
         )
+    if not reveal:
+        session.output.note("codes are handed out once; `extcli codes redeemed --reveal` shows it in full")
