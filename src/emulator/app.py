@@ -121,10 +121,10 @@ class Service:
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
         for forget in (
-            rate_limits.forget,
-            id_quota.forget,
+            rate_limits.clear,
+            id_quota.clear,
             self.tokens.forget,
-            self.scheduler.forget,
+            self.scheduler.clear,
             self.polls.updates.forget,
         ):
             self.control.on_reset(forget)
@@ -273,7 +273,7 @@ async def _sweep(control: Control, metrics: Metrics) -> None:
         await asyncio.sleep(_SWEEP_EVERY)
         try:
             await control.sweep()
-            metrics.storage(answers=True)
+            metrics.storage(ok=True)
         except EngineError as error:
-            metrics.storage(answers=False)
+            metrics.storage(ok=False)
             _log.warning("housekeeping failed and will be tried again: %s", error)

@@ -60,7 +60,7 @@ def test_one_command_says_when_to_try_again(extcli):
         results = [extcli("vote", "get", "--url", live.url) for _ in range(6)]
 
     assert [0, 0, 0, 0, 0, 4] == [result.exit_code for result in results]
-    assert "this caller asks too often" in results[-1].stderr
+    assert "too many requests from this caller" in results[-1].stderr
     assert "try again in 1 s" in results[-1].stderr
 
 

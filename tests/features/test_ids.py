@@ -48,7 +48,7 @@ def test_the_refusal_says_how_many_there_are_and_where(admin: Client):
 
     refused = admin.post("vote", params={"id": "d"}, json={"value": 1}).json()
 
-    assert ("Too many ids", "id: 3 of this kind are in use in the channel 777, and no more are taken") == (
+    assert ("Too many ids", "id: 3 of this kind are in use in channel 777, limit 3") == (
         refused["reason"],
         refused["info"],
     )

@@ -34,7 +34,7 @@ def test_one_connection_too_many_is_refused_with_429_and_when_to_come_back(two: 
         response = refusal(two, OF_OURS).response
 
     assert (429, "10") == (response.status_code, response.headers["Retry-After"])
-    assert f"the client id {CLIENT_ID} has 2 connections, and at most 2 are taken" == json.loads(response.body)["info"]
+    assert f"2 connections with client id {CLIENT_ID} are open, limit 2" == json.loads(response.body)["info"]
 
 
 def test_client_ids_do_not_share_their_connections_nor_with_those_who_name_none(two: LiveServer):

@@ -102,8 +102,8 @@ def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what
         (["--workers", "2"], "--workers needs --data that processes can share"),
         (["--workers", "2", "--data", "sqlite:///absent/folder/x.db"], "cannot open /absent/folder/x.db"),
         (["--channel-stores", "both"], "--channel-stores: 'both' is neither 'shared' nor 'extension'"),
-        (["--log-level", "loud"], "--log-level: 'loud' is none of debug, info, warning, error"),
-        (["--log-format", "xml"], "--log-format: 'xml' is none of text, json"),
+        (["--log-level", "loud"], "--log-level: 'loud' is not one of debug, info, warning, error"),
+        (["--log-format", "xml"], "--log-format: 'xml' is not one of text, json"),
         (["--data", "redsi://user:word@here/1"], "--data: cannot keep data in 'redsi://…@here/1': accepted"),
         (
             ["--data", "redis://user:word/@here/1"],

@@ -1,4 +1,4 @@
-"""What the log of a service looks like: lines of text or of JSON, on standard error."""
+"""The log on standard error: text or JSON, redacted and deduplicated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from emulator.observability.dedup import OncePerSecond
-from emulator.observability.logs import FORMATS, Json, Text
+from emulator.observability.logs import FORMATS, JsonFormatter, TextFormatter
 from engines.redis_server import RedisServer
 from support.process import ServerProcess, server_process
 from support.service import CHANNEL
@@ -30,7 +30,7 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 def logged(served: ServerProcess) -> list[str]:
-    """All lines of the log, once the service has ended."""
+    """Stop the service and return its log."""
     assert 0 == served.stop(signal.SIGTERM)
     assert served.process.stderr is not None
     return served.process.stderr.read().splitlines()
@@ -42,7 +42,7 @@ def record(message: str, *args: object, level: int = logging.ERROR, **more: Any)
 
 
 def failure(message: str) -> dict[str, Any]:
-    """What a record holds of an exception that another one led to."""
+    """Return the record fields of an exception with a cause."""
     try:
         try:
             raise KeyError(message)
@@ -52,8 +52,8 @@ def failure(message: str) -> dict[str, Any]:
         return {"exc_info": sys.exc_info()}
 
 
-@pytest.mark.parametrize("path", ["vote", "all_state"], ids=["the short way", "the ordinary way"])
-def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer, path: str):
+@pytest.mark.parametrize("path", ["vote", "all_state"], ids=["hot route", "Litestar route"])
+def test_a_text_line_has_time_level_logger_and_request_id(redis: RedisServer, path: str):
     with server_process("--data", redis.url()) as served:
         redis.kill()
         served.client("viewer", user="1", channel=CHANNEL).get(path, headers={"X-Request-Id": "mine"})
@@ -66,7 +66,7 @@ def test_a_line_of_text_names_time_level_logger_and_request(redis: RedisServer, 
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_each_line_of_json_is_an_object_in_every_process(redis: RedisServer, workers: str):
+def test_each_json_line_is_an_object_in_every_process(redis: RedisServer, workers: str):
     with server_process("--data", redis.url(), "--workers", workers, "--log-format", "json") as served:
         redis.kill()
         served.client("viewer", user="1", channel=CHANNEL).get("vote", headers={"X-Request-Id": "mine"})
@@ -80,27 +80,27 @@ def test_each_line_of_json_is_an_object_in_every_process(redis: RedisServer, wor
     assert all(re.fullmatch(RFC_3339_MS, line["time"]) for line in lines)
 
 
-def test_what_the_environment_says_of_the_log_is_heard():
+def test_environment_variables_configure_the_log():
     with server_process(EXTCLI_SERVE_LOG_FORMAT="json", EXTCLI_SERVE_LOG_LEVEL="ERROR") as served:
         assert [] == logged(served)
 
 
-def test_json_has_an_exception_and_what_else_a_line_brings():
-    line = json.loads(Json().format(record("it %s", "failed", extra_field=5, **failure("what a client sent"))))
+def test_json_has_the_exception_and_extra_fields():
+    line = json.loads(JsonFormatter().format(record("it %s", "failed", extra_field=5, **failure("what a client sent"))))
 
     assert ("it failed", 5, "ValueError") == (line["message"], line["extra_field"], line["exception"]["type"])
     assert re.search(r"(?s)KeyError.*which led to:.*in failure.*ValueError", line["exception"]["traceback"])
 
 
-@pytest.mark.parametrize("shape", FORMATS.values())
-def test_a_traceback_shows_the_way_and_not_the_words(shape: Callable[[], logging.Formatter]):
-    line = shape().format(record("it failed", **failure("what a client sent")))
+@pytest.mark.parametrize("formatter", FORMATS.values())
+def test_a_traceback_has_no_exception_messages(formatter: Callable[[], logging.Formatter]):
+    line = formatter().format(record("it failed", **failure("what a client sent")))
 
     assert "in failure" in line
     assert "what a client sent" not in line
 
 
-@pytest.mark.parametrize("shape", FORMATS.values())
+@pytest.mark.parametrize("formatter", FORMATS.values())
 @pytest.mark.parametrize(
     "message",
     [
@@ -110,23 +110,23 @@ def test_a_traceback_shows_the_way_and_not_the_words(shape: Callable[[], logging
         "ERR unknown command 'EVALSHA', with args beginning with: 'sha' '{\"hidden\": \n1}' 'hidden'",
     ],
 )
-def test_a_line_leaves_out_what_a_library_should_not_have_told(shape: Callable[[], logging.Formatter], message: str):
-    lines = [shape().format(each) for each in (record(message), record("%s", message), record("it", extra=message))]
+def test_secrets_in_messages_of_libraries_are_redacted(formatter: Callable[[], logging.Formatter], message: str):
+    lines = [formatter().format(each) for each in (record(message), record("%s", message), record("it", extra=message))]
 
     assert not any("hidden" in line or "oaWRkZW4" in line for line in lines)
     assert all(message.split()[0] in line for line in lines[:2])
 
 
 @pytest.mark.parametrize("message", ["a\nb", "a\r\nERROR b", "a\x1b[31mb", "a\u2028b", "a\x00b", "a\udcffb"])
-def test_a_message_is_one_line_whatever_is_in_it(message: str):
-    lines = [shape().format(record("%s", message)) for shape in (Text, Json)]
+def test_control_characters_in_a_message_are_escaped(message: str):
+    lines = [formatter().format(record("%s", message)) for formatter in (TextFormatter, JsonFormatter)]
 
     assert [1, 1] == [len(line.split("\n")) for line in lines]
     assert not any("\x1b" in line for line in lines)
     assert json.loads(lines[1])["message"] == message.encode(errors="backslashreplace").decode()
 
 
-def test_a_failure_that_a_crowd_runs_into_is_said_once_a_second(redis: RedisServer):
+def test_a_failure_of_many_requests_is_logged_once_a_second(redis: RedisServer):
     with server_process("--data", redis.url(), "--log-format", "json") as served:
         client = served.client("viewer", user="1", channel=CHANNEL)
         redis.kill()
@@ -140,7 +140,7 @@ def test_a_failure_that_a_crowd_runs_into_is_said_once_a_second(redis: RedisServ
     assert sum(1 + line.get("left_out", 0) for line in lines) <= 200
 
 
-def test_the_next_one_says_how_many_were_left_out():
+def test_the_next_record_counts_those_left_out():
     now = [100.0]
     passes = OncePerSecond(lambda: now[0]).filter
 
@@ -149,27 +149,27 @@ def test_the_next_one_says_how_many_were_left_out():
     later = record("storage failed in %s", "d", request_id="r")
 
     assert ([True, False, False], True) == (first, passes(later))
-    assert Text().format(later).endswith("storage failed in d (2 more like this were left out)")
-    assert 2 == json.loads(Json().format(later))["left_out"]
+    assert TextFormatter().format(later).endswith("storage failed in d (2 more like this left out)")
+    assert 2 == json.loads(JsonFormatter().format(later))["left_out"]
 
 
-def test_only_complaints_of_one_kind_are_left_out():
+def test_only_equal_warnings_and_errors_are_left_out():
     passes = OncePerSecond(lambda: 100.0).filter
-    told = [record("told", level=logging.INFO) for _ in range(3)]
+    infos = [record("info", level=logging.INFO) for _ in range(3)]
     others = [record("a"), record("b"), record("a", name="another"), record("a", **failure("x"))]
 
-    assert all(passes(each) for each in [*told, *others])
+    assert all(passes(each) for each in [*infos, *others])
     assert not any(passes(each) for each in others)
 
 
-def test_what_is_about_no_request_is_left_out_only_if_it_is_the_very_same():
+def test_outside_requests_only_identical_messages_are_left_out():
     passes = OncePerSecond(lambda: 100.0).filter
 
     assert [True, True, False] == [passes(record("the secret of %s is short", name)) for name in ("a", "b", "a")]
 
 
-def test_complaints_without_end_take_no_room_without_end():
-    seen = OncePerSecond(lambda: 100.0)
+def test_deduplication_uses_bounded_memory():
+    dedup = OncePerSecond(lambda: 100.0)
 
-    assert all(seen.filter(record(f"complaint {number}")) for number in range(5_000))
-    assert len(seen._said) <= 1_000
+    assert all(dedup.filter(record(f"message {number}")) for number in range(5_000))
+    assert len(dedup._passed) <= 1_000

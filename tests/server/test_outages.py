@@ -1,4 +1,4 @@
-"""The end of an outage is said once, by whoever was cut off, also where nobody asks for anything meanwhile."""
+"""Each process logs the end of an outage once, even when idle."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from support.process import server_process
 from support.service import CHANNEL, Client
 
 FAILED, STORAGE_BACK = "storage failed in", r"INFO emulator(?: \[.+\])?: storage answers again after \d+\.\d s\n"
-DEAF = "messages of other processes cannot be heard for now"
-HEARD = "INFO emulator.engines: messages of other processes are heard again"
+DISCONNECTED = "messages of other processes cannot be heard for now"
+RECONNECTED = "INFO emulator.engines: messages of other processes are heard again"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_an_idle_node_finds_out_by_itself_that_storage_answers_again(tmp_path: Path, workers: str):
+def test_an_idle_node_notices_that_storage_is_back(tmp_path: Path, workers: str):
     with RedisServer(tmp_path) as redis, server_process("--data", redis.url(), "--workers", workers) as served:
         assert served.process.stderr is not None
         redis.kill()
@@ -35,7 +35,7 @@ def test_an_idle_node_finds_out_by_itself_that_storage_answers_again(tmp_path: P
         assert 0 == served.stop(signal.SIGTERM)
 
 
-def test_each_outage_ends_once_in_the_log_however_many_ran_into_it(tmp_path: Path):
+def test_the_end_of_each_outage_is_logged_once(tmp_path: Path):
     with RedisServer(tmp_path) as redis, server_process("--data", redis.url()) as served:
         viewer = served.client("viewer", user="1", channel=CHANNEL)
         for _ in range(2):
@@ -52,11 +52,11 @@ def test_each_outage_ends_once_in_the_log_however_many_ran_into_it(tmp_path: Pat
     assert 2 == len(re.findall(STORAGE_BACK, log))
 
 
-def test_a_node_that_hears_the_others_again_says_so_though_nobody_speaks(tmp_path: Path):
+def test_an_idle_node_logs_that_it_receives_messages_again(tmp_path: Path):
     with RedisServer(tmp_path) as redis, server_process("--data", redis.url()) as served:
         assert served.process.stderr is not None
         redis.kill()
-        assert any(DEAF in line for line in served.process.stderr)
+        assert any(DISCONNECTED in line for line in served.process.stderr)
         redis.start()
-        assert any(HEARD in line for line in served.process.stderr)
+        assert any(RECONNECTED in line for line in served.process.stderr)
         assert 0 == served.stop(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`extcli serve --log-requests`: a line for each answered request, of a path or of the socket."""
+"""`extcli serve --log-requests`: a line for each HTTP response and socket reply."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from support.socket_client import linked_game
 Json = dict[str, Any]
 
 
-def lines_of(work: Callable[[ServerProcess], None], *args: str, **environment: str) -> list[str]:
-    """The lines for requests of a service that was asked something."""
+def access_log(work: Callable[[ServerProcess], None], *args: str, **environment: str) -> list[str]:
+    """Run `work` against a service and return its access log."""
     with server_process(*args, **environment) as served:
         work(served)
         assert 0 == served.stop(signal.SIGTERM)
@@ -36,27 +36,27 @@ def vote(served: ServerProcess) -> None:
 
 
 def records(work: Callable[[ServerProcess], None]) -> list[Json]:
-    return [json.loads(line) for line in lines_of(work, "--log-requests", "--log-format", "json")]
+    return [json.loads(line) for line in access_log(work, "--log-requests", "--log-format", "json")]
 
 
-def test_there_are_none_unless_asked_for():
-    assert [] == lines_of(vote, "--log-level", "debug")
+def test_the_access_log_is_off_by_default():
+    assert [] == access_log(vote, "--log-level", "debug")
 
 
 @pytest.mark.parametrize("level", ["debug", "info", "error"])
-def test_they_come_at_every_level_once_asked_for(level: str):
-    assert 1 == len(lines_of(vote, EXTCLI_SERVE_LOG_REQUESTS="1", EXTCLI_SERVE_LOG_LEVEL=level))
+def test_the_access_log_does_not_depend_on_the_log_level(level: str):
+    assert 1 == len(access_log(vote, EXTCLI_SERVE_LOG_REQUESTS="1", EXTCLI_SERVE_LOG_LEVEL=level))
 
 
-def test_a_line_says_what_was_asked_and_answered_and_by_whom_and_names_no_user():
-    (line,) = lines_of(vote, "--log-requests")
+def test_a_line_has_request_response_and_caller_but_no_user():
+    (line,) = access_log(vote, "--log-requests")
 
-    said = r"POST /v1/e/vote: 200 in \d+\.\d ms, \d{3} bytes, my-extension viewer 777"
-    assert re.fullmatch(rf"[\d-]{{10}} [\d:,]{{12}} INFO emulator\.requests \[mine\]: {said}\n", line)
+    message = r"POST /v1/e/vote: 200 in \d+\.\d ms, \d{3} bytes, my-extension viewer 777"
+    assert re.fullmatch(rf"[\d-]{{10}} [\d:,]{{12}} INFO emulator\.requests \[mine\]: {message}\n", line)
     assert "5551" not in line
 
 
-def test_in_json_each_of_these_is_a_field():
+def test_json_has_a_field_for_each_of_these():
     (line,) = records(vote)
 
     assert {"method": "POST", "path": "/v1/e/vote", "status": 200, "client_id": CLIENT_ID, "role": "viewer",
@@ -65,7 +65,7 @@ def test_in_json_each_of_these_is_a_field():
     assert 100 < line["bytes"] < 1_000
 
 
-def test_what_reaches_no_endpoint_has_a_line_too_and_queries_never_have():
+def test_unrouted_requests_are_logged_and_queries_never_are():
     def wander(served: ServerProcess) -> None:
         with Client(base_url=served.url) as client:
             client.get("/nothing/here?code=hidden")
@@ -84,7 +84,7 @@ def test_what_reaches_no_endpoint_has_a_line_too_and_queries_never_have():
     assert "hidden" not in json.dumps(lines)
 
 
-def test_a_streamed_answer_is_logged_when_it_has_ended_with_all_its_bytes():
+def test_a_streamed_response_is_logged_with_its_full_size():
     sizes = []
 
     def read(served: ServerProcess) -> None:
@@ -94,7 +94,7 @@ def test_a_streamed_answer_is_logged_when_it_has_ended_with_all_its_bytes():
     assert sizes == [line["bytes"] for line in records(read)]
 
 
-def test_each_request_of_a_socket_has_a_line_with_the_id_of_its_connection():
+def test_each_socket_request_is_logged_with_its_connections_id():
     def play(served: ServerProcess) -> None:
         with linked_game(served) as game:
             game.data("get", "state", {"state_id": "channel"})
@@ -112,19 +112,19 @@ def test_each_request_of_a_socket_has_a_line_with_the_id_of_its_connection():
     }
 
 
-def test_a_path_cannot_write_a_line_of_its_own():
+def test_a_path_cannot_forge_a_log_line():
     def forge(served: ServerProcess) -> None:
         with Client(base_url=served.url) as client:
             client.get("/a%0A2026-01-01 00:00:00,000 ERROR emulator: forged%1B[31m")
 
-    (line,) = lines_of(forge, "--log-requests")
+    (line,) = access_log(forge, "--log-requests")
 
     assert r"GET /a\n2026-01-01" in line
     assert "\x1b" not in line
 
 
-def answered(served: ServerProcess, sent: bytes) -> bytes:
-    """What comes back until the other side hangs up."""
+def exchange(served: ServerProcess, sent: bytes) -> bytes:
+    """Send bytes and return all that the server sends before it closes."""
     with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), timeout=10) as wire:
         wire.sendall(sent)
         return b"".join(iter(lambda: wire.recv(65_536), b""))
@@ -134,8 +134,8 @@ def id_in(answer: bytes) -> str:
     return re.findall(rb"\r\nx-request-id: (.+?)\r\n", answer)[0].decode()
 
 
-def beginning(served: ServerProcess, headers: str, body: str) -> bytes:
-    """A vote of which more is announced, or worse is sent, than a vote."""
+def incomplete_vote(served: ServerProcess, headers: str, body: str) -> bytes:
+    """A vote whose body is shorter than announced, or invalid."""
     credential = served.client("viewer", user="1", channel=CHANNEL).headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nX-Request-Id: mine\r\n"
     return f"{head}{headers}\r\n\r\n{body}".encode()
@@ -144,22 +144,20 @@ def beginning(served: ServerProcess, headers: str, body: str) -> bytes:
 @pytest.mark.parametrize(
     ("headers", "body", "status"),
     [("Content-Length: 20", "{", 408), ("Transfer-Encoding: chunked", "no length\r\n", 400)],
-    ids=["a body that never ends", "a body that cannot be read"],
+    ids=["incomplete body", "invalid body"],
 )
-def test_a_request_that_is_cut_is_logged_and_counted_once_with_what_it_was_answered(
-    headers: str, body: str, status: int
-):
+def test_a_request_refused_in_its_body_is_logged_and_counted_once(headers: str, body: str, status: int):
     counted = []
 
     def hang(served: ServerProcess) -> None:
-        answer = answered(served, beginning(served, headers, body))
+        answer = exchange(served, incomplete_vote(served, headers, body))
         assert (b"HTTP/1.1 %d" % status, "mine") == (answer[:12], id_in(answer))
         with Client(base_url=served.url) as client:
             counted.extend(re.findall(r"emulator_(?:requests|limited)_total{.*", client.get("/_emulator/metrics").text))
 
     with_id = [
         json.loads(line)
-        for line in lines_of(hang, "--log-requests", "--log-format", "json", "--request-timeout", "1")
+        for line in access_log(hang, "--log-requests", "--log-format", "json", "--request-timeout", "1")
         if '"mine"' in line
     ]
 
@@ -168,7 +166,7 @@ def test_a_request_that_is_cut_is_logged_and_counted_once_with_what_it_was_answe
     assert [f'emulator_requests_total{{method="POST",path="/v1/e/vote",status="{status}"}} 1.0', *limited] == counted
 
 
-def test_what_is_answered_before_there_is_a_request_has_a_line_with_the_id_that_was_answered():
+def test_errors_before_the_headers_are_complete_are_logged_with_their_id():
     answers = []
 
     def babble(served: ServerProcess) -> None:
@@ -177,20 +175,20 @@ def test_what_is_answered_before_there_is_a_request_has_a_line_with_the_id_that_
             b"GET /large?code=hidden HTTP/1.1\r\nX-Request-Id: mine\r\nX: " + b"x" * 66_000,
             b"POST /slow HTTP/1.1\r\nHost: x\r\n",
         ):
-            answers.append(answered(served, sent))
+            answers.append(exchange(served, sent))
 
     lines = [
         json.loads(line)
-        for line in lines_of(babble, "--log-requests", "--log-format", "json", "--request-timeout", "1")
+        for line in access_log(babble, "--log-requests", "--log-format", "json", "--request-timeout", "1")
     ]
 
     assert [id_in(answer) for answer in answers] == [line["request_id"] for line in lines]
     assert [("", 400), ("/large", 431), ("/slow", 408)] == [(line["path"], line["status"]) for line in lines]
 
 
-def test_what_cannot_be_read_is_a_warning_that_names_the_id_without_lines_for_requests_too():
+def test_invalid_http_is_a_warning_even_without_the_access_log():
     with server_process() as served:
-        answer = answered(served, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+        answer = exchange(served, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
         assert 0 == served.stop(signal.SIGTERM)
         assert served.process.stderr is not None
         warnings = [line for line in served.process.stderr if "WARNING" in line]
@@ -201,7 +199,7 @@ def test_what_cannot_be_read_is_a_warning_that_names_the_id_without_lines_for_re
 
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/none", 404), ("/_ns/a.b/ws", 400)])
-def test_a_handshake_that_is_refused_has_a_line_without_its_path(path: str, status: int):
+def test_a_refused_handshake_is_logged_without_its_path(path: str, status: int):
     def knock(served: ServerProcess) -> None:
         with pytest.raises(InvalidStatus):
             connect(f"{served.url.replace('http', 'ws', 1)}{path}", additional_headers={"X-Request-Id": "mine"})

@@ -12,7 +12,7 @@ from emulator.config.environment import PRODUCTION, SANDBOX, Environment
 from emulator.config.extensions import Extension, read_extensions
 from emulator.engines import open_engine
 from emulator.errors import ConfigurationError
-from emulator.observability.logs import Logs
+from emulator.observability.logs import LogSettings
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -72,7 +72,7 @@ class Settings:
     control_hosts: tuple[str, ...] = ()
     """Names, beside loopback, under which the control API answers."""
     limits: Limits = Limits()
-    logs: Logs = field(default_factory=Logs)
+    logs: LogSettings = field(default_factory=LogSettings)
     traces: bool = False
     """Whether there is a span for each request, which needs the extra `otel`."""
     proxies: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def read_settings(
     control_hosts: tuple[str, ...] = (),
     limits: Limits | None = None,
     proxies: tuple[str, ...] = (),
-    logs: Logs | None = None,
+    logs: LogSettings | None = None,
     traces: bool = False,
 ) -> Settings:
     """Turn the words of the command line into settings; raises `ConfigurationError` with one line."""
@@ -140,7 +140,7 @@ def read_settings(
         control_hosts=control_hosts,
         limits=limits or Limits(),
         proxies=proxies,
-        logs=logs or Logs(),
+        logs=logs or LogSettings(),
         traces=traces,
     )
 

@@ -1,1 +1,1 @@
-"""What one client may use: requests per second, connections, and ids."""
+"""Limits on a client's requests per second, connections and ids."""

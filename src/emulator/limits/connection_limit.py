@@ -1,4 +1,4 @@
-"""How many connections each client id has, and that it is not too many."""
+"""Limits the connections of each client id."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Final
 
 from emulator.errors import TooManyRequests
 
-_LATER: Final = 10
-"""Seconds after which somebody may have left; nobody knows when."""
+_RETRY_AFTER: Final = 10
+"""Seconds, a guess: a connection may close at any time."""
 
 
 class ConnectionLimit:
-    """Counts connections by client id; those that have named none yet share one count."""
+    """Counts connections per client id; those without one share a count."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken: dict[str, int] = {}
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._open: dict[str, int] = {}
 
-    def take(self, client_id: str) -> None:
-        """One more; raises `TooManyRequests` when all are taken."""
-        taken = self._taken.get(client_id, 0)
-        if taken >= self._most:
-            whose = f"the client id {client_id[:100]} has" if client_id else "there are, without a client id,"
-            detail = f"{whose} {taken} connections, and at most {self._most} are taken"
-            raise TooManyRequests("Too many connections", detail, retry_after=_LATER)
-        self._taken[client_id] = taken + 1
+    def acquire(self, client_id: str) -> None:
+        """Count one connection; raises `TooManyRequests` at the limit."""
+        count = self._open.get(client_id, 0)
+        if count >= self._limit:
+            owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
+            detail = f"{count} connections {owner} are open, limit {self._limit}"
+            raise TooManyRequests("Too many connections", detail, retry_after=_RETRY_AFTER)
+        self._open[client_id] = count + 1
 
-    def leave(self, client_id: str) -> None:
-        """One less."""
-        taken = self._taken[client_id] - 1
-        if taken:
-            self._taken[client_id] = taken
+    def release(self, client_id: str) -> None:
+        """Uncount one connection."""
+        count = self._open[client_id] - 1
+        if count:
+            self._open[client_id] = count
         else:
-            del self._taken[client_id]
+            del self._open[client_id]

@@ -1,4 +1,4 @@
-"""How often a caller and a client id may ask: so many a second, on an average over a few seconds."""
+"""Limits requests per second of each caller and client id, averaged over a few seconds."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from emulator.clock import SECOND, Clock
 from emulator.errors import TooManyRequests
 
 WINDOW = 5 * SECOND
-"""Ms over which the average is taken: whoever was quiet for so long may ask for as much at once."""
-SERVERS = 10
-"""How many times as much as a viewer the extension's own servers may ask, who speak for many, and an address whose
-callers are not known, or fail to prove who they are."""
-_SWEPT = 10_000
+"""Ms over which the average is taken. After that long without requests, a caller may send as many at once."""
+SERVER_FACTOR = 10
+"""How many times a viewer's rate applies to the extension's own servers, and to unauthenticated callers at an address.
+
+Both may stand for many users.
+"""
+_SWEEP_SIZE = 10_000
 _MICROSECONDS = 1_000
-"""In a ms. Whole numbers of them add up exactly; fractions of a ms would not."""
+"""Per ms. Integers add up exactly, fractions of a ms would not."""
 
 
 class RateLimit:
-    """So many requests a second for each key, by the generic cell rate algorithm: one number per key, no queue."""
+    """Allows `per_second` requests per key, by the generic cell rate algorithm: one number per key, no queue."""
 
     def __init__(self, per_second: int) -> None:
-        self._apart = SECOND * _MICROSECONDS // per_second
+        self._spacing = SECOND * _MICROSECONDS // per_second
         self._due: dict[tuple[str, str], int] = {}
-        """When all its requests would have been served, one after the other at the rate, in Unix µs."""
-        self._sweep_at = _SWEPT
+        """When all requests of a key would be served, one by one at the rate, in Unix µs."""
+        self._sweep_at = _SWEEP_SIZE
 
-    def wait(self, key: tuple[str, str], now: int, *, count: bool = True) -> int:
-        """Count one request, or only look; 0 if it may go on, else the ms until one may, and it is not counted."""
+    def delay(self, key: tuple[str, str], now: int, *, count: bool = True) -> int:
+        """Return 0 and count a request at `now` (Unix ms) if it may proceed, else the ms to wait."""
         at = now * _MICROSECONDS
         due, latest = self._due.get(key, 0), at + WINDOW * _MICROSECONDS
-        if due < at or due > latest:  # later only if the clock was set back, which is nobody's fault
+        if due < at or due > latest:  # later only if the clock was set back: start over
             due = at
-        due += self._apart
+        due += self._spacing
         if due > latest:
             return -((latest - due) // _MICROSECONDS)
         if not count:
@@ -44,61 +46,62 @@ class RateLimit:
         return 0
 
     def __len__(self) -> int:
-        """How many keys take room."""
+        """Return how many keys are held in memory."""
         return len(self._due)
 
-    def forget(self) -> None:
-        """Hold nothing against anyone."""
+    def clear(self) -> None:
+        """Forget all requests."""
         self._due.clear()
 
     def _sweep(self, at: int) -> None:
         self._due = {key: due for key, due in self._due.items() if due > at}
-        self._sweep_at = max(_SWEPT, 2 * len(self._due))
+        self._sweep_at = max(_SWEEP_SIZE, 2 * len(self._due))
 
 
 class RateLimits:
-    """Who asks too often is refused with 429 until there is room; 0 for no limit.
+    """Answers 429 when a caller, address or client id exceeds its rate; a rate of 0 is no limit.
 
-    Each process counts what it serves itself.
+    Each process counts its own requests.
     """
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int) -> None:
         self._clock = clock
         self._callers = RateLimit(per_caller) if per_caller else None
-        self._servers = RateLimit(per_caller * SERVERS) if per_caller else None
+        self._servers = RateLimit(per_caller * SERVER_FACTOR) if per_caller else None
         self._clients = RateLimit(per_client) if per_client else None
 
-    def forget(self) -> None:
-        """Begin anew."""
-        for each in (self._callers, self._servers, self._clients):
-            if each is not None:
-                each.forget()
+    def clear(self) -> None:
+        """Forget all requests."""
+        for limit in (self._callers, self._servers, self._clients):
+            if limit is not None:
+                limit.clear()
 
     def check(self, caller: Caller) -> None:
-        """Count a request of a caller and of its extension; raises `TooManyRequests` when it is one too many."""
-        rate = self._servers if caller.role in EXTENSION_WRITERS else self._callers
-        self._count(rate, (caller.client_id, caller.identity), caller.client_id, "this caller")
+        """Count a request of a caller and its client id; raises `TooManyRequests` above either rate."""
+        limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
+        self._count(limit, (caller.client_id, caller.identity), caller.client_id, "this caller")
 
     def check_address(self, client_id: str, address: str) -> None:
-        """Count a request of someone unknown at a network address, who may name a client id."""
+        """Count an unauthenticated request from a network address, with the client id it names, if any."""
         self._count(self._servers, (client_id, f"@{address}"), client_id, "this address")
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
-        """Raise `TooManyRequests` while too many credentials from a network address were no good; count another."""
+        """Raise `TooManyRequests` if an address sent too many invalid credentials; `one_more` counts another."""
         if self._servers is None:
             return
-        if wait := self._servers.wait(("", f"!{address}"), self._clock.now(), count=one_more):
-            raise _too_often("this address, with credentials that are no good,", wait)
+        if wait := self._servers.delay(("", f"!{address}"), self._clock.now(), count=one_more):
+            raise _too_many("invalid credentials from this address", wait)
 
-    def _count(self, rate: RateLimit | None, key: tuple[str, str], client_id: str, who: str) -> None:
+    def _count(self, limit: RateLimit | None, key: tuple[str, str], client_id: str, who: str) -> None:
         now = self._clock.now()
-        # First the one: what a single caller is refused is not to use up what the extension may ask.
-        if rate is not None and (wait := rate.wait(key, now)):
-            raise _too_often(who, wait)
-        if self._clients is not None and (wait := self._clients.wait((client_id, ""), now)):
-            raise _too_often(f"the client id {client_id[:100]}" if client_id else "those without a client id", wait)
+        # The caller first: its refused requests must not use up the rate of the client id.
+        if limit is not None and (wait := limit.delay(key, now)):
+            raise _too_many(f"requests from {who}", wait)
+        if self._clients is not None and (wait := self._clients.delay((client_id, ""), now)):
+            owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
+            raise _too_many(f"requests {owner}", wait)
 
 
-def _too_often(who: str, ms: int) -> TooManyRequests:
+def _too_many(what: str, ms: int) -> TooManyRequests:
     seconds = math.ceil(ms / SECOND)
-    return TooManyRequests("Too many requests", f"{who} asks too often; wait {seconds} s", retry_after=seconds)
+    return TooManyRequests("Too many requests", f"too many {what}; retry in {seconds} s", retry_after=seconds)

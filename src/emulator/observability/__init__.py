@@ -1,1 +1,1 @@
-"""What the service says of itself: the log, ids of requests, counts, spans."""
+"""Logs, request ids, metrics and redaction."""

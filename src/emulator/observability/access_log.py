@@ -1,4 +1,4 @@
-"""One line of the log for each answered request. It says of who asked the client id, role and channel, and no user."""
+"""The access log: one line per answered request. It names the client id, role and channel, never the user."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LONGEST_PATH = 200
 _log = logging.getLogger(REQUESTS)
 
 
-def log_request(what: dict[str, str], status: int, seconds: float, size: int, caller: Caller | None) -> None:
-    """Write the line; `what` was asked, by names for the fields of JSON. `size` is that of the answer, in bytes."""
-    fields: dict[str, object] = {**what, "status": status, "duration_ms": round(seconds * 1000, 3), "bytes": size}
+def log_request(request: dict[str, str], status: int, seconds: float, size: int, caller: Caller | None) -> None:
+    """Log one request. `request` maps JSON field names to values, such as `method`; `size` is the response in bytes."""
+    fields: dict[str, object] = {**request, "status": status, "duration_ms": round(seconds * 1000, 3), "bytes": size}
     who = ""
     if caller is not None:
         fields |= {"client_id": caller.client_id, "role": str(caller.role), "channel": caller.channel_id}
         who = f", {caller.client_id} {caller.role} {caller.channel_id or '-'}"
-    asked = " ".join(filter(None, what.values())) or "what cannot be read"
-    _log.info("%s: %s in %.1f ms, %s bytes%s", asked, status, seconds * 1000, size, who, extra=fields)
+    shown = " ".join(filter(None, request.values())) or "unreadable request"
+    _log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)

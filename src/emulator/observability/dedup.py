@@ -1,4 +1,4 @@
-"""A failure that requests run into is said once a second, however many they are."""
+"""Log deduplication: a failure that many requests hit is logged once a second."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from collections.abc import Callable
 
 from emulator.clock import monotonic
 
-_EVERY = 1.0
-"""Seconds in which a complaint is not repeated."""
-_MOST = 1_000
-"""Complaints that are remembered. Ours are a few; a library may make up a new one each time."""
+_INTERVAL = 1.0
+"""Seconds in which a record is not repeated."""
+_MAX_KEYS = 1_000
+"""Distinct records remembered. The service has few, but a library may word each one differently."""
 
 
 class OncePerSecond(logging.Filter):
-    """Lets warnings and errors pass once a second: those of one logger, one template and one kind of exception.
+    """Passes warnings and errors once a second per logger, message template and exception type.
 
-    What is about no request comes from no crowd; there, it is the whole message that is not said again. The next that
-    passes has in `left_out` how many were kept back since.
+    Records outside a request are compared by their whole message. The next record that passes carries the number of
+    dropped ones in `left_out`.
     """
 
     def __init__(self, read: Callable[[], float] = monotonic) -> None:
         super().__init__()
         self._read = read
         self._lock = threading.Lock()
-        self._said: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._passed: dict[tuple[object, ...], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether this one is to be said."""
+        """Whether to log the record."""
         if record.levelno < logging.WARNING:
             return True
         kind = record.exc_info[0] if record.exc_info else None
         text = str(record.msg) if getattr(record, "request_id", "") else record.getMessage()
-        complaint = (record.name, text, kind)
+        key = (record.name, text, kind)
         with self._lock:
             now = self._read()
-            at, left_out = self._said.get(complaint, (now - _EVERY, 0))
-            if now - at < _EVERY:
-                self._said[complaint] = (at, left_out + 1)
+            at, left_out = self._passed.get(key, (now - _INTERVAL, 0))
+            if now - at < _INTERVAL:
+                self._passed[key] = (at, left_out + 1)
                 return False
-            if len(self._said) >= _MOST:
-                self._said.clear()
-            self._said[complaint] = (now, 0)
+            if len(self._passed) >= _MAX_KEYS:
+                self._passed.clear()
+            self._passed[key] = (now, 0)
         if left_out:
             record.left_out = left_out
         return True

@@ -1,4 +1,4 @@
-"""Who is told of every request, to keep count of them."""
+"""The interface through which requests are counted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from emulator.errors import ServiceError
 
 
 class Recorder(Protocol):
-    """Nothing here waits or fails. `seconds` are those from the whole head of a request to its answer."""
+    """Counts requests and failures. No method blocks or raises.
+
+    `seconds` is the time from the complete headers of a request to its response.
+    """
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """An endpoint, by its declared path, has answered."""
+        """Count a response of an endpoint; `path` is as declared."""
         ...
 
     def replied(self, action: str, status: int, seconds: float) -> None:
-        """A request over the socket has been answered; `action` is empty for one that the service does not have."""
+        """Count a reply over a socket; `action` is empty if unknown."""
         ...
 
     def refused(self, error: ServiceError) -> None:
-        """Something was refused, by a limit or for another reason."""
+        """Count an error response."""
         ...
 
-    def storage(self, *, answers: bool) -> None:
-        """Storage was used, and did or did not do what it was to do."""
+    def storage(self, *, ok: bool) -> None:
+        """Note whether an operation of the storage engine succeeded."""
         ...

@@ -1,4 +1,4 @@
-"""What is being worked on. Each request has an id, which its answer and every line of the log about it carry."""
+"""The request that the current task serves: its id, which the response and every log line carry, and its caller."""
 
 from __future__ import annotations
 
@@ -15,64 +15,63 @@ from emulator.callers import Caller
 from emulator.errors import ServiceError
 
 REQUEST_ID: Final = b"x-request-id"
-"""The header that brings an id, and that carries it back."""
-_TAKEN: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
-_KEY: Final = "errand"
+_VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
+_KEY: Final = "request_context"
 _process: Final = secrets.token_hex(4)
 _numbers: Final = count(1)
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request, and what has been learned of it so far."""
+    """One request, as far as it is known."""
 
     id: str
     route: str = ""
-    """The path of its endpoint, as declared; empty while it is not known, or where there is none."""
+    """The path of its endpoint, as declared; empty if unknown."""
     caller: Caller | None = None
-    """Who asks, once the credential has been read."""
-    cut: ServiceError | None = None
-    """What it was answered before all of it had come; whoever works on it hears of an end of the connection."""
+    """The caller, once the credential is read."""
+    early_error: ServiceError | None = None
+    """The error sent before the request body was complete; its handler sees a disconnect."""
 
 
-current: Final[ContextVar[RequestContext | None]] = ContextVar("errand", default=None)
-"""The one that this task is about."""
+current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
+"""The context of the current task, `None` outside requests."""
 
 
 def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The id that a request brings, if it is one to be kept; a fresh one otherwise."""
+    """Return the caller's `X-Request-Id` if it is valid, else a new id."""
     for name, value in headers:
-        if name == REQUEST_ID and _TAKEN.fullmatch(value):
+        if name == REQUEST_ID and _VALID_ID.fullmatch(value):
             return value.decode("ascii")
     return f"{_process}-{next(_numbers)}"
 
 
 def attach_context(state: dict[str, Any], context: RequestContext) -> None:
-    """Put it into the state of an ASGI scope, for the application to take up."""
+    """Store the context in the state of an ASGI scope."""
     state[_KEY] = context
 
 
 def context_of(scope: Mapping[str, Any]) -> RequestContext:
-    """That of the request of this scope."""
+    """Return the context stored in an ASGI scope."""
     context: RequestContext = scope["state"][_KEY]
     return context
 
 
 def bind_context(scope: Mapping[str, Any]) -> RequestContext:
-    """Have this task be about the request of this scope."""
+    """Make the context of an ASGI scope the current one, and return it."""
     context = context_of(scope)
     current.set(context)
     return context
 
 
 def detached() -> AbstractContextManager[None]:
-    """Let what is begun in the block, and may outlive the request, be about no request."""
-    return about(None)
+    """Leave the request for a block that starts tasks which may outlive it."""
+    return bound_to(None)
 
 
 @contextmanager
-def about(context: RequestContext | None) -> Iterator[None]:
-    """Let what is said in the block be about this request."""
+def bound_to(context: RequestContext | None) -> Iterator[None]:
+    """Bind log records in this block to the request."""
     token = current.set(context)
     try:
         yield

@@ -99,7 +99,7 @@ class Gateway:
         page = _APP.fullmatch(path)
         client_id = page["client_id"][:_LONGEST_CLIENT_ID] if page else client_id_of(path)
         try:
-            self._connection_limit.take(client_id)
+            self._connection_limit.acquire(client_id)
         except TooManyRequests as error:
             self._recorder.refused(error)
             raise
@@ -115,16 +115,16 @@ class Gateway:
     def move(self, peer: Session, client_id: str) -> None:
         """Count a connection for the client id that it has turned out to be of; raises `TooManyRequests`."""
         if client_id != (before := self._peers.get(peer)):
-            self._connection_limit.take(client_id)
+            self._connection_limit.acquire(client_id)
             if before is not None:
-                self._connection_limit.leave(before)
+                self._connection_limit.release(before)
             self._peers[peer] = client_id
 
     def left(self, peer: Session | Page) -> None:
         """This one's connection is no more."""
         client_id = self._peers.pop(peer, None)
         if client_id is not None:
-            self._connection_limit.leave(client_id)
+            self._connection_limit.release(client_id)
 
     def close_all(self) -> None:
         """Close all sessions (1001)."""
@@ -165,7 +165,7 @@ class Gateway:
         except RecursionError:
             error = BadRequest("Invalid body", "the request is nested too deeply")
         except EngineError as failed:
-            self._recorder.storage(answers=False)
+            self._recorder.storage(ok=False)
             _log.error("storage failed in %s: %s", self._action(request), failed)
             error = Unavailable()
         except Exception:

@@ -23,7 +23,7 @@ from websockets.server import ServerProtocol
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.observability.access_log import log_request
-from emulator.observability.request_context import RequestContext, about, current, request_id
+from emulator.observability.request_context import RequestContext, bound_to, current, request_id
 from emulator.realtime.frames import PING, text_frame
 from emulator.wire.coalescing_transport import CoalescingTransport
 from emulator.wire.errors import error_body
@@ -193,7 +193,7 @@ class WebSocket(asyncio.Protocol):
             path, _, query = request.path.partition("?")
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
-            with about(RequestContext(self.request_id)):
+            with bound_to(RequestContext(self.request_id)):
                 self._log_refusal(response)
             self._protocol.send_response(response)
 

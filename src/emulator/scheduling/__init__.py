@@ -1,1 +1,1 @@
-"""Running work at an instant of the service's clock, or at most once per interval."""
+"""Runs callbacks at an instant of the service's clock, or at most once per interval."""

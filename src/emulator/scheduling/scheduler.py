@@ -1,4 +1,4 @@
-"""Having something done at an instant of the service's time, wherever the clock is moved to meanwhile."""
+"""Runs a callback at an instant of the service's clock, even if the clock is moved or frozen in between."""
 
 from __future__ import annotations
 
@@ -10,87 +10,87 @@ from dataclasses import dataclass
 from emulator.clock import Clock
 from emulator.errors import EngineError
 
-Act = Callable[[], Awaitable[None]]
+Callback = Callable[[], Awaitable[None]]
 
-_LONGEST = 60.0
-"""Seconds after which a timer looks at the clock again, however far the instant is."""
+_MAX_WAIT = 60.0
+"""Seconds after which a timer rereads the clock, however far its instant is."""
 _log = logging.getLogger("emulator")
 
 
 @dataclass
 class _Timer:
     at: int
-    act: Act
-    timer: asyncio.TimerHandle | None = None
+    callback: Callback
+    handle: asyncio.TimerHandle | None = None
 
 
 class Scheduler:
-    """One alarm per key. While the clock runs, the loop's timers ring them; a moved clock rings what it passes."""
+    """Holds one timer per key. The event loop runs it while the clock runs; moving the clock runs what it passes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._scheduler: dict[Hashable, _Timer] = {}
-        self._ringing: set[asyncio.Task[None]] = set()
+        self._timers: dict[Hashable, _Timer] = {}
+        self._running: set[asyncio.Task[None]] = set()
 
-    def set(self, key: Hashable, at: int, act: Act) -> None:
-        """Have `act` done once it is `at` (ms), in place of what was set under `key` before."""
+    def schedule(self, key: Hashable, at: int, callback: Callback) -> None:
+        """Run `callback` at `at` (ms), in place of any earlier callback of `key`. A past instant runs at once."""
         self.cancel(key)
-        self._scheduler[key] = alarm = _Timer(at, act)
-        self._wind(key, alarm)
+        self._timers[key] = timer = _Timer(at, callback)
+        self._arm(key, timer)
 
     def cancel(self, key: Hashable) -> None:
-        """Have it done no more; what is being done goes on."""
-        alarm = self._scheduler.pop(key, None)
-        if alarm and alarm.timer:
-            alarm.timer.cancel()
+        """Cancel the callback; a running one finishes."""
+        timer = self._timers.pop(key, None)
+        if timer and timer.handle:
+            timer.handle.cancel()
 
     async def clock_moved(self) -> None:
-        """Ring what the clock has passed, earliest first, and return when that is done."""
+        """Run what has become due, earliest first; return when it is done."""
         now = self._clock.now()
-        due = [(key, alarm) for key, alarm in self._scheduler.items() if alarm.at <= now]
-        for key, alarm in sorted(due, key=lambda one: one[1].at):
-            if self._scheduler.get(key) is alarm:
+        due = [(key, timer) for key, timer in self._timers.items() if timer.at <= now]
+        for key, timer in sorted(due, key=lambda item: item[1].at):
+            if self._timers.get(key) is timer:
                 self.cancel(key)
-                await self._ring(alarm)
-        for key, alarm in self._scheduler.items():
-            self._wind(key, alarm)
-        await self._settled()  # what a timer rang just before
+                await self._run(timer)
+        for key, timer in self._timers.items():
+            self._arm(key, timer)
+        await self._finish()  # callbacks that the event loop started just before
 
-    def forget(self) -> None:
-        """Ring none of them."""
-        for key in list(self._scheduler):
+    def clear(self) -> None:
+        """Cancel all callbacks; running ones finish."""
+        for key in list(self._timers):
             self.cancel(key)
 
     async def close(self) -> None:
-        """Ring none of them, and wait for those that are ringing."""
-        self.forget()
-        await self._settled()
+        """Cancel all callbacks and wait for the running ones."""
+        self.clear()
+        await self._finish()
 
-    async def _settled(self) -> None:
-        await asyncio.gather(*self._ringing)
+    async def _finish(self) -> None:
+        await asyncio.gather(*self._running)
 
-    def _wind(self, key: Hashable, alarm: _Timer) -> None:
-        if alarm.timer:
-            alarm.timer.cancel()
-        alarm.timer = None
-        wait = max(0, alarm.at - self._clock.now()) / 1000
+    def _arm(self, key: Hashable, timer: _Timer) -> None:
+        if timer.handle:
+            timer.handle.cancel()
+        timer.handle = None
+        wait = max(0, timer.at - self._clock.now()) / 1000
         if not wait or not self._clock.frozen:
-            wait = min(wait, _LONGEST)
-            alarm.timer = asyncio.get_running_loop().call_later(wait, self._look, key, alarm)
+            wait = min(wait, _MAX_WAIT)
+            timer.handle = asyncio.get_running_loop().call_later(wait, self._check, key, timer)
 
-    def _look(self, key: Hashable, alarm: _Timer) -> None:
-        if self._clock.now() < alarm.at:
-            self._wind(key, alarm)
+    def _check(self, key: Hashable, timer: _Timer) -> None:
+        if self._clock.now() < timer.at:
+            self._arm(key, timer)
             return
         self.cancel(key)
-        task = asyncio.get_running_loop().create_task(self._ring(alarm))
-        self._ringing.add(task)
-        task.add_done_callback(self._ringing.discard)
+        task = asyncio.get_running_loop().create_task(self._run(timer))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
-    async def _ring(self, alarm: _Timer) -> None:
+    async def _run(self, timer: _Timer) -> None:
         try:
-            await alarm.act()
+            await timer.callback()
         except EngineError as error:
-            _log.warning("what was due could not be done: %s", error)
+            _log.warning("a scheduled update failed: %s", error)
         except Exception:
-            _log.exception("unexpected failure in what was due")
+            _log.exception("unexpected failure in a scheduled update")

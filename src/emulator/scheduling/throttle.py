@@ -1,4 +1,4 @@
-"""Doing something for a key at once, and then again only after a rest, however often it is asked for."""
+"""Runs a callback per key at most once per interval, the first time at once."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ _log = logging.getLogger("emulator")
 
 
 class Throttle(Generic[K]):
-    """`act` for each key at most once per `rest` seconds of real time, and never twice at the same time.
+    """Runs `callback` for each key at most once per `interval` seconds of real time, never concurrently with itself.
 
-    What is asked for meanwhile is done after it.
+    Triggers during a run or interval lead to one more run after it.
     """
 
-    def __init__(self, act: Callable[[K], Awaitable[None]], rest: float) -> None:
-        self._act = act
-        self._rest = rest
-        self._resting: dict[K, asyncio.TimerHandle] = {}
-        self._asked: set[K] = set()
-        self._acting: dict[K, asyncio.Task[None]] = {}
+    def __init__(self, callback: Callable[[K], Awaitable[None]], interval: float) -> None:
+        self._callback = callback
+        self._interval = interval
+        self._waiting: dict[K, asyncio.TimerHandle] = {}
+        self._pending: set[K] = set()
+        self._running: dict[K, asyncio.Task[None]] = {}
         self._closed = False
 
-    def ask(self, key: K) -> None:
-        """Have it done, now or after the rest."""
+    def trigger(self, key: K) -> None:
+        """Run the callback now, or once the interval is over."""
         if self._closed:
             return
-        if key in self._resting or key in self._acting:
-            self._asked.add(key)
+        if key in self._waiting or key in self._running:
+            self._pending.add(key)
             return
         loop = asyncio.get_running_loop()
-        self._resting[key] = loop.call_later(self._rest, self._rested, key)
-        self._acting[key] = task = loop.create_task(self._do(key))
-        task.add_done_callback(lambda _: self._acted(key))
+        self._waiting[key] = loop.call_later(self._interval, self._interval_over, key)
+        self._running[key] = task = loop.create_task(self._run(key))
+        task.add_done_callback(lambda _: self._finished(key))
 
-    async def hurry(self) -> None:
-        """End all rests; return when what was asked for is done."""
-        for key in list(self._resting):
-            self._resting[key].cancel()
-            self._rested(key)
-        await self._settled()
+    async def flush(self) -> None:
+        """End all intervals; return when the pending callbacks have run."""
+        for key in list(self._waiting):
+            self._waiting[key].cancel()
+            self._interval_over(key)
+        await self._wait_for_running()
 
-    def forget(self) -> None:
-        """Do nothing of what is still to do."""
-        for timer in self._resting.values():
-            timer.cancel()
-        self._resting.clear()
-        self._asked.clear()
+    def clear(self) -> None:
+        """Drop pending callbacks and end all intervals."""
+        for handle in self._waiting.values():
+            handle.cancel()
+        self._waiting.clear()
+        self._pending.clear()
 
     async def close(self) -> None:
-        """Do nothing more, whatever is asked for, and wait for what is being done."""
+        """Ignore triggers from now on, and wait for running callbacks."""
         self._closed = True
-        self.forget()
-        await self._settled()
+        self.clear()
+        await self._wait_for_running()
 
-    async def _settled(self) -> None:
-        while self._acting:  # whose end may begin what was asked for meanwhile
-            await asyncio.gather(*self._acting.values())
+    async def _wait_for_running(self) -> None:
+        while self._running:  # the end of one may start a pending one
+            await asyncio.gather(*self._running.values())
 
-    def _rested(self, key: K) -> None:
-        del self._resting[key]
-        self._go_on(key)
+    def _interval_over(self, key: K) -> None:
+        del self._waiting[key]
+        self._run_if_pending(key)
 
-    def _acted(self, key: K) -> None:
-        del self._acting[key]
-        self._go_on(key)
+    def _finished(self, key: K) -> None:
+        del self._running[key]
+        self._run_if_pending(key)
 
-    def _go_on(self, key: K) -> None:
-        if key in self._asked and key not in self._resting and key not in self._acting:
-            self._asked.discard(key)
-            self.ask(key)
+    def _run_if_pending(self, key: K) -> None:
+        if key in self._pending and key not in self._waiting and key not in self._running:
+            self._pending.discard(key)
+            self.trigger(key)
 
-    async def _do(self, key: K) -> None:
+    async def _run(self, key: K) -> None:
         try:
-            await self._act(key)
+            await self._callback(key)
         except EngineError as error:
-            _log.warning("subscribers could not be told: %s", error)
+            _log.warning("notifying subscribers failed: %s", error)
         except Exception:
-            _log.exception("unexpected failure in telling subscribers")
+            _log.exception("unexpected failure while notifying subscribers")

@@ -14,8 +14,8 @@ from emulator.observability.access_log import LONGEST_PATH, log_request
 from emulator.observability.request_context import (
     REQUEST_ID,
     RequestContext,
-    about,
     attach_context,
+    bound_to,
     context_of,
     request_id,
 )
@@ -139,7 +139,7 @@ class Protocol(HttpToolsProtocol):
                 self.transport.close()
                 return
             context = context_of(self.scope)
-            context.cut = error  # the application will say so
+            context.early_error = error  # the application will say so
         else:
             brought = self.headers if self._knows_request else ()
             context = RequestContext(request_id(brought)) if self._in_head else context_of(self.scope)
@@ -160,7 +160,7 @@ class Protocol(HttpToolsProtocol):
         method = self.scope.get("method", "") if self._knows_request else ""
         path = self.url.partition(b"?")[0].decode("latin-1") if self._knows_request else ""
         took = 0.0 if self._since is None else self.loop.time() - self._since
-        with about(context):
+        with bound_to(context):
             if isinstance(error, BadRequest):
                 _log.warning("what came is no HTTP request")
             log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, took, size, None)

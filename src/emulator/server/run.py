@@ -228,7 +228,7 @@ def announce(url: str) -> None:
 
 def _work(settings: Settings, listener: socket.socket, ready: Connection) -> None:
     hangups = Signals(*HANGUPS)
-    settings.logs.begin()
+    settings.logs.apply()
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     exit_with_parent()
     try:

@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from emulator.errors import ConfigurationError
-from emulator.observability.redaction import discreet
+from emulator.observability.redaction import redact
 from emulator.observability.request_context import bind_context
 from emulator.server.middleware import Application, Middleware
 
@@ -104,7 +104,7 @@ def _check_variables(environ: Mapping[str, str]) -> None:
     """Raise for what the library would take for something else, or fail with at each export."""
 
     def refuse(name: str, why: str) -> None:
-        raise ConfigurationError(f"--otel: {name}: {discreet(repr(environ[name]))} {why}")
+        raise ConfigurationError(f"--otel: {name}: {redact(repr(environ[name]))} {why}")
 
     for kind in ("TRACES_", ""):
         if (endpoint := environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT")) and not _is_http_url(endpoint):

@@ -78,7 +78,7 @@ class Dispatcher:
         except RecursionError:
             reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
         except EngineError as error:
-            self._recorder.storage(answers=False)
+            self._recorder.storage(ok=False)
             _log.error("storage failed in %s %s: %s", method, path, error)
             reply = error_reply(Unavailable(), cors=cors)
         except Exception:
@@ -193,8 +193,8 @@ async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[b
     while True:
         if message["type"] == "http.disconnect":
             context = current.get()
-            cut = context.cut if context else None
-            raise cut or BadRequest("Malformed json body", "the connection closed before the body was complete")
+            early_error = context.early_error if context else None
+            raise early_error or BadRequest("Malformed json body", "the connection closed before the body was complete")
         chunk = message.get("body", b"")
         size += len(chunk)
         if size > limit:

@@ -13,7 +13,7 @@ import typer
 
 from emulator.config.settings import KIB, MIB, Limits, read_settings
 from emulator.errors import ConfigurationError, EngineError
-from emulator.observability.logs import Logs
+from emulator.observability.logs import LogSettings
 from emulator.server import run as server
 from extcli.cli.shared_options import Command
 
@@ -202,8 +202,8 @@ def serve(
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
     try:
-        logs = Logs(log_level, log_format, log_requests)
-        logs.begin()
+        logs = LogSettings(log_level, log_format, log_requests)
+        logs.apply()
         _warn_of_unknown_variables()
         settings = read_settings(
             production=production,

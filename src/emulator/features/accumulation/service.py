@@ -44,7 +44,7 @@ class Buffers:
             data=Raw(checked_blob(value)),
         )
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
-        await self._id_quota.take(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Entries:

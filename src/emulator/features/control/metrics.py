@@ -72,10 +72,10 @@ class Metrics(Collector):
         if isinstance(error, _LIMITS):
             self._refused[error.reason] = self._refused.get(error.reason, 0) + 1
 
-    def storage(self, *, answers: bool) -> None:
+    def storage(self, *, ok: bool) -> None:
         """Storage was used, and did or did not do what it was to do."""
-        self.outages.note(answers=answers)
-        self._storage_failures += not answers
+        self.outages.note(answers=ok)
+        self._storage_failures += not ok
 
     def collect(self) -> Iterator[Metric]:
         """What the registry asks for at each scrape."""

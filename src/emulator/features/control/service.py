@@ -13,7 +13,7 @@ from emulator.config.settings import Settings
 from emulator.engines.base import Expired
 from emulator.engines.engine import Engine
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
-from emulator.limits.id_quota import SHELF
+from emulator.limits.id_quota import QUOTA_KIND
 from emulator.observability.recorder import Recorder
 
 _MOST_UNTOLD = 10_000
@@ -98,9 +98,9 @@ class Control:
         try:
             await self.check()
         except EngineError as error:
-            self._recorder.storage(answers=False)
+            self._recorder.storage(ok=False)
             raise Unavailable from error
-        self._recorder.storage(answers=True)
+        self._recorder.storage(ok=True)
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
@@ -148,7 +148,7 @@ class Control:
             for moved in self._on_move:
                 await moved()
         return MovedClock(
-            record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.kind != SHELF]
+            record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.kind != QUOTA_KIND]
         )
 
 

@@ -42,7 +42,7 @@ class Rankings:
         """Store the caller's answer, replacing an earlier one. The text is kept byte for byte."""
         now = self._clock.now()
         key = _key(caller, channel or "", ranking_id)
-        await self._id_quota.take(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME)
         request = CastRequest(caller.identity, answer, caller.opaque_id.encode())
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
@@ -56,7 +56,7 @@ class Rankings:
         """Delete the ranking. Does nothing if there is none."""
         key = _key(caller, channel, ranking_id)
         await self._ballots.drop(key, now=self._clock.now())
-        await self._id_quota.free(key)
+        await self._id_quota.release(key)
 
 
 def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:

@@ -184,7 +184,7 @@ class JsonStores:
         key = json_store_key(caller, channel, store_id)
         text = checked_document(document, largest=JSON_STORE_LARGEST, name="json_store")
         now = self._clock.now()
-        await self._id_quota.take(key, JSON_STORE_LIFETIME)
+        await self._id_quota.claim(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
 
 

@@ -112,7 +112,7 @@ class Polls:
         if count != 1 and not await self._has_additive_votes(key):
             count = 1
         checked_count(count)
-        await self._id_quota.take(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME)
         note = json_codec.encode(_Voter(caller.identity, caller.opaque_id))[:-1]
         request = CastRequest(caller.identity, choice, note, known=caller.user_id is not None, times=count)
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
@@ -127,7 +127,7 @@ class Polls:
         """Delete the poll with its votes, log and definition. Does nothing if there is none."""
         key = _key(caller, channel, poll_id)
         await self._ballots.drop(key, now=self._clock.now())
-        await self._id_quota.free(key)
+        await self._id_quota.release(key)
         self.updates.cleared(key)
         if key.channel:
             await self._channel_state.remove_member(caller, key.channel, poll_id, _ANNOUNCED)
@@ -158,7 +158,7 @@ class Polls:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
         key = _key(caller, channel, poll_id)
         definition = checked_definition(poll_id, config, now=self._clock.now())
-        await self._id_quota.take(key, LIFETIME)  # first, so that a refused poll is not announced
+        await self._id_quota.claim(key, LIFETIME)  # first, so that a refused poll is not announced
         if key.channel:
             announcement = Announcement(definition.prompt, definition.options, definition.user_data)
             await self._channel_state.set_member(caller, key.channel, poll_id, msgspec.to_builtins(announcement))
@@ -200,7 +200,7 @@ class Polls:
 
     async def _define(self, key: Key, definition: Definition) -> None:
         now = self._clock.now()
-        await self._id_quota.take(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME)
         await self._ballots.define(
             key, json_codec.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
         )

@@ -39,14 +39,14 @@ class PollUpdates:
         self._scheduling = Throttle(self.watch, 0.0)
         self._throttles = (self._updating, self._notifying, self._scheduling)
         publisher.on_notice("poll", self._request_update)
-        publisher.on_notice(_DEFINED, lambda key: self._scheduling.ask(key._replace(kind="poll")))
+        publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
         """Handle a new vote, or the early end of the poll."""
         if self._publisher.is_single_node:
             self._request_update(poll)
         else:
-            self._notifying.ask(poll)
+            self._notifying.trigger(poll)
 
     async def defined(self, poll: Key, definition: Definition) -> None:
         """Reschedule the updates at the poll's opening and closing, on every node."""
@@ -67,12 +67,12 @@ class PollUpdates:
 
     async def clock_moved(self) -> None:
         """Send all waiting updates now."""
-        await self._updating.hurry()
+        await self._updating.flush()
 
     def forget(self) -> None:
         """Drop all waiting updates."""
         for throttle in self._throttles:
-            throttle.forget()
+            throttle.clear()
 
     async def close(self) -> None:
         """Stop sending updates."""
@@ -81,7 +81,7 @@ class PollUpdates:
 
     def _request_update(self, poll: Key) -> None:
         if self._publisher.has_subscribers(poll):
-            self._updating.ask(poll)
+            self._updating.trigger(poll)
 
     async def _send_update(self, poll: Key) -> None:
         results = await self._results(poll)
@@ -94,8 +94,8 @@ class PollUpdates:
             self._scheduler.cancel(poll)
             return
 
-        async def act() -> None:
+        async def callback() -> None:
             self._request_update(poll)
             await self.watch(poll)
 
-        self._scheduler.set(poll, at, act)
+        self._scheduler.schedule(poll, at, callback)
