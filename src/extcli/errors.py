@@ -1,18 +1,36 @@
-"""What can go wrong for the person at the terminal: what happened, why, and what to do, with an exit code each."""
+"""Errors that end a command: what happened, why, what to do, and the exit code."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any, Protocol
 
-LOG = "the service's own log says more"
+LOG = "the service's log has details"
+
+
+class ExitCode(IntEnum):
+    """How the program can end (`operations.md`)."""
+
+    DONE = 0
+    BUG = 1
+    USAGE = 2
+    """Wrong usage or configuration, or a question answered with no."""
+    UNREACHABLE = 3
+    """No connection, or no answer in time."""
+    REFUSED = 4
+    """The service answered with 4xx."""
+    SERVICE_FAILED = 5
+    """The service answered with 5xx, or with something that no extension service sends."""
+    EXPECTATION_NOT_MET = 7
+    INTERRUPTED = 130
 
 
 class CliError(Exception):
-    """Ends a command. `main` prints it and exits with `exit_code` (`operations.md`, exit codes)."""
+    """Ends a command with `exit_code`."""
 
-    exit_code = 1
+    exit_code = ExitCode.BUG
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what)
@@ -21,11 +39,11 @@ class CliError(Exception):
         self.fix = fix
 
     def lines(self) -> list[str]:
-        """One line each: what, why, what to do; those that have nothing to say are left out."""
+        """What happened, why, and what to do: one line each, empty ones left out."""
         return [f"extcli: {self.what}", *(f"  {line}" for line in (self.why, self.fix) if line)]
 
     def as_json(self) -> dict[str, Any]:
-        """The same facts for a program."""
+        """The error as JSON, for `-o json`."""
         facts = {"exit_code": self.exit_code, "what": self.what, "why": self.why, "fix": self.fix}
         return {"error": {name: value for name, value in facts.items() if value}}
 
@@ -33,23 +51,23 @@ class CliError(Exception):
 class UsageError(CliError):
     """Wrong usage or configuration, found before anything was sent."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class Unreachable(CliError):
-    """Nobody answered, or not in time."""
+    """No connection, or no answer in time."""
 
-    exit_code = 3
+    exit_code = ExitCode.UNREACHABLE
 
 
 class ExpectationFailed(CliError):
-    """What was waited for did not come about."""
+    """The command worked, but what it expected did not happen."""
 
-    exit_code = 7
+    exit_code = ExitCode.EXPECTATION_NOT_MET
 
 
 class ErrorAnswer(CliError):
-    """The service answered, with an error; raised as `Refused` or `ServerError`."""
+    """The service answered with an error; raised as `Refused` or `ServerError`."""
 
     def __init__(self, request: str, status: int, body: bytes, *, fix: str = "") -> None:
         self.status = status
@@ -66,31 +84,31 @@ class ErrorAnswer(CliError):
 
 
 class Refused(ErrorAnswer):
-    """4xx, and the 3xx that would lead elsewhere."""
+    """An answer of 4xx, or a redirect, which extcli never follows."""
 
-    exit_code = 4
+    exit_code = ExitCode.REFUSED
 
 
 class ServerError(ErrorAnswer):
-    """5xx. `request_id` is what the answer calls the request, as the service's log does."""
+    """An answer of 5xx. `request_id` finds the request in the service's log."""
 
-    exit_code = 5
+    exit_code = ExitCode.SERVICE_FAILED
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
-        log = f"{LOG}, under {shortened(request_id)}" if request_id else LOG
-        super().__init__(request, status, body, fix=fix or f"{log}; nothing is wrong on your side")
+        log = f"{LOG} under request id {shortened(request_id)}" if request_id else LOG
+        super().__init__(request, status, body, fix=fix or f"{log}; the request itself was fine")
 
 
 class UnexpectedAnswer(ServerError):
-    """Success, with a body that no extension service sends."""
+    """A success status with a body that no extension service sends."""
 
     def __init__(self, answer: Answered) -> None:
         request = f"{answer.request.method} {answer.request.url.path}"
         CliError.__init__(
             self,
-            f"{request} was answered with something else than expected",
+            f"{request} returned an unexpected answer",
             why=f"status {answer.status_code}, {answer.headers.get('content-type', 'no content type')}",
-            fix="is --url (EXTCLI_URL) an extension service? `extcli api` prints any answer as it is",
+            fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any answer unchanged",
         )
         self.status = answer.status_code
         self.body = b""
@@ -108,14 +126,14 @@ class Answered(Protocol):
 
 
 def status_line(status: int) -> str:
-    """`403 Forbidden`."""
+    """The status with its phrase: `403 Forbidden`."""
     from http import HTTPStatus
 
     return f"{status} {HTTPStatus(status).phrase}" if status in HTTPStatus.__members__.values() else str(status)
 
 
 def reason_of(body: bytes) -> str:
-    """The service's own words on one line, whichever of its error shapes the body has (ruling W4), or plain text."""
+    """The error message in a body, on one line: from any error shape of ruling W4, or plain text."""
     document = _readable(body)
     if isinstance(document, str) and document.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
         return "an HTML page"
@@ -132,7 +150,7 @@ def reason_of(body: bytes) -> str:
 
 
 def is_from_service(body: bytes) -> bool:
-    """Whether an error's body has a shape that extension services send (ruling W4): a proxy's page has not."""
+    """Whether a body has an error shape of ruling W4. An error page of a proxy does not."""
     document = _readable(body)
     return isinstance(document, Mapping) and (
         isinstance(document.get("errors"), list) or isinstance(document.get("reason"), str)
@@ -140,7 +158,7 @@ def is_from_service(body: bytes) -> bool:
 
 
 def shortened(text: str, limit: int = 300) -> str:
-    """One line of at most `limit` characters, without control characters."""
+    """The text on one line, without control characters, cut to `limit` characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 

@@ -1,4 +1,4 @@
-"""Where the program starts and ends: every way out becomes an exit code, none a traceback but that of a bug."""
+"""The entry point: turns every outcome into an exit code. Only a bug prints a traceback."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import os
 import sys
 from collections.abc import Sequence
 
-BUG = 1
-USAGE = 2
-INTERRUPTED = 130
+from extcli.errors import CliError, ExitCode
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code (`operations.md`)."""
-    _stand_in_for_closed_streams()
+    """Run the command line; returns the exit code."""
+    _replace_closed_streams()
     try:
         return _run(list(sys.argv[1:] if args is None else args))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
 
 
-def _stand_in_for_closed_streams() -> None:
-    """Python has `None` for a stream whose descriptor was closed (`<&-`, `>&-`), which nothing after this expects.
+def _replace_closed_streams() -> None:
+    """Open the null device for each standard stream that the shell closed (`<&-`, `>&-`), which Python sets to `None`.
 
-    In this order each takes its own number again, so that no connection comes to be standard output.
+    In this order each gets its own descriptor number again, so that no socket becomes standard output.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -34,13 +32,12 @@ def _run(args: list[str]) -> int:
     from typer import Abort, TyperException
 
     from extcli.app import run
-    from extcli.errors import CliError
     from extcli.output.printer import flush, silence, write_stderr
 
     try:
         if not _is_text(args):
             write_stderr(["extcli: an argument is not UTF-8 text"])
-            return USAGE
+            return ExitCode.USAGE
         code = run(args) or 0
         flush()
         return code
@@ -51,16 +48,16 @@ def _run(args: list[str]) -> int:
         write_stderr(error.lines())
         return error.exit_code
     except Abort:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # What was left to be written found no reader any more, which is no failure.
+        # The reader of our output, such as `head`, is done. That is not a failure.
         silence(sys.stdout)
         return 0
     except Exception:
         import traceback
 
-        write_stderr(["extcli: this is a bug in extcli; please report it with the lines below", traceback.format_exc()])
-        return BUG
+        write_stderr(["extcli: this is a bug in extcli; please report it with these lines:", traceback.format_exc()])
+        return ExitCode.BUG
 
 
 def _is_text(args: list[str]) -> bool:

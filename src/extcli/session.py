@@ -1,4 +1,4 @@
-"""What a command receives: settings, printing, and the service as somebody."""
+"""What every command receives: its settings, its output, and connections to the service."""
 
 from __future__ import annotations
 
@@ -31,59 +31,59 @@ ROLES = ("viewer", BROADCASTER, BACKEND, ADMIN)
 
 
 class Session:
-    """One run of one command. Nothing is opened before it is asked for."""
+    """One run of one command. Connections open on first use."""
 
     def __init__(self, flags: Flags) -> None:
         self.resolver = Resolver(flags, os.environ)
 
     @cached_property
     def output(self) -> Output:
-        """Where results and remarks go."""
+        """Where results and notes are printed."""
         flags = self.resolver.flags
         chosen = self.resolver.format(terminal=sys.stdout.isatty())
         return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
 
     @property
     def wants_json(self) -> bool:
-        """Whether errors are to be JSON as well; asked when the settings themselves may be the error."""
+        """Whether to print errors as JSON. Works even if the settings are what is wrong."""
         with suppress(CliError):
             return self.output.format is Format.JSON
         with suppress(CliError):
-            self.resolver.pass_over_profiles()  # it may be what is wrong
+            self.resolver.ignore_profiles()  # the profile may be the error
             return self.output.format is Format.JSON
         return False
 
     @cached_property
     def http(self) -> Http:
-        """The connection to the service."""
+        """The HTTP connection to the service."""
         from extcli.api.http import Http
 
-        self._remark_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
+        self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
         return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
     def service(self, acts_as: str = VIEWER) -> Service:
-        """The service, called as the identity the user chose, else as this one, which suits the command."""
+        """The service, called as the identity that the user chose, or else as `acts_as`."""
         from extcli.api.client import Service
 
         return Service(SignedCalls(self, self.credentials(acts_as)))
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
-        """Where the tokens of that identity come from, which are to be sent to the service, or to another address."""
+        """The credentials of that identity. `to` is the address that receives the token; default, the service."""
         from extcli.api.credentials import credentials
 
         identity = self.resolver.identity(acts_as)
         if identity.role not in ROLES:
-            self.output.report(f"the service takes the unknown role {identity.role} as viewer")
+            self.output.report(f"unknown role {identity.role}: the service treats it as viewer")
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
     def open_service(self) -> Service:
-        """The service, for calls that need no credentials."""
+        """The service, called without credentials."""
         from extcli.api.client import Service
 
         return Service(SignedCalls(self, None))
 
     def named_service(self) -> Service:
-        """The service, for calls that say which extension asks, and not who."""
+        """The service, called with a client id but no token."""
         from extcli.api.client import Service
         from extcli.api.credentials import NoToken
 
@@ -98,14 +98,14 @@ class Session:
 
     @cached_property
     def websocket(self) -> WebSocketClient:
-        """The socket of the service, connected."""
+        """The WebSocket of the service, connected."""
         from extcli.api.websocket import WebSocketClient
 
-        self._remark_if_elsewhere(self.resolver.ws_url(), self.resolver.told_socket())
+        self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.told_socket())
         return WebSocketClient(self.resolver.ws_url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
     def reconnect(self, seconds: float) -> None:
-        """Connect the socket anew. From now on nothing waits longer than so many seconds."""
+        """Open a new WebSocket connection. From now on no operation waits longer than `seconds`."""
         from extcli.api.websocket import WebSocketClient
 
         seconds = min(seconds, self.resolver.timeout())
@@ -116,48 +116,50 @@ class Session:
 
     @cached_property
     def link_store(self) -> LinkStore:
-        """The links that are kept on this machine."""
+        """The links stored on this machine."""
         from extcli.config.link_store import LinkStore
 
         return LinkStore(self.resolver.state_dir())
 
     def service_now(self) -> int | None:
-        """The service's time where it tells it: an emulator's may have been moved."""
+        """The service's time in Unix ms, if it reports one. An emulator's clock may have been moved."""
         from extcli.api.credentials import service_time
 
         return service_time(self.http)
 
-    def _remark_if_elsewhere(self, address: str, told: Found[str] | None) -> None:
-        """A profile that was asked for by name, and is not where the command goes, may be a mistake."""
+    def _warn_if_elsewhere(self, address: str, told: Found[str] | None) -> None:
+        """Report that a profile was named, but the command goes to another address: that may be a mistake."""
         profile = self.resolver.profile
         if profile and told and self.resolver.asked_profile and not profile.is_of(address):
-            what = f"{told.origin} leads to {address}, which is not of profile {profile.name}"
-            self.output.report(f"{what}: its secret and token are not used there")
+            self.output.report(
+                f"{told.origin} is {address}, not an address of profile {profile.name}: "
+                "the profile's secret and token are not used"
+            )
 
     def close(self) -> None:
-        """Give back what was opened."""
-        for each in ("live", "http"):
+        """Close what was opened."""
+        for each in ("websocket", "http"):
             if each in self.__dict__:
                 getattr(self, each).close()
 
 
 class SignedCalls:
-    """Performs calls with credentials, and raises what the service declines. A `client.Caller`."""
+    """Sends calls with credentials and raises error answers. Implements `client.Caller`."""
 
     def __init__(self, session: Session, credentials: Credentials | None) -> None:
         self._http = session.http
         self._credentials = credentials
-        self._sources = session.resolver
+        self._resolver = session.resolver
 
     def perform(self, call: Call) -> Answer:
-        """The whole answer of a call that succeeded."""
+        """Send a call and return its whole answer. Raises `ErrorAnswer`."""
         with self.stream(call) as answer:
             answer.read()
             return answer
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[Answer]:
-        """The answer of a call that succeeded, its body still to be read."""
+        """Send a call and yield its answer, the body unread. Raises `ErrorAnswer`."""
         with self._send(call) as answer:
             if answer.status_code < 300:
                 yield answer
@@ -166,20 +168,20 @@ class SignedCalls:
             reason = reason_of(answer.content)
             credentials = self._credentials if call.signed else None
             if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
-                raise declined(call, answer, credentials)
+                raise error_of(call, answer, credentials)
         with self._send(call) as answer:
             if answer.status_code >= 300:
                 answer.read()
-                raise declined(call, answer, credentials)
+                raise error_of(call, answer, credentials)
             yield answer
 
     @contextmanager
     def _send(self, call: Call) -> Iterator[Answer]:
         authorization, query = None, call.query
         if call.signed and self._credentials:
-            authorization = f"{self._sources.client_id()} {self._credentials.token()}".rstrip()
-            if self._credentials.given and (channel := self._sources.channel()):
-                # A ready-made token has its own channel or none; an extension-level one may name another (ruling A4).
+            authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
+            if self._credentials.given and (channel := self._resolver.channel()):
+                # A given token has its own channel or none. An extension-level one may name another (ruling A4).
                 query = {"channel_id": channel, **query}
         with self._http.stream(
             call.method, call.path, query=query, body=call.body, authorization=authorization
@@ -187,8 +189,8 @@ class SignedCalls:
             yield answer
 
 
-def declined(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
-    """The error that an answer of 300 or more is."""
+def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
+    """The error for an answer with status 300 or above."""
     status = answer.status_code
     if status >= 500:
         return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
@@ -198,20 +200,20 @@ def declined(call: Call, answer: Answer, credentials: Credentials | None) -> Err
 def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
     status = answer.status_code
     if status < 400:
-        return f"it points to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
+        return f"it redirects to {answer.headers.get('location', 'nowhere')}: check --url (EXTCLI_URL)"
     if status == 401:
         return credentials.advice if credentials else "this call needs credentials"
     if status == 403:
         if call.signed:
-            return "act as somebody else: --as broadcaster, --as backend or --as admin"
-        return "it carries no credentials: look at the address it goes to, or at the service's settings"
+            return "act in another role: --as broadcaster, --as backend or --as admin"
+        return "this call carries no credentials: check the address, or the service's settings"
     if status in (405, 411) and call.method == "GET" and call.body is not None:
-        return "this service takes no GET with a body: try --post, or set EXTCLI_BROADCAST_METHOD=POST"
+        return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
     if status == 404 and call.path.startswith("/_emulator/"):
-        return "only an emulator in sandbox can be controlled; is --url (EXTCLI_URL) one?"
+        return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
-        return "is --url (EXTCLI_URL) an extension service?"
+        return "check that --url (EXTCLI_URL) is an extension service"
     if status == 429:
         after = answer.headers.get("retry-after", "")
-        return f"try again in {after} s, and send less at once" if after.isdecimal() else "wait, and send less at once"
+        return f"retry in {after} s, at a lower rate" if after.isdecimal() else "retry later, at a lower rate"
     return "nothing was changed; correct it and try again" if status == 400 else ""

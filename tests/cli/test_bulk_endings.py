@@ -51,14 +51,14 @@ def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "1 sent, 1 accepted, 0 refused" in result.stderr
     assert "stopped; every line up to 1 is dealt with" in result.stderr
-    assert "POST /v1/e/vote was answered with something else than expected" in result.stderr
+    assert "POST /v1/e/vote returned an unexpected answer" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("refusal", "advice"),
     [
         (http_response("403 Forbidden"), "act in another role"),
-        (http_response("302 Found", location="https://elsewhere.example"), "it points to https://elsewhere.example"),
+        (http_response("302 Found", location="https://elsewhere.example"), "it redirects to https://elsewhere.example"),
         (http_response("503 Service Unavailable"), "send the rest when the service is well again"),
     ],
     ids=["403", "302", "503"],

@@ -83,4 +83,4 @@ def test_another_number_of_tokens_than_of_users_is_no_answer_of_a_service(extcli
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,3\nU2,4\n")
 
     assert (5, "") == (result.exit_code, result.stdout)
-    assert "POST /v1/e/authtoken was answered with something else than expected" in result.stderr
+    assert "POST /v1/e/authtoken returned an unexpected answer" in result.stderr

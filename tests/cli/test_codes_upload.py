@@ -90,7 +90,7 @@ def test_an_unexpected_list_of_sets_exits_5(upload, file, answering):
     result = upload("--set", f"New={file('A')}", "--url", answering(token, http_response("200 OK", '{"names":3}')))
 
     assert 5 == result.exit_code
-    assert "something else than expected" in result.stderr
+    assert "an unexpected answer" in result.stderr
 
 
 # Files

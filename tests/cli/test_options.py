@@ -177,7 +177,7 @@ def test_a_role_that_is_unknown_is_remarked_upon(extcli):
     result = extcli("user", "info", "--as", "moderator:U1", "-o", "json")
 
     assert ("viewer", 0) == (result.json["role"], result.exit_code)
-    assert "the service takes the unknown role moderator as viewer" in result.stderr
+    assert "unknown role moderator: the service treats it as viewer" in result.stderr
     assert "" == extcli("user", "info", "--as", "viewer:U1").stderr
 
 

@@ -171,7 +171,7 @@ def test_only_an_emulator_can_let_pins_run_out(extcli, production):
     result = extcli("pin", "expire", "--url", production.url)
 
     assert (4, "") == (result.exit_code, result.stdout)
-    assert "only an emulator in sandbox can be controlled" in result.stderr
+    assert "only an emulator in sandbox has this path" in result.stderr
 
 
 def test_revoke_ends_pins_and_links_of_the_channel(extcli):

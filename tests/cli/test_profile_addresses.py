@@ -39,7 +39,7 @@ def test_another_url_is_not_given_what_opens_the_profile_s(extcli, live, by):
 
     assert 0 == result.exit_code
     assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a token of that sandbox, and none signed here
-    assert f"{by} leads to {live.url}, which is not of profile live: its secret" in result.stderr
+    assert f"{by} is {live.url}, not an address of profile live: " in result.stderr
 
 
 @pytest.mark.usefixtures("live_profile")

@@ -242,7 +242,7 @@ def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
         return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
     fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
     if status < 400:
-        fix = f"it points to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
+        fix = f"it redirects to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
     elif status not in (401, 403) and not _knows(call.path, answer):
         fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
     return Refused(str(call), status, answer.content, fix=fix)

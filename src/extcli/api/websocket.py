@@ -142,7 +142,7 @@ _ENDINGS = {
     1007: ("it takes UTF-8 text only", "", Refused.exit_code),
     1008: ("too many attempts to authenticate failed", "ask for a fresh PIN, and try it once", Refused.exit_code),
     1009: ("a frame was too large", "send less at once", Refused.exit_code),
-    1011: ("it failed", f"{LOG}; nothing is wrong on your side", ServerError.exit_code),
+    1011: ("it failed", f"{LOG}; the request itself was fine", ServerError.exit_code),
     1012: ("the service restarts", "try again in a moment", Unreachable.exit_code),
     1013: ("its updates were not read fast enough", "read faster, or follow less", Unreachable.exit_code),
 }
@@ -211,7 +211,7 @@ def _closed(url: str, close: Close | None, sent: int) -> CliError:
 
 def _strange(url: str) -> CliError:
     return Closed(
-        f"{url} answered with something else than expected",
+        f"{url} returned an unexpected answer",
         why="a message without meta",
         fix="is EXTCLI_WS_URL (or --url) the socket of an extension service?",
         exit_code=ServerError.exit_code,

@@ -11,7 +11,7 @@ from typing import Any
 from extcli import clock
 from extcli.bulk.input_lines import Input
 from extcli.bulk.resume import ResumePoint
-from extcli.errors import CliError, status_line
+from extcli.errors import CliError, ExitCode, status_line
 from extcli.output.format import Format
 from extcli.output.printer import Output, flush, write_stderr
 from extcli.output.sanitize import compact
@@ -23,7 +23,7 @@ _REFRESH_SECONDS = 0.2
 class LinesRefused(CliError):
     """All lines were dealt with, and some were refused."""
 
-    exit_code = 4
+    exit_code = ExitCode.REFUSED
 
 
 class Report:

@@ -19,7 +19,7 @@ from extcli.bulk.report import Report
 from extcli.bulk.retry import RetryPolicy
 from extcli.config import settings
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, reason_of
-from extcli.session import declined
+from extcli.session import error_of
 
 if TYPE_CHECKING:
     from extcli.api.credentials import Credentials
@@ -223,7 +223,7 @@ def _is_of_a_service(body: bytes) -> bool:
 
 def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
     """The end of it all: what is wrong with this line is wrong with every line."""
-    error = declined(job.call, answer, credentials)
+    error = error_of(job.call, answer, credentials)
     error.what = f"line {job.line.number}: {error.what}"
     if answer.status_code >= 500:
         error.fix = "send the rest when the service is well again"

@@ -158,7 +158,7 @@ def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callabl
     def run(context: typer.Context, **values: Any) -> None:
         session = Session(_merged(context, values))
         try:
-            session.resolver.choose_profile() if by_profile else session.resolver.pass_over_profiles()
+            session.resolver.choose_profile() if by_profile else session.resolver.ignore_profiles()
             function(session, **values)
         except CliError as error:
             print_error(error, as_json=session.wants_json)

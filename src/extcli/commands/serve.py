@@ -16,6 +16,7 @@ from emulator.errors import ConfigurationError, EngineError
 from emulator.observability.logs import LogSettings
 from emulator.server import run as server
 from extcli.cli.shared_options import Command
+from extcli.errors import ExitCode
 
 _VARIABLES = "EXTCLI_SERVE_"
 
@@ -29,7 +30,7 @@ class OneLine(Command):
         except typer.TyperException as error:
             complaint: str = error.format_message()
             typer.echo(f"extcli serve: {' '.join(complaint.split())}", err=True)
-            raise typer.Exit(2) from None
+            raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _number(flag: str, unit: str, meaning: str, *, at_least: int = 1) -> Any:
@@ -233,8 +234,8 @@ def serve(
         server.run(settings, host, port, workers)
     except (ConfigurationError, EngineError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise typer.Exit(ExitCode.USAGE) from None
     except Exception:
         # Not as a bug of a command is shown: what the service had in hand is not to stand in what it writes.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
-        raise typer.Exit(1) from None
+        raise typer.Exit(ExitCode.BUG) from None

@@ -15,7 +15,7 @@ from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable,
 from extcli.session import Session
 
 _PAUSE = 0.1
-_STRANGER = "is --url (EXTCLI_URL) an extension service?"
+_STRANGER = "check that --url (EXTCLI_URL) is an extension service"
 
 
 @shared

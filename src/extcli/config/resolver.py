@@ -94,7 +94,7 @@ class Resolver:
         """Find the chosen profile now, so that one that is not there is missed by every command."""
         _ = self.profile
 
-    def pass_over_profiles(self) -> None:
+    def ignore_profiles(self) -> None:
         """Find nothing in a profile from now on."""
         self.profile = None
 
