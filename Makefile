@@ -66,7 +66,7 @@ $(ENV)/pyvenv.cfg:
 	@python3 -m venv $(ENV)
 
 # An environment made by `uv venv` has no pip.
-PIP_INSTALL = $(PYTHON) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m ensurepip; \
+PIP_INSTALL = $(PYTHON) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m ensurepip >/dev/null; \
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check
 
 $(SERVE_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
@@ -81,5 +81,5 @@ $(DEV_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
 
 $(NODE_STAMP): tests/sdk/package.json
 	@echo "installing Node packages for the SDK tests (about a minute)" >&2
-	@npm install --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
+	@npm install --loglevel=error --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
 	@touch $@
