@@ -70,7 +70,7 @@ PIP_INSTALL = $(PYTHON) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m ensurep
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check
 
 $(SERVE_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
-	@echo "installing extcli in $(ENV) (about half a minute)" >&2
+	@echo "installing extcli in $(ENV) (about half a minute); . $(BIN)/activate puts it on your PATH" >&2
 	@$(PIP_INSTALL) -e .
 	@echo "$(CURDIR)" > $@
 
