@@ -6,9 +6,11 @@ import re
 import shlex
 
 import pytest
+from blocks import documents, name_of
 
 from support.cli_reference import FILE, commands, examples, page
 
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 KNOWN = dict(commands())
 EXAMPLES = [pytest.param(line, id=line[:60]) for command in KNOWN.values() for line in examples(command)]
 
@@ -25,6 +27,24 @@ def test_every_command_is_in_the_reference() -> None:
 
 def test_every_command_has_an_example() -> None:
     assert [] == [name for name, each in KNOWN.items() if not hasattr(each, "commands") and not examples(each)]
+
+
+def test_every_command_named_in_a_sentence_exists() -> None:
+    texts = {name_of(each): re.sub(FENCED, "", each.read_text()) for each in documents()}
+    named = {
+        (document, words)
+        for document, text in texts.items()
+        for words in re.findall(r"`extcli (?:-p \w+ )?((?:[a-z][a-z-]* ?)+)", text)
+    }
+
+    assert len(named) > 10
+    # Of a group's command two words count, of others one.
+    assert [] == [
+        (document, words)
+        for document, words in sorted(named)
+        if (first := words.split()[0]) not in KNOWN
+        or (hasattr(KNOWN[first], "commands") and len(words.split()) > 1 and " ".join(words.split()[:2]) not in KNOWN)
+    ]
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
