@@ -1,4 +1,4 @@
-"""Many users' stores in one call, for an admin (ruling S1)."""
+"""An admin reads and patches many users' stores in one call (ruling S1)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ USER_STORES = pytest.mark.parametrize("store", ["viewer_state", "extension_viewe
 
 
 def states(client: Client, store: str, *users: str) -> dict[str, Any]:
+    """Read these users' records of a store, by id."""
     answer = client.get(store, params={"user_ids": ",".join(users)})
     assert 200 == answer.status_code
     return dict(answer.json())
@@ -20,7 +21,7 @@ def states(client: Client, store: str, *users: str) -> dict[str, Any]:
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_an_admin_reads_many_users_stores_and_those_without_are_left_out(viewer, admin: Client, store: str):
+def test_an_admin_reads_many_users_and_those_without_a_record_are_omitted(viewer, admin: Client, store: str):
     viewer("1").post(store, json={"of": 1})
     viewer("2").post(store, json={"of": 2})
     viewer(None, opaque="Aabc").post(store, json={"of": "Aabc"})
@@ -29,7 +30,7 @@ def test_an_admin_reads_many_users_stores_and_those_without_are_left_out(viewer,
 
 
 @USER_STORES
-def test_the_published_sdk_does_not_encode_the_commas(viewer, admin: Client, store: str):
+def test_the_commas_between_ids_need_no_encoding(viewer, admin: Client, store: str):
     viewer("1").post(store, json={"of": 1})
 
     assert {"1": {"of": 1}} == admin.get(f"{store}?user_ids=1,2").json()
@@ -38,7 +39,7 @@ def test_the_published_sdk_does_not_encode_the_commas(viewer, admin: Client, sto
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_an_admin_reads_at_most_a_thousand_users(admin: Client, store: str):
+def test_an_admin_reads_at_most_1000_users(admin: Client, store: str):
     answers = [admin.get(store, params={"user_ids": ",".join(map(str, range(users)))}) for users in (1_000, 1_001)]
 
     assert [200, 400] == [answer.status_code for answer in answers]
@@ -48,28 +49,28 @@ def test_an_admin_reads_at_most_a_thousand_users(admin: Client, store: str):
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_only_an_admin_reads_many_users_stores(live: LiveServer, store: str, role: str):
+def test_only_an_admin_reads_many_users(live: LiveServer, store: str, role: str):
     answer = live.client(role, user="777", channel=CHANNEL).get(store, params={"user_ids": "1"})
 
     assert (403, "role is not authorized") == (answer.status_code, answer.json()["reason"])
 
 
 @USER_STORES
-def test_a_backend_reads_one_users_store_and_the_others_their_own(live: LiveServer, viewer, store: str):
+def test_userid_selects_a_record_for_a_backend_only(live: LiveServer, viewer, store: str):
     for user in ("1", "777"):
-        viewer(user).post(store, json={"of": user})
+        viewer(user).post(store, json={"owner": user})
     clients = {
         role: live.client(role, user="777", channel=CHANNEL) for role in ("viewer", "broadcaster", "admin", "backend")
     }
 
-    read = {role: client.get(store, params={"userID": "1"}).json()["of"] for role, client in clients.items()}
+    read = {role: client.get(store, params={"userID": "1"}).json()["owner"] for role, client in clients.items()}
 
     assert {"viewer": "777", "broadcaster": "777", "admin": "777", "backend": "1"} == read
 
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_an_admin_patches_many_users_stores_with_patches_of_either_kind(viewer, admin: Client, store: str):
+def test_an_admin_patches_many_users_with_patches_of_both_kinds(viewer, admin: Client, store: str):
     viewer("2").post(store, json={"kept": 1, "gone": 2})
 
     answer = admin.patch(
@@ -90,9 +91,7 @@ def test_an_admin_patches_many_users_stores_with_patches_of_either_kind(viewer, 
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_a_map_may_name_anonymous_users_as_the_service_names_them(
-    live: LiveServer, stranger: Client, admin: Client, store: str
-):
+def test_a_map_may_contain_the_ids_of_anonymous_users(live: LiveServer, stranger: Client, admin: Client, store: str):
     token = stranger.post("/v1/e/authtoken", json={"channel_id": CHANNEL}).json()["token"]
     anonymous = live.bearer(token)
     opaque_id = anonymous.get("user_info").json()["opaque_user_id"]
@@ -104,7 +103,7 @@ def test_a_map_may_name_anonymous_users_as_the_service_names_them(
 
 @USER_STORES
 @pytest.mark.ruling("S1", "S2")
-def test_a_map_with_one_patch_that_fails_changes_nobodys_store(viewer, admin: Client, store: str):
+def test_a_map_with_one_failing_patch_changes_no_store(viewer, admin: Client, store: str):
     viewer("2").post(store, json={"a": 1})
 
     failing = admin.patch(store, json={"1": {"a": 2}, "2": [{"op": "test", "path": "/a", "value": 9}], "3": {"a": 2}})
@@ -117,7 +116,7 @@ def test_a_map_with_one_patch_that_fails_changes_nobodys_store(viewer, admin: Cl
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_an_admin_patches_at_most_a_thousand_users(admin: Client, store: str):
+def test_an_admin_patches_at_most_1000_users(admin: Client, store: str):
     answers = [admin.patch(store, json={str(user): {"n": user} for user in range(users)}) for users in (1_000, 1_001)]
 
     assert [200, 400] == [answer.status_code for answer in answers]
@@ -128,7 +127,7 @@ def test_an_admin_patches_at_most_a_thousand_users(admin: Client, store: str):
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_for_all_others_a_map_is_a_patch_of_their_own_store(live: LiveServer, store: str, role: str):
+def test_from_other_roles_a_map_is_a_merge_patch_of_their_own_record(live: LiveServer, store: str, role: str):
     client = live.client(role, user="777", channel=CHANNEL)
 
     client.patch(store, json={"12": {"a": 1}}).raise_for_status()
@@ -139,7 +138,7 @@ def test_for_all_others_a_map_is_a_patch_of_their_own_store(live: LiveServer, st
 
 @pytest.mark.parametrize("body", [{}, {"a": {"b": 1}}, {"12": {"a": 1}, "b": {"a": 1}}, {"12": 5}, {"12": None}])
 @USER_STORES
-def test_an_object_that_is_no_map_of_users_patches_the_admins_own_store(
+def test_an_object_that_is_no_map_of_users_patches_the_admins_own_record(
     admin: Client, store: str, body: dict[str, Any]
 ):
     admin.patch(store, json=body).raise_for_status()
@@ -148,13 +147,13 @@ def test_an_object_that_is_no_map_of_users_patches_the_admins_own_store(
 
 
 @pytest.mark.parametrize("store", ["extension_state", "channel_state", "extension_hidden_state", "extension_config"])
-def test_in_a_store_that_is_nobodys_own_ids_are_ordinary_keys(admin: Client, store: str):
+def test_in_a_store_without_users_ids_are_ordinary_keys(admin: Client, store: str):
     admin.patch(store, json={"12": {"a": 1}}).raise_for_status()
 
     assert {"12": {"a": 1}} == admin.get(store).json()
 
 
-def test_an_admin_patches_many_channels_config(live: LiveServer, admin: Client):
+def test_an_admin_patches_the_config_of_many_channels(live: LiveServer, admin: Client):
     admin.patch("channel_config", json={"777": {"theme": "dark"}, "888": [{"op": "add", "path": "/a", "value": 1}]})
 
     configs = {
@@ -164,21 +163,21 @@ def test_an_admin_patches_many_channels_config(live: LiveServer, admin: Client):
     assert {"777": {"theme": "dark"}, "888": {"a": 1}} == configs
 
 
-def test_a_broadcaster_does_not_patch_other_channels_config(live: LiveServer, broadcaster: Client):
+def test_a_broadcaster_cannot_patch_the_config_of_other_channels(live: LiveServer, broadcaster: Client):
     broadcaster.patch("channel_config", json={"888": {"theme": "dark"}}).raise_for_status()
 
     assert {} == live.client("viewer", channel="888").get("channel_config").json()
     assert {"888": {"theme": "dark"}} == broadcaster.get("channel_config").json()
 
 
-def test_a_map_of_users_may_be_double_encoded(viewer, admin: Client):
+def test_a_map_of_users_may_be_json_in_a_json_string(viewer, admin: Client):
     admin.patch("extension_viewer_state", json=json.dumps({"1": {"xp": 1}})).raise_for_status()
 
     assert {"xp": 1} == viewer("1").get("extension_viewer_state").json()
 
 
 @pytest.mark.ruling("S1")
-def test_a_map_knows_ids_that_end_in_a_digit_as_users(admin: Client):
+def test_keys_that_end_in_a_digit_count_as_user_ids(admin: Client):
     admin.patch("extension_viewer_state", json={"user-1": {"a": 1}, "user-2": {"a": 2}}).raise_for_status()
 
     assert {"user-1": {"a": 1}, "user-2": {"a": 2}} == admin.get("extension_viewer_state?user_ids=user-1,user-2").json()

@@ -16,23 +16,23 @@ DAY = 24 * HOUR
 KIB = 1024
 STATE = ("extension_state", "channel_state", "viewer_state", "extension_viewer_state", "extension_hidden_state")
 CONFIG = ("extension_config", "channel_config")
-EACH = pytest.mark.parametrize("store", STATE + CONFIG)
+EVERY_STORE = pytest.mark.parametrize("store", STATE + CONFIG)
 
 
 def object_of(size: int, *, character: str = "x") -> dict[str, str]:
-    """An object whose compact JSON has this many bytes."""
+    """Return an object with this many bytes of compact JSON."""
     return {"a": character * ((size - len('{"a":""}')) // len(character.encode()))}
 
 
-@EACH
+@EVERY_STORE
 @pytest.mark.ruling("S2")
-def test_a_store_never_written_is_an_empty_object(admin: Client, store: str):
+def test_an_unwritten_store_is_an_empty_object(admin: Client, store: str):
     answer = admin.get(store)
 
     assert (200, "{}") == (answer.status_code, answer.text)
 
 
-@EACH
+@EVERY_STORE
 @pytest.mark.ruling("S2")
 def test_post_replaces_the_whole_store(admin: Client, store: str):
     admin.post(store, json={"a": 1, "b": {"c": 2}})
@@ -43,10 +43,10 @@ def test_post_replaces_the_whole_store(admin: Client, store: str):
     assert {"d": [3]} == admin.get(store).json()
 
 
-@EACH
+@EVERY_STORE
 @pytest.mark.parametrize("body", ["[]", "[{}]", "3", "null", "true", '"text"', '"3"'])
 @pytest.mark.ruling("S2")
-def test_what_is_no_object_is_refused_and_the_store_stays(admin: Client, store: str, body: str):
+def test_a_document_that_is_no_object_is_refused_and_changes_nothing(admin: Client, store: str, body: str):
     admin.post(store, json={"a": 1})
 
     answer = admin.post(store, content=body)
@@ -55,15 +55,15 @@ def test_what_is_no_object_is_refused_and_the_store_stays(admin: Client, store: 
     assert {"a": 1} == admin.get(store).json()
 
 
-def test_a_store_keeps_its_keys_in_the_order_they_were_written(admin: Client):
+def test_a_store_keeps_the_order_of_its_keys(admin: Client):
     admin.post("channel_state", content='{ "b": 1, "a": 2, "": 3, "\\u0000": 4 }')
 
     assert '{"b":1,"a":2,"":3,"\\u0000":4}' == admin.get("channel_state").text
 
 
-@EACH
+@EVERY_STORE
 @pytest.mark.ruling("S4")
-def test_a_store_has_at_most_64_kib(admin: Client, store: str):
+def test_a_store_holds_at_most_64_kib(admin: Client, store: str):
     fits, too_large = object_of(64 * KIB), object_of(64 * KIB + 1)
 
     admin.post(store, json=fits).raise_for_status()
@@ -76,7 +76,7 @@ def test_a_store_has_at_most_64_kib(admin: Client, store: str):
 
 
 @pytest.mark.ruling("S4")
-def test_the_size_of_a_store_is_that_of_its_compact_json_in_utf_8(admin: Client):
+def test_the_limit_counts_bytes_of_compact_utf_8_json(admin: Client):
     head = len('{"a":""}')
     admin.post("channel_state", json={"a": "x" * (64 * KIB - head - 2 - len(',"b":""'))}).raise_for_status()
 
@@ -88,7 +88,7 @@ def test_the_size_of_a_store_is_that_of_its_compact_json_in_utf_8(admin: Client)
 
 
 @pytest.mark.ruling("S3")
-def test_all_state_is_the_four_state_stores(viewer, admin: Client):
+def test_all_state_returns_the_four_state_stores(viewer, admin: Client):
     admin.post("extension_state", json={"season": 3})
     admin.post("channel_state", json={"round": 4})
     viewer("1").post("viewer_state", json={"team": "red"})
@@ -102,14 +102,14 @@ def test_all_state_is_the_four_state_stores(viewer, admin: Client):
 
 
 @pytest.mark.ruling("S3")
-def test_all_config_is_the_two_config_stores(viewer, admin: Client):
+def test_all_config_returns_the_two_config_stores(viewer, admin: Client):
     admin.post("extension_config", json={"release": "2026-01-31"})
     admin.post("channel_config", json={"theme": "dark"})
 
     assert {"extension": {"release": "2026-01-31"}, "channel": {"theme": "dark"}} == viewer().get("all_config").json()
 
 
-def test_hidden_state_is_no_part_of_all_state(admin: Client):
+def test_all_state_omits_hidden_state(admin: Client):
     admin.post("extension_hidden_state", json={"secret": "a"})
 
     assert "secret" not in admin.get("all_state").text
@@ -117,7 +117,7 @@ def test_hidden_state_is_no_part_of_all_state(admin: Client):
 
 @pytest.mark.parametrize("store", ["channel_state", "viewer_state", "channel_config", "json_store"])
 @pytest.mark.ruling("A4")
-def test_a_store_of_a_channel_needs_a_channel(backend: Client, store: str):
+def test_a_channel_store_needs_a_channel(backend: Client, store: str):
     answers = [backend.get(store), backend.post(store, json={})]
 
     assert [(400, "Invalid channel")] * 2 == [(each.status_code, each.json()["reason"]) for each in answers]
@@ -126,12 +126,12 @@ def test_a_store_of_a_channel_needs_a_channel(backend: Client, store: str):
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster"])
 @pytest.mark.ruling("A4")
-def test_a_store_of_a_channel_needs_a_channel_of_everyone(live: LiveServer, role: str):
+def test_a_token_without_a_channel_cannot_read_a_channel_store(live: LiveServer, role: str):
     assert 400 == live.client(role, opaque="A1").get("channel_state").status_code
 
 
 @pytest.mark.ruling("A4")
-def test_without_a_channel_the_stores_that_need_none_are_read_together(backend: Client):
+def test_without_a_channel_all_state_and_all_config_leave_channel_stores_empty(backend: Client):
     backend.post("extension_state", json={"season": 3})
 
     states, config = backend.get("all_state").json(), backend.get("all_config").json()
@@ -142,7 +142,7 @@ def test_without_a_channel_the_stores_that_need_none_are_read_together(backend: 
 
 @pytest.mark.parametrize("store", ["channel_state", "channel_config", "viewer_state", "json_store"])
 @pytest.mark.ruling("A4")
-def test_admin_and_backend_name_the_channel(admin: Client, backend: Client, store: str):
+def test_admins_and_backends_choose_the_channel(admin: Client, backend: Client, store: str):
     admin.post(store, params={"channel_id": "888"}, json={"a": 1}).raise_for_status()
     backend.post(store, params={"channel_id": "999"}, json={"b": 2}).raise_for_status()
 
@@ -152,16 +152,16 @@ def test_admin_and_backend_name_the_channel(admin: Client, backend: Client, stor
 
 
 @pytest.mark.ruling("S1", "A4")
-def test_a_broadcaster_writes_their_own_channel_whatever_they_name(broadcaster: Client, admin: Client):
+def test_a_broadcaster_always_writes_to_their_own_channel(broadcaster: Client, admin: Client):
     broadcaster.post("channel_state", params={"channel_id": "888"}, json={"a": 1}).raise_for_status()
 
     assert {"a": 1} == admin.get("channel_state", params={"channel_id": CHANNEL}).json()
     assert {} == admin.get("channel_state", params={"channel_id": "888"}).json()
 
 
-@pytest.mark.parametrize("store", STATE + CONFIG)
+@EVERY_STORE
 @pytest.mark.ruling("S4")
-def test_in_sandbox_a_store_ends_24_hours_after_its_last_write(live: LiveServer, admin: Client, store: str):
+def test_in_sandbox_a_store_expires_24_hours_after_its_last_write(live: LiveServer, admin: Client, store: str):
     live.freeze()
     admin.post(store, json={"a": 1})
     live.advance(20 * HOUR)
@@ -174,7 +174,7 @@ def test_in_sandbox_a_store_ends_24_hours_after_its_last_write(live: LiveServer,
     assert ({"a": 1, "b": 2}, {}) == (before, admin.get(store).json())
 
 
-def test_a_write_after_the_end_begins_with_an_empty_store(live: LiveServer, admin: Client):
+def test_a_write_after_the_expiry_starts_from_an_empty_store(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("channel_state", json={"a": 1})
 
@@ -184,7 +184,7 @@ def test_a_write_after_the_end_begins_with_an_empty_store(live: LiveServer, admi
     assert {"b": 2} == admin.get("channel_state").json()
 
 
-def test_a_refused_write_does_not_lengthen_the_life_of_a_store(live: LiveServer, admin: Client):
+def test_a_refused_write_does_not_extend_the_lifetime(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("channel_state", json={"a": 1})
     live.advance(DAY - 1)
@@ -196,7 +196,7 @@ def test_a_refused_write_does_not_lengthen_the_life_of_a_store(live: LiveServer,
 
 
 @pytest.mark.ruling("S4")
-def test_in_production_state_ends_after_30_days_and_config_does_not():
+def test_in_production_state_expires_after_30_days_and_config_never():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     with live_server(Settings(PRODUCTION, extensions=extensions)) as live:
         clock = live.service.clock
@@ -219,14 +219,14 @@ def test_in_production_state_ends_after_30_days_and_config_does_not():
 
 
 @pytest.mark.ruling("S5")
-def test_a_json_store_that_is_not_there_is_404(admin: Client):
+def test_an_unwritten_json_store_is_404(admin: Client):
     answer = admin.get("json_store?id=basecamp")
 
     assert (404, "Not Found") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.ruling("S5")
-def test_a_json_store_is_an_object_under_an_id(viewer, broadcaster: Client):
+def test_a_json_store_holds_one_object_per_id(viewer, broadcaster: Client):
     broadcaster.post("json_store?id=basecamp", json={"a": 1}).raise_for_status()
     broadcaster.post("json_store", json={"b": 2}).raise_for_status()
 
@@ -235,7 +235,7 @@ def test_a_json_store_is_an_object_under_an_id(viewer, broadcaster: Client):
 
 
 @pytest.mark.ruling("S5")
-def test_a_json_store_has_at_most_2_kib(admin: Client):
+def test_a_json_store_holds_at_most_2_kib(admin: Client):
     answers = [admin.post("json_store", json=object_of(size)) for size in (2 * KIB, 2 * KIB + 1)]
 
     assert [200, 400] == [answer.status_code for answer in answers]
@@ -245,12 +245,12 @@ def test_a_json_store_has_at_most_2_kib(admin: Client):
 
 @pytest.mark.parametrize("body", ["[]", "3", "null", '"text"'])
 @pytest.mark.ruling("S5")
-def test_a_json_store_that_is_no_object_is_refused(admin: Client, body: str):
+def test_a_json_store_must_be_an_object(admin: Client, body: str):
     assert 400 == admin.post("json_store", content=body).status_code
 
 
 @pytest.mark.ruling("S5")
-def test_a_json_store_ends_14_days_after_its_last_write(live: LiveServer, admin: Client):
+def test_a_json_store_expires_14_days_after_its_last_write(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("json_store", json={"a": 1})
     live.advance(10 * DAY)
@@ -264,17 +264,17 @@ def test_a_json_store_ends_14_days_after_its_last_write(live: LiveServer, admin:
 
 
 @pytest.mark.parametrize(
-    ("store_id", "there"), [("global", 200), ("global-x", 200), ("globalwarming", 200), ("Global", 404)]
+    ("store_id", "status"), [("global", 200), ("global-x", 200), ("globalwarming", 200), ("Global", 404)]
 )
 @pytest.mark.ruling("S5")
-def test_a_json_store_whose_id_starts_global_is_the_extensions(
-    live: LiveServer, admin: Client, store_id: str, there: int
+def test_a_json_store_whose_id_starts_with_global_is_extension_wide(
+    live: LiveServer, admin: Client, store_id: str, status: int
 ):
     admin.post("json_store", params={"id": store_id}, json={"a": 1}).raise_for_status()
 
     elsewhere = live.client("viewer", channel="888").get("json_store", params={"id": store_id})
 
-    assert there == elsewhere.status_code
+    assert status == elsewhere.status_code
 
 
 @pytest.mark.ruling("S5")

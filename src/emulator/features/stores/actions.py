@@ -1,4 +1,4 @@
-"""State and config over the socket (ruling X5), the older names of both included."""
+"""State and config over the socket, under their current and older names (ruling X5)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _COMBINED = "combined"
 
 
 class StateBody(Struct):
-    """`state` is the whole store, or a patch of it."""
+    """A store's id, and its new content or a patch."""
 
     state_id: str = ""
     state: Any = UNSET
 
 
 class ConfigBody(Struct):
-    """`config` is the whole store, or a patch of it."""
+    """A store's id, and its new content or a patch."""
 
     config_id: str = ""
     config: Any = UNSET
 
 
 class TopicBody(Struct):
-    """Which store to follow; clients name it in one of these members."""
+    """The id of the store to follow; clients differ in the member that holds it."""
 
     topic_id: str = ""
     config_id: str = ""
@@ -42,14 +42,14 @@ class TopicBody(Struct):
 
 
 class StateReply(Struct):
-    """The store as it now is."""
+    """The store's current content."""
 
     state: msgspec.Raw
     ok: bool = True
 
 
 class ConfigReply(Struct):
-    """The store as it now is, and which it is."""
+    """The store's current content, and its id."""
 
     config: msgspec.Raw | dict[str, msgspec.Raw]
     config_id: str
@@ -59,7 +59,7 @@ class ConfigReply(Struct):
 @action("get", "state", aliases=(("get", "channel"), ("get", "extension")))
 async def read_state(stores: Stores, message: Message) -> StateReply:
     """Read a state store."""
-    store = _named(_STATES, message.body(StateBody).state_id or _older(message), "state_id")
+    store = _store(_STATES, message.body(StateBody).state_id or _target_id(message), "state_id")
     return StateReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)))
 
 
@@ -67,8 +67,8 @@ async def read_state(stores: Stores, message: Message) -> StateReply:
 async def replace_state(stores: Stores, message: Message) -> StateReply:
     """Replace a state store."""
     body = message.body(StateBody)
-    store = _writable(_named(_STATES, body.state_id or _older(message), "state_id"), message.caller)
-    document = _given(body.state, "state")
+    store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
+    document = _required(body.state, "state")
     return StateReply(msgspec.Raw(await stores.replace(store, message.caller, message.channel, document)))
 
 
@@ -84,86 +84,88 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
     ),
 )
 async def patch_state(stores: Stores, message: Message) -> StateReply:
-    """Change a state store by a JSON Patch or a Merge Patch, all of it or nothing."""
+    """Apply a JSON Patch or a merge patch to a state store."""
     body = message.body(StateBody)
-    store = _writable(_named(_STATES, body.state_id or _older(message), "state_id"), message.caller)
-    patch = _given(body.state, "state")
-    return StateReply(msgspec.Raw(await stores.patch_own(store, message.caller, message.channel, patch)))
+    store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
+    patch = _required(body.state, "state")
+    return StateReply(msgspec.Raw(await stores.patch_record(store, message.caller, message.channel, patch)))
 
 
 @action("get", "config")
 async def read_config(stores: Stores, message: Message) -> ConfigReply:
-    """Read a config store, or both combined."""
+    """Read one config store, or both under `combined`."""
     config_id = message.body(ConfigBody).config_id
     if config_id == _COMBINED:
         both = await stores.read_all(ALL_CONFIG, message.caller, message.channel)
         return ConfigReply({name: both[name] for name in ("channel", "extension")}, _COMBINED)
-    store = _named(_CONFIGS, config_id, "config_id", _COMBINED)
+    store = _store(_CONFIGS, config_id, "config_id", _COMBINED)
     text = await stores.read(store, message.caller, message.channel)
     return ConfigReply(msgspec.Raw(text), config_id)
 
 
 @action("set", "config")
 async def replace_config(stores: Stores, message: Message) -> ConfigReply:
-    """Replace the channel's config, which published clients name by leaving `config_id` out."""
+    """Replace a config store; without `config_id` that is the channel's, as published clients expect."""
     body = message.body(ConfigBody)
-    store = _writable(_named(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
-    text = await stores.replace(store, message.caller, message.channel, _given(body.config, "config"))
+    store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
+    text = await stores.replace(store, message.caller, message.channel, _required(body.config, "config"))
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
 @action("patch", "config", aliases=(("update", "config"),))
 async def patch_config(stores: Stores, message: Message) -> ConfigReply:
-    """Change the channel's config by a JSON Patch or a Merge Patch, all of it or nothing."""
+    """Apply a JSON Patch or a merge patch to a config store; without `config_id` that is the channel's."""
     body = message.body(ConfigBody)
-    store = _writable(_named(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
-    text = await stores.patch_own(store, message.caller, message.channel, _given(body.config, "config"))
+    store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
+    text = await stores.patch_record(store, message.caller, message.channel, _required(body.config, "config"))
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
 @feed("state")
 async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
-    """A state store, named by `topic_id`."""
+    """Follow the state store that `topic_id` names."""
     body = message.body(TopicBody)
-    store = _named(_STATES, body.topic_id or body.state_id, "topic_id")
+    store = _store(_STATES, body.topic_id or body.state_id, "topic_id")
     return (stores.topic(store, message.caller, message.channel),)
 
 
 @feed("channel", "extension")
 async def older_state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
-    """A state store, named by the target."""
+    """Follow the state store that the target names."""
     return (stores.topic(_STATES[message.target], message.caller, message.channel),)
 
 
 @feed("config")
 async def config_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
-    """A config store, named by `config_id`."""
+    """Follow the config store that `config_id` names."""
     body = message.body(TopicBody)
-    store = _named(_CONFIGS, body.config_id or body.topic_id, "config_id")
+    store = _store(_CONFIGS, body.config_id or body.topic_id, "config_id")
     return (stores.topic(store, message.caller, message.channel),)
 
 
-def _older(message: Message) -> str:
-    """The store that an older client names by the target."""
+def _target_id(message: Message) -> str:
+    """Return the store id that an older client sends as the target."""
     return message.target if message.target in _STATES else ""
 
 
-def _named(stores: dict[str, Store], name: str, member: str, *others: str) -> Store:
-    if name not in stores:
-        raise BadRequest("Invalid body", f"data.{member}: {name[:40]!r} is none of {', '.join((*stores, *others))}")
-    return stores[name]
+def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
+    if store_id not in stores:
+        known = ", ".join((*stores, *others))
+        raise BadRequest("Invalid body", f"data.{member}: {store_id[:40]!r} is not one of {known}")
+    return stores[store_id]
 
 
 def _writable(store: Store, caller: Caller) -> Store:
     if caller.role not in store.writers:
-        needed = " or ".join(sorted(store.writers))
-        raise Forbidden("role is not authorized", f"the role {caller.role} may not write {store.name}: {needed} may")
+        allowed = ", ".join(sorted(store.writers))
+        detail = f"the role {caller.role} may not write {store.name}; allowed: {allowed}"
+        raise Forbidden("role is not authorized", detail)
     return store
 
 
-def _given(value: Any | UnsetType, member: str) -> Any:
+def _required(value: Any | UnsetType, member: str) -> Any:
     if value is UNSET:
-        raise BadRequest("Invalid body", f"data.{member}: is missing")
+        raise BadRequest("Invalid body", f"data.{member} is missing")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Stores over REST: one GET, POST and PATCH for each, `all_state`, `all_config` and `json_store`."""
+"""Stores over REST: GET, POST and PATCH of each store, `all_state`, `all_config` and `json_store`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from emulator.web.call import Call, checked_id
 from emulator.web.endpoint import Endpoint, Nothing, Parameter, endpoint
 
 _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
-_USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas; answers a map by id. Role admin.")
-_USER = Parameter("userID", "One user's record instead of the caller's. Role backend.")
+_USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
+_USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
 _STORE_ID = Parameter("id", "The store id; `default` when absent or empty.")
 
 JsonObject = dict[str, Any]
@@ -38,17 +38,15 @@ class AllConfig(msgspec.Struct):
 
 
 def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
-    """GET, POST and PATCH of one store."""
     path = f"/v1/e/{store.name}"
     query = (_CHANNEL, _USERS, _USER) if store.per_viewer else (_CHANNEL,)
 
     async def read_store(stores: Stores, call: Call) -> object:
         if store.per_viewer and call.text("user_ids"):
-            users = [user for user in call.text("user_ids").split(",") if user]
-            return await stores.read_many(store, call.caller, call.channel, users)
-        if store.per_viewer and call.text("userID") and call.caller.role is Role.BACKEND:
-            return msgspec.Raw(await stores.read_of(store, call.caller, call.channel, call.text("userID")))
-        return msgspec.Raw(await stores.read(store, call.caller, call.channel))
+            user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
+            return await stores.read_users(store, call.caller, call.channel, user_ids)
+        user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
+        return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
 
     async def replace_store(stores: Stores, call: Call) -> Nothing:
         await stores.replace(store, call.caller, call.channel, call.any_body())
@@ -60,16 +58,16 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
 
     for handler, doc in (
         (read_store, f"Read {store.name}; a store never written is an empty object."),
-        (replace_store, f"Replace {store.name} by a JSON object of at most 64 KiB."),
+        (replace_store, f"Replace {store.name} with a JSON object of at most 64 KiB."),
         (
             patch_store,
-            f"Change {store.name} by a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
-            "All of it or nothing. `add` creates missing parents.",
+            f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
+            "Atomic: all operations apply, or none. `add` creates missing parent objects.",
         ),
     ):
         handler.__doc__ = doc
         handler.__name__ = handler.__name__.replace("store", store.name)
-    patch_limit = "user_map" if store.takes_maps else "body"
+    patch_limit = "user_map" if store.accepts_map else "body"
     return (
         endpoint("GET", path, roles=store.readers, answer=JsonObject, query=query)(read_store),
         endpoint("POST", path, roles=store.writers, body=JsonObject, query=(_CHANNEL,))(replace_store),
@@ -91,13 +89,16 @@ async def read_all_config(stores: Stores, call: Call) -> object:
 
 @endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=JsonObject, query=(_STORE_ID, _CHANNEL))
 async def read_json_store(stores: JsonStores, call: Call) -> object:
-    """Read a JSON store; an absent one is 404."""
+    """Read a JSON store; 404 if it does not exist."""
     return msgspec.Raw(await stores.read(call.caller, call.channel, checked_id(call.id, "id")))
 
 
 @endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, _CHANNEL))
 async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
-    """Write a JSON store: an object of at most 2 KiB that lives 14 days. Ids starting `global` are extension-wide."""
+    """Write a JSON store: an object of at most 2 KiB. It expires after 14 days.
+
+    Ids that start with `global` are extension-wide.
+    """
     await stores.replace(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
     return Nothing()
 

@@ -1,4 +1,4 @@
-"""Which stores there are, who may do what with them, where each is kept, and how large it may grow."""
+"""The kinds of stores: their roles, keys and limits (rulings S1 to S6). Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
 
-LARGEST = 64 * 1024
-"""Bytes of compact JSON in a store after a write (ruling S4)."""
-MOST_USERS = 1_000
-"""How many users one call of an admin may read or patch (ruling S1)."""
-JSON_STORE_LARGEST = 2 * 1024
+MAX_BYTES = 64 * 1024
+"""Compact JSON in a store after a write (ruling S4)."""
+MAX_USERS = 1_000
+"""Users that one call of an admin may read or patch (ruling S1)."""
+JSON_STORE_MAX_BYTES = 2 * 1024
 JSON_STORE_LIFETIME = 14 * DAY
+"""In ms (ruling S5)."""
 
 _CHANNEL_ID = re.compile(r"\d+")
 _USER_ID = re.compile(r"[0-9A-Za-z_-]*\d")
@@ -27,29 +28,23 @@ _USER_ID = re.compile(r"[0-9A-Za-z_-]*\d")
 
 @dataclass(frozen=True)
 class Store:
-    """One kind of store: a line of the specification's storage table with its rulings."""
+    """One kind of store: a row of the specification's storage table."""
 
     name: str
-    """The last segment of its path."""
+    """The last segment of the path."""
     per_extension: bool = True
-    """Kept apart for each client id. A store that is not is one for all extensions in the channel (ruling S6)."""
+    """Whether each client id has its own; otherwise all extensions in the channel share one (ruling S6)."""
     per_channel: bool = False
     per_viewer: bool = False
     is_config: bool = False
-    """Config lives longer than state."""
     readers: frozenset[Role] = ANYONE
     writers: frozenset[Role] = ANYONE
     feed_id: str = ""
-    """What the socket calls it, as state or config: `channel` or `extension`. Empty for one it does not reach."""
+    """The name on the socket: `channel` or `extension`; empty for a store without updates."""
 
     @property
-    def has_feed(self) -> bool:
-        """Whether the socket's clients can subscribe to it."""
-        return bool(self.feed_id)
-
-    @property
-    def takes_maps(self) -> bool:
-        """Whether an admin may patch many records at once: users' own stores, and channels' config."""
+    def accepts_map(self) -> bool:
+        """Whether an admin may patch many records at once: viewer stores and channel config."""
         return self.per_viewer or (self.per_channel and self.is_config)
 
 
@@ -80,65 +75,74 @@ STORES: Final = (
 )
 
 
-def key_of(store: Store, caller: Caller, channel: str | None, *, viewer: str = "", apart: bool = False) -> Key:
-    """Where a store is kept. Raises `BadRequest` for a channel-scoped store without a channel (ruling A4).
+def store_key(
+    store: Store, caller: Caller, channel: str | None, *, user_id: str = "", per_extension: bool = False
+) -> Key:
+    """Return the key of a store; raise `BadRequest` if the store needs a channel and there is none (ruling A4).
 
-    `viewer` names another user than the caller; `apart` keeps channel stores per extension as well.
+    `user_id` names another user than the caller. `per_extension` separates channel stores by client id.
     """
     if store.per_channel and not channel:
-        raise BadRequest("Invalid channel", f"{store.name} needs a channel: a token with channel_id, or ?channel_id=")
+        raise BadRequest(
+            "Invalid channel", f"{store.name} needs a channel: use a token with channel_id, or ?channel_id="
+        )
     return Key(
         store.name,
-        caller.client_id if store.per_extension or apart else "",
+        caller.client_id if store.per_extension or per_extension else "",
         "",
         (channel or "") if store.per_channel else "",
-        (viewer or caller.identity) if store.per_viewer else "",
+        (user_id or caller.identity) if store.per_viewer else "",
     )
 
 
-def update_of(store: Store, text: bytes) -> tuple[str, object]:
-    """What subscribers are told of a store that was written: target and data, as published clients parse them."""
+def update_message(store: Store, text: bytes) -> tuple[str, object]:
+    """Return target and data of the update for a written store, as published clients parse them."""
     if store.is_config:
         return "config", {"config": msgspec.Raw(text), "config_id": store.feed_id}
     return store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
 
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
-    """Where a JSON store is kept: the extension when its id starts with `global`, else its channel (ruling S5)."""
+    """Return the key of a JSON store. Ids that start with `global` are extension-wide (ruling S5).
+
+    Raises `BadRequest` for any other id without a channel.
+    """
     if store_id.startswith("global"):
         return Key("json_store", caller.client_id, store_id)
     if not channel:
-        raise BadRequest("Invalid channel", "json_store needs a channel: a token with channel_id, or ?channel_id=")
+        raise BadRequest("Invalid channel", "json_store needs a channel: use a token with channel_id, or ?channel_id=")
     return Key("json_store", caller.client_id, store_id, channel)
 
 
-def checked_document(document: Any, *, largest: int = LARGEST, name: str = "the store") -> bytes:
-    """The compact JSON of a store's new content; raises `BadRequest` if it is no object or too large."""
+def encode_document(document: Any, *, max_bytes: int = MAX_BYTES, name: str) -> bytes:
+    """Return the compact JSON of a store's new content; raise `BadRequest` if it is no object or too large."""
     if not isinstance(document, dict):
         raise BadRequest("Invalid body", f"{name} must be a JSON object")
     text = json_codec.encode(document)
-    if len(text) > largest:
-        raise BadRequest("Store too large", f"{name} would have {len(text)} bytes of compact JSON, at most {largest}")
+    if len(text) > max_bytes:
+        raise BadRequest(
+            "Store too large", f"{name} would be {len(text)} bytes of compact JSON; the limit is {max_bytes}"
+        )
     return text
 
 
-def checked_users(users: list[str]) -> list[str]:
-    """At most 1,000 ids, each once."""
-    if len(users) > MOST_USERS:
-        raise BadRequest("Too many ids specified", f"{len(users)} ids given, at most {MOST_USERS} are taken")
-    return list(dict.fromkeys(users))
+def unique_ids(ids: list[str]) -> list[str]:
+    """Remove duplicates, keeping the order; raise `BadRequest` for more than 1,000 ids."""
+    if len(ids) > MAX_USERS:
+        raise BadRequest("Too many ids specified", f"{len(ids)} ids given; the limit is {MAX_USERS}")
+    return list(dict.fromkeys(ids))
 
 
 def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
-    """Whether an admin's PATCH body maps ids to patches: all keys look like ids, all values like patches.
+    """Return whether an admin's PATCH body maps ids to patches: every key looks like an id, every value like a patch.
 
-    A name that ends in a digit looks like a user's id, since an admin's own viewer record hardly needs patching; a
-    channel's id must be digits alone, since a channel's config may well have a member `level1`.
+    A user id may be any name that ends in a digit, because an admin's own viewer record hardly needs a patch. A
+    channel id must be digits only, because channel config may have a member such as `level1`.
     """
-    looks_like_id = _USER_ID if store.per_viewer else _CHANNEL_ID
+    id_pattern = _USER_ID if store.per_viewer else _CHANNEL_ID
     return (
-        store.takes_maps
+        store.accepts_map
         and bool(body)
-        and all(looks_like_id.fullmatch(name) for name in body)
+        and all(id_pattern.fullmatch(name) for name in body)
         and all(isinstance(value, dict | list) for value in body.values())
     )

@@ -1,0 +1,190 @@
+"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396) as `apply_patch` implements them (ruling S2)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from emulator.errors import BadRequest
+from emulator.features.stores.patches import apply_patch
+
+Json = Any
+
+
+def op(name: str, path: str, **members: Json) -> dict[str, Json]:
+    return {"op": name, "path": path, **members}
+
+
+OPERATIONS = [
+    # RFC 6902, appendix A, and the json-patch test suite's cases on objects
+    ({"foo": "bar"}, [op("add", "/baz", value="qux")], {"foo": "bar", "baz": "qux"}),
+    ({"foo": ["bar", "baz"]}, [op("add", "/foo/1", value="qux")], {"foo": ["bar", "qux", "baz"]}),
+    ({"foo": ["bar"]}, [op("add", "/foo/1", value="qux")], {"foo": ["bar", "qux"]}),
+    ({"foo": ["bar"]}, [op("add", "/foo/-", value=["abc", "def"])], {"foo": ["bar", ["abc", "def"]]}),
+    ({"foo": 1}, [op("add", "/foo", value=None)], {"foo": None}),
+    ({"foo": 1}, [op("add", "", value={"baz": 2})], {"baz": 2}),
+    ({}, [op("add", "/", value=1)], {"": 1}),
+    ({"foo": {}}, [op("add", "/foo/", value=1)], {"foo": {"": 1}}),
+    ({"bar": [1]}, [op("add", "/bar/0", value={"a": True})], {"bar": [{"a": True}, 1]}),
+    ({}, [op("add", "/0", value=1), op("add", "/-", value=2)], {"0": 1, "-": 2}),
+    ({"baz": "qux", "foo": "bar"}, [op("remove", "/baz")], {"foo": "bar"}),
+    ({"foo": ["a", "b", "c"]}, [op("remove", "/foo/1")], {"foo": ["a", "c"]}),
+    ({"foo": {"a": None}}, [op("remove", "/foo/a")], {"foo": {}}),
+    ({"baz": "qux"}, [op("replace", "/baz", value="boo")], {"baz": "boo"}),
+    ({"foo": [1, 2]}, [op("replace", "/foo/0", value=[9])], {"foo": [[9], 2]}),
+    ({"foo": 1}, [op("replace", "", value={"a": 1})], {"a": 1}),
+    ({"a": {"b": 1}, "c": {}}, [op("move", "/c/d", **{"from": "/a/b"})], {"a": {}, "c": {"d": 1}}),
+    ({"foo": ["all", "grass", "cows", "eat"]}, [op("move", "/foo/3", **{"from": "/foo/1"})],
+     {"foo": ["all", "cows", "eat", "grass"]}),
+    ({"a": 1}, [op("move", "/a", **{"from": "/a"})], {"a": 1}),
+    ({"a": {"b": 1}}, [op("copy", "/c", **{"from": "/a"}), op("add", "/c/d", value=2)],
+     {"a": {"b": 1}, "c": {"b": 1, "d": 2}}),
+    ({"a": {"b": 1}}, [op("copy", "/a/c", **{"from": ""})], {"a": {"b": 1, "c": {"a": {"b": 1}}}}),
+    ({"baz": "qux", "foo": ["a", 2, "c"]}, [op("test", "/baz", value="qux"), op("test", "/foo/1", value=2)],
+     {"baz": "qux", "foo": ["a", 2, "c"]}),
+    ({"a": {"x": 1, "y": [None]}}, [op("test", "/a", value={"y": [None], "x": 1})], {"a": {"x": 1, "y": [None]}}),
+    ({"a": 1}, [op("test", "", value={"a": 1}), op("test", "/a", value=1.0)], {"a": 1}),
+    ({"a/b": 1, "m~n": 2, "~1": 3}, [op("replace", "/a~1b", value=4), op("remove", "/m~0n"), op("remove", "/~01")],
+     {"a/b": 4}),
+    ({"foo": "bar"}, [{"op": "add", "path": "/baz", "value": 1, "xyz": 123}], {"foo": "bar", "baz": 1}),
+    ({"a": 1}, [op("add", "/a", value=2), op("test", "/a", value=2), op("remove", "/a")], {}),
+    ({"a": 1}, [], {"a": 1}),
+    # the leniency of S2: `add` creates missing parents
+    ({}, [op("add", "/settings/colour/hue", value=3)], {"settings": {"colour": {"hue": 3}}}),
+    ({}, [op("add_intermediates", "/a/b/c", value=[])], {"a": {"b": {"c": []}}}),
+    ({"a": [{}]}, [op("add", "/a/0/b/c", value=1)], {"a": [{"b": {"c": 1}}]}),
+    ({"a": {"b": 1}}, [op("add_intermediates", "/a/b", value=2)], {"a": {"b": 2}}),
+    ({}, [op("add", "/a/0", value=1)], {"a": {"0": 1}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"), OPERATIONS, ids=[json.dumps(case[1])[:70] for case in OPERATIONS]
+)
+@pytest.mark.ruling("S2")
+def test_an_array_is_a_json_patch(before: Json, patch: Json, after: Json):
+    result = apply_patch(json.loads(json.dumps(before)), patch)
+
+    assert json.dumps(after, sort_keys=True) == json.dumps(result, sort_keys=True)
+
+
+FAILURES: list[Any] = [
+    op("remove", "/absent"),
+    op("remove", "/list/3"),
+    op("remove", "/list/-"),
+    op("remove", ""),
+    op("replace", "/absent", value=1),
+    op("replace", "/list/3", value=1),
+    op("replace", "/list/-", value=1),
+    op("replace", "", value=[1]),
+    op("replace", "", value=None),
+    op("add", "/list/4", value=1),
+    op("add", "/list/-1", value=1),
+    op("add", "/list/01", value=1),
+    op("add", "/list/1e0", value=1),
+    op("add", "/list/x", value=1),
+    op("add", "/list/9/a", value=1),
+    op("add", "/list/-/a", value=1),
+    op("add", "/number/a", value=1),
+    op("add", "/text/a/b", value=1),
+    op("add", "/text/0", value="x"),
+    op("add", "/nothing/a", value=1),
+    op("add", "", value=3),
+    op("add", "no-slash", value=1),
+    op("add", "/a~2b", value=1),
+    op("add", "/a~", value=1),
+    op("add", "/a"),
+    op("test", "/a"),
+    op("test", "/absent", value=None),
+    op("test", "/number", value="1"),
+    op("test", "/number", value=True),
+    op("test", "/truth", value=1),
+    op("test", "/nothing", value=False),
+    op("test", "/list", value=[3, 2, 1]),
+    op("test", "/object", value={"a": 1, "b": 2}),
+    op("move", "/a", **{"from": "/absent"}),
+    op("move", "/object/a/b", **{"from": "/object"}),
+    op("move", "/object/x/y", **{"from": "/number"}),
+    op("move", "/a"),
+    op("copy", "/a", **{"from": "/absent"}),
+    op("copy", "/x/y/z", **{"from": "/number"}),
+    op("copy", "/a", **{"from": 5}),
+    op("copy", "", **{"from": "/list"}),
+    op("fly", "/a", value=1),
+    op("ADD", "/a", value=1),
+    op("", "/a", value=1),
+    {"op": "add", "value": 1},
+    {"path": "/a", "value": 1},
+    {"op": "add", "path": None, "value": 1},
+    {"op": "add", "path": 5, "value": 1},
+    {"op": None, "path": "/a", "value": 1},
+    {"op": ["add"], "path": "/a", "value": 1},
+    {},
+    [],
+    "add",
+    None,
+    5,
+]
+
+
+@pytest.mark.parametrize("operation", FAILURES, ids=[json.dumps(case) for case in FAILURES])
+@pytest.mark.ruling("S2")
+def test_an_operation_that_is_malformed_or_fails_raises_bad_request(operation: Json):
+    document = {
+        "number": 1,
+        "text": "x",
+        "truth": True,
+        "nothing": None,
+        "list": [1, 2, 3],
+        "object": {"a": 1},
+        "spare": {},
+    }
+    others = [op("add", "/early", value=1), op("add", "/spare/b", value=2), op("remove", "/spare")]
+
+    for patch in ([operation], [*others, operation], [operation, *others]):
+        with pytest.raises(BadRequest) as error:
+            apply_patch(json.loads(json.dumps(document)), patch)
+        assert "Invalid patch" == error.value.reason
+
+
+@pytest.mark.parametrize(
+    ("patch", "detail"),
+    [
+        ([op("test", "/a", value=9)], "nothing was changed: 4 is not equal to tested value 9"),
+        ([op("add", "/b", value=1), 5], "operation 1: must be an object with op and path"),
+        ([op("replace", "", value=[])], "nothing was changed: a store must stay a JSON object"),
+    ],
+)
+def test_the_error_names_the_operation_or_its_values_and_no_python_types(patch: Json, detail: str):
+    with pytest.raises(BadRequest) as error:
+        apply_patch({"a": 4}, patch)
+
+    assert detail == error.value.detail
+
+
+MERGES = [
+    # RFC 7396, appendix A, the cases on objects
+    ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+    ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+    ({"a": "b"}, {"a": None}, {}),
+    ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+    ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+    ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+    ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+    ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+    ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+    ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ({"a": "foo"}, {"a": {"b": {"c": None, "d": 1}}}, {"a": {"b": {"d": 1}}}),
+    ({"a": [1]}, {"a": {"b": None}}, {"a": {}}),
+    ({"a": 1}, {"b": [{"c": None}]}, {"a": 1, "b": [{"c": None}]}),
+    ({"a": 1}, {}, {"a": 1}),
+    ({"a": 1}, {"op": "add", "path": "/b", "value": 1}, {"a": 1, "op": "add", "path": "/b", "value": 1}),
+]
+
+
+@pytest.mark.parametrize(("before", "patch", "after"), MERGES, ids=[json.dumps(case[1]) for case in MERGES])
+@pytest.mark.ruling("S2")
+def test_an_object_is_a_merge_patch(before: Json, patch: Json, after: Json):
+    assert after == apply_patch(json.loads(json.dumps(before)), patch)
