@@ -8,6 +8,7 @@ import shlex
 import pytest
 from blocks import documents, name_of
 
+from extcli.errors import ExitCode
 from support.cli_reference import FILE, commands, examples, page
 
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -23,6 +24,12 @@ def test_every_command_is_in_the_reference() -> None:
     text = FILE.read_text(encoding="utf-8")
 
     assert set() == {name for name in KNOWN if f" extcli {name}\n" not in text}
+
+
+def test_every_exit_code_is_in_the_reference() -> None:
+    table = re.findall(r"^\| (\d+) \|", FILE.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert sorted(ExitCode) == [int(code) for code in table]
 
 
 def test_every_command_has_an_example() -> None:
