@@ -1,4 +1,4 @@
-"""`extcli broadcast`: who hears what is sent, by which method, and how large it may be."""
+"""`extcli broadcast`: who receives a message, by which method, and how large it may be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import string
 
 import pytest
 
-from extcli.commands.broadcasts import LARGEST, size_of
+from extcli.commands.broadcast import MAX_MESSAGE, size_of
 from support.program import http_response
 from support.service import CHANNEL, CLIENT_ID
 from support.socket_client import SocketClient
@@ -22,7 +22,7 @@ def send(extcli):
 
 @pytest.fixture
 def listener(live, extcli):
-    """`listener("viewer", "U7")` follows all events of the channel as that user."""
+    """`listener("viewer", "U7")` subscribes to all events of the channel as that user."""
     games: list[SocketClient] = []
 
     def follow(role: str, user: str) -> SocketClient:
@@ -38,14 +38,14 @@ def listener(live, extcli):
 
 
 def noise(size: int) -> str:
-    """Text that can hardly be compressed."""
+    """Return text that hardly compresses."""
     return "".join(random.Random(7).choices(string.ascii_letters + string.digits + "+/", k=size))
 
 
-# Who hears it
+# Who receives it
 
 
-def test_what_is_sent_reaches_the_listeners_of_the_channel(send, game):
+def test_a_message_reaches_the_listeners_of_the_channel(send, game):
     game.data("subscribe", "round")
 
     result = send("round", '{"number": 2}')
@@ -54,13 +54,13 @@ def test_what_is_sent_reaches_the_listeners_of_the_channel(send, game):
     assert {"event": "round", "data": {"number": 2}, "channel_id": CHANNEL, "scope": "channel"} == game.update()["data"]
 
 
-def test_the_answer_is_the_service_s(send):
+def test_json_output_is_the_answer_of_the_service(send):
     assert {} == send("round", "1", "-o", "json").json
-    assert "sent to those who listen in the channel now\n" == send("round", "1", "-o", "table").stderr
+    assert "sent to current listeners in the channel\n" == send("round", "1", "-o", "table").stderr
 
 
 @pytest.mark.parametrize("source", ["-", "@file"])
-def test_data_may_come_from_standard_input_or_a_file(send, game, tmp_path, monkeypatch, source):
+def test_data_can_come_from_standard_input_or_a_file(send, game, tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text('["å"]')
     game.data("subscribe", "round")
@@ -70,27 +70,27 @@ def test_data_may_come_from_standard_input_or_a_file(send, game, tmp_path, monke
     assert ["å"] == game.update()["data"]["data"]
 
 
-def test_a_whisper_is_heard_by_one_user(send, listener):
+def test_a_whisper_reaches_one_user(send, listener):
     one, other = listener("viewer", "U7"), listener("viewer", "U8")
 
     send("hint", '"left"', "--to", "U7")
 
-    told = one.update()["data"]
-    assert ("left", "whisper") == (told["data"], told["scope"])
+    received = one.update()["data"]
+    assert ("left", "whisper") == (received["data"], received["scope"])
     assert other.no_update()
 
 
-def test_extension_wide_is_heard_in_all_channels(extcli, listener):
+def test_an_extension_wide_message_reaches_all_channels(extcli, listener):
     listening = listener("viewer", "U7")
 
     result = extcli("broadcast", "send", "news", "1", "--extension-wide", env={"EXTCLI_CHANNEL": "5"})
 
     assert 0 == result.exit_code
-    told = listening.update()["data"]
-    assert ("", "extension") == (told["channel_id"], told["scope"])
+    received = listening.update()["data"]
+    assert ("", "extension") == (received["channel_id"], received["scope"])
 
 
-def test_a_whisper_to_oneself_is_heard_by_no_one_else(extcli, listener):
+def test_whisper_self_reaches_only_the_sender(extcli, listener):
     mine, other = listener("viewer", "U1"), listener("viewer", "U8")
 
     result = extcli("broadcast", "whisper-self", "draft", '{"text": "h"}', "--channel", CHANNEL)
@@ -103,7 +103,7 @@ def test_a_whisper_to_oneself_is_heard_by_no_one_else(extcli, listener):
 # Which channel
 
 
-def test_a_backend_names_the_channel(extcli, send, game):
+def test_a_backend_must_name_the_channel(extcli, send, game):
     game.data("subscribe", "round")
     assert 0 == send("round", "1", "--as", "backend").exit_code
     assert CHANNEL == game.update()["data"]["channel_id"]
@@ -116,7 +116,7 @@ def test_a_backend_names_the_channel(extcli, send, game):
     assert "POST" not in result.stderr
 
 
-def test_a_token_that_is_given_knows_its_channel(extcli, game):
+def test_a_given_token_names_the_channel(extcli, game):
     token = extcli("token", "sandbox", "--role", "broadcaster", "--channel", CHANNEL).stdout.strip()
     game.data("subscribe", "round")
 
@@ -126,14 +126,14 @@ def test_a_token_that_is_given_knows_its_channel(extcli, game):
     assert CHANNEL == game.update()["data"]["channel_id"]
 
 
-def test_extension_wide_in_one_channel_is_wrong_usage(send):
+def test_extension_wide_excludes_channel(send):
     assert 2 == send("round", "1", "--extension-wide").exit_code
 
 
-# By which method
+# Method
 
 
-def test_it_is_a_get_with_a_body_unless_post_is_asked_for(send, extcli, live):
+def test_the_method_is_get_unless_post_is_set(send, extcli, live):
     url = f"{live.url}/v1/e/broadcast"
 
     assert f"> GET {url}" in send("round", "1", "-v").stderr.splitlines()
@@ -144,7 +144,7 @@ def test_it_is_a_get_with_a_body_unless_post_is_asked_for(send, extcli, live):
         assert (0, 2) == (result.exit_code, result.stderr.count("> POST "))
 
 
-def test_another_method_is_wrong_configuration(send):
+def test_another_method_is_a_configuration_error(send):
     result = send("round", "1", "-v", env={"EXTCLI_BROADCAST_METHOD": "PUT"})
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -152,7 +152,7 @@ def test_another_method_is_wrong_configuration(send):
     assert "authtoken" not in result.stderr
 
 
-def test_a_deployment_that_takes_no_get_is_explained(send, answering):
+def test_a_refused_get_suggests_post(send, answering):
     url = answering(http_response("405 Method Not Allowed"))
 
     result = send("round", "1", "--url", url, env={"EXTCLI_TOKEN": "t"})
@@ -161,10 +161,10 @@ def test_a_deployment_that_takes_no_get_is_explained(send, answering):
     assert "try --post" in result.stderr
 
 
-# What is refused
+# Refusals
 
 
-def test_data_that_is_no_json_is_wrong_usage(send):
+def test_invalid_json_is_a_usage_error(send):
     result = send("round", "left", "-v")
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -179,19 +179,19 @@ def test_viewers_may_not_broadcast(send):
     assert "the role viewer may not do this" in result.stderr
 
 
-# How large
+# Size
 
 
 @pytest.mark.parametrize(
     ("text", "sent", "exit_code"),
-    [("x" * (LARGEST - 2), "plain", 0), ("x" * (LARGEST - 1), "compressed", 0), (noise(9_000), "refused", 7)],
+    [("x" * (MAX_MESSAGE - 2), "plain", 0), ("x" * (MAX_MESSAGE - 1), "compressed", 0), (noise(9_000), "refused", 7)],
     ids=["plain", "compressed", "refused"],
 )
-def test_size_tells_how_a_message_would_be_sent_and_asks_nobody(extcli, text, sent, exit_code):
+def test_size_reports_how_a_message_would_be_sent_without_sending(extcli, text, sent, exit_code):
     result = extcli("broadcast", "size", "-", "-o", "json", "--url", "http://127.0.0.1:1", input=json.dumps(text))
 
     assert (exit_code, sent) == (result.exit_code, result.json["sent"])
-    assert (len(text) + 2, LARGEST) == (result.json["bytes"], result.json["limit"])
+    assert (len(text) + 2, MAX_MESSAGE) == (result.json["bytes"], result.json["limit"])
 
 
 def test_size_counts_compact_json_in_utf_8(extcli):
@@ -201,7 +201,7 @@ def test_size_counts_compact_json_in_utf_8(extcli):
     assert ["sent", "plain"] == rows[-1]
 
 
-def test_size_and_the_service_agree_to_the_byte(send):
+def test_size_and_the_service_agree_on_the_limit(send):
     text = noise(9_000)
     largest = max(size for size in range(3_000, 6_000) if size_of(text[:size])["sent"] != "refused")
 
@@ -210,24 +210,23 @@ def test_size_and_the_service_agree_to_the_byte(send):
     assert (4, True) == (result.exit_code, "Message too large" in result.stderr)
 
 
-def test_a_large_message_is_for_the_socket_and_the_largest_for_nobody(extcli, send, game):
-    """However well it can be compressed."""
+def test_a_message_above_the_body_limit_can_use_the_socket(extcli, send, game):
     large, largest = "x" * 70_000, "x" * 600_000
 
     result = extcli("broadcast", "size", "-", "-o", "json", input=json.dumps(large))
-    assert (0, "compressed", True) == (result.exit_code, result.json["sent"], "over the socket" in result.stderr)
+    assert (0, "compressed", True) == (result.exit_code, result.json["sent"], "use the socket" in result.stderr)
     assert "413" in send("round", "-", input=json.dumps(large)).stderr
     assert {"ok": True} == game.data("broadcast", data={"topic": "round", "data": large})
 
     result = extcli("broadcast", "size", "-", "-o", "json", input=json.dumps(largest))
     assert (7, "refused") == (result.exit_code, result.json["sent"])
-    assert "600,002 bytes, and at most 524,288" in result.stderr
+    assert "600,002 bytes; the limit before compression is 524,288" in result.stderr
     assert 400 == game.error("broadcast", data={"topic": "round", "data": largest})["status"]
 
 
-def test_size_of_what_is_refused_says_what_to_do(extcli):
+def test_size_exits_7_and_says_what_to_do_if_too_large(extcli):
     result = extcli("broadcast", "size", "-", "-o", "plain", input=json.dumps(noise(9_000)))
 
     assert ["sent", "refused"] == result.rows[-1]
-    assert "extcli: the message would be refused" == result.stderr.splitlines()[0]
+    assert "extcli: the message is too large" == result.stderr.splitlines()[0]
     assert "send less" in result.stderr

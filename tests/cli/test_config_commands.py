@@ -79,7 +79,7 @@ def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
 
     assert ("set", f"profile live in {file}") == (own["secret"]["value"], own["secret"]["origin"])
     assert (str(file.parent / "not.there"), None) == (own["secret_file"]["value"], other["secret_file"]["value"])
-    assert ("not set", f"default, as that of profile live in {file} is passed over") == (
+    assert ("not set", f"default, ignoring profile live in {file}") == (
         other["secret"]["value"],
         other["secret"]["origin"],
     )
@@ -136,5 +136,5 @@ def test_a_table_names_the_file_of_profiles_once(config):
 
     rows = {line.split()[0]: line.split(maxsplit=2)[2] for line in map(str.strip, by_own.splitlines()[1:])}
     assert ("the key profile", "profile live", "profile live") == (rows["profile"], rows["url"], rows["production"])
-    assert "default, as that of profile live is passed over" in by_other
+    assert "default, ignoring profile live" in by_other
     assert 1 == len([line for line in by_other.splitlines() if f" {file} " in f"{line} "])

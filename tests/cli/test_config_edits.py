@@ -94,7 +94,7 @@ def test_set_without_a_profile_asks_which(config):
     result = config("set", "timeout", "20s")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "of which profile?" in result.stderr
+    assert "no profile is selected" in result.stderr
     assert not config_file().exists()
 
 

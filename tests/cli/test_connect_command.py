@@ -1,4 +1,4 @@
-"""`extcli connect`: what it prints works where it is pasted, and nobody is asked for it."""
+"""`extcli connect`: the printed lines work where they are pasted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from support.program import PROGRAM
 from support.socket_client import SocketClient
 
-NOBODY = "http://127.0.0.1:1"
+UNREACHABLE = "http://127.0.0.1:1"
 
 
 def in_a_shell(script: str) -> str:
-    """What a script prints that finds the installed program."""
+    """Run a script with the installed program in its path, and return its output."""
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -30,39 +30,39 @@ def in_a_shell(script: str) -> str:
 
 
 def text_in_quotes(lines: str, start: str) -> str:
-    """The first string of the line that starts so."""
+    """Return the first quoted string of the line with this start."""
     (line,) = (line for line in lines.splitlines() if line.startswith(start))
     return str(json.loads(f'"{line.split(chr(34))[1]}"'))
 
 
 @pytest.mark.parametrize("client", ["js", "cpp", "unity", "curl", "env"])
-def test_nobody_is_asked(extcli, client):
+def test_the_service_is_not_contacted(extcli, client):
     for form in ("table", "plain"):
-        result = extcli("connect", client, "--url", NOBODY, "-v", "-o", form)
+        result = extcli("connect", client, "--url", UNREACHABLE, "-v", "-o", form)
 
         assert (0, "") == (result.exit_code, result.stderr)
         assert "127.0.0.1:1" in result.stdout
 
 
-def test_programs_get_the_lines_as_json(extcli):
+def test_json_output_contains_the_client_and_the_lines(extcli):
     document = extcli("connect", "unity", "-o", "json").json
 
     assert "unity" == document["client"]
     assert document["lines"] == extcli("connect", "unity").stdout.splitlines()
 
 
-def test_another_client_is_wrong_usage(extcli):
+def test_an_unknown_client_is_a_usage_error(extcli):
     assert 2 == extcli("connect", "fortran").exit_code
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
-def test_the_line_for_curl_runs(extcli):
+def test_the_curl_line_runs(extcli):
     extcli("vote", "cast", "--value", "3")
 
     assert 1 == json.loads(in_a_shell(extcli("connect", "curl").stdout))["stats"]["count"]
 
 
-def test_the_line_for_curl_is_of_the_channel_and_signs_where_there_is_a_secret(extcli):
+def test_the_curl_line_names_the_channel_and_signs_with_a_secret(extcli):
     line = extcli("connect", "curl", "--channel", "it's", env={"EXTCLI_SECRET": "c2VjcmV0"}).stdout
 
     assert "$(extcli token mint --header " in line
@@ -70,29 +70,31 @@ def test_the_line_for_curl_is_of_the_channel_and_signs_where_there_is_a_secret(e
     assert "c2VjcmV0" not in line
 
 
-def test_the_lines_for_a_shell_lead_other_commands_there(extcli):
-    env = extcli("connect", "env", "--client-id", "o'ther", "--channel", "7 7", "--url", f"{NOBODY}/_ns/blue").stdout
+def test_the_env_lines_set_url_client_id_and_channel(extcli):
+    env = extcli(
+        "connect", "env", "--client-id", "o'ther", "--channel", "7 7", "--url", f"{UNREACHABLE}/_ns/blue"
+    ).stdout
 
     script = f'{env}printf "%s|" "$EXTCLI_URL" "$EXTCLI_CLIENT_ID" "$EXTCLI_CHANNEL"'
 
-    assert f"{NOBODY}/_ns/blue|o'ther|7 7|" == in_a_shell(script)
+    assert f"{UNREACHABLE}/_ns/blue|o'ther|7 7|" == in_a_shell(script)
 
 
-def test_a_channel_is_exported_only_if_one_is_named(extcli):
+def test_env_exports_the_channel_only_if_it_is_set(extcli):
     assert "EXTCLI_CHANNEL" not in extcli("connect", "env").stdout
 
 
-def test_the_socket_of_the_environment_goes_with_its_service(extcli):
+def test_env_unsets_a_socket_address_of_another_service(extcli):
     elsewhere = {"EXTCLI_WS_URL": "wss://sockets.example/ws"}
 
     assert "export EXTCLI_WS_URL=wss://sockets.example/ws\n" in extcli("connect", "env", env=elsewhere).stdout
-    assert "unset EXTCLI_WS_URL\n" in extcli("connect", "env", "--url", NOBODY, env=elsewhere).stdout
+    assert "unset EXTCLI_WS_URL\n" in extcli("connect", "env", "--url", UNREACHABLE, env=elsewhere).stdout
     assert '"wss://sockets.example/ws"' in extcli("connect", "cpp", env=elsewhere).stdout
 
 
 @pytest.mark.parametrize("place", ["", "/_ns/blue"])
 @pytest.mark.parametrize(("client", "start"), [("cpp", "const std::string"), ("unity", "await transport.Open")])
-def test_a_game_connects_at_the_address(extcli, live, place, client, start):
+def test_a_game_can_connect_to_the_printed_address(extcli, live, place, client, start):
     lines = extcli("connect", client, "--url", f"{live.url}{place}", "--client-id", "a/b").stdout
     address = text_in_quotes(lines, start)
 
@@ -101,7 +103,7 @@ def test_a_game_connects_at_the_address(extcli, live, place, client, start):
         assert {"ok": True} == game.data("subscribe", "authentication")
 
 
-def test_the_sample_transport_is_given_what_it_reaches(extcli):
+def test_cpp_prints_the_sample_transport_only_for_hosts_it_can_reach(extcli):
     def sample(url: str) -> str:
         return extcli("connect", "cpp", "--url", url).stdout
 
@@ -118,9 +120,9 @@ def test_a_page_loads_the_script_before_the_sdk(extcli, live):
     assert f'.url("{live.url}/_ns/blue").channelID("7")' in "\n".join(lines)
 
 
-def test_what_is_printed_for_a_page_stays_in_its_quotes(extcli):
+def test_js_escapes_values(extcli):
     page = extcli(
-        "connect", "js", "--channel", '"</script>', "--client-id", "'\"</script>", "--url", f'{NOBODY}/"><script>'
+        "connect", "js", "--channel", '"</script>', "--client-id", "'\"</script>", "--url", f'{UNREACHABLE}/"><script>'
     )
 
     assert 3 == page.stdout.count("</script>")

@@ -127,7 +127,7 @@ def test_list_tells_of_every_service_what_is_kept_without_tokens(extcli, login, 
 
 
 def test_where_nothing_is_kept_there_is_nothing_to_list(extcli, tmp_path):
-    assert ("", "no links are kept\n", []) == (
+    assert ("", "no links are stored\n", []) == (
         extcli("token", "list").stdout,
         extcli("token", "list", "-o", "table").stdout,
         extcli("token", "list", "-o", "json").json,

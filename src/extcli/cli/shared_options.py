@@ -22,6 +22,12 @@ from extcli.session import Session
 
 _SHARED = "shared"
 
+Concurrency = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: parallel requests.")]
+Skip = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, help="With --from: skip lines up to this number, to resume.", show_default=False),
+]
+
 
 def _option(*names: str, metavar: str | None = None, help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=_SHARED, show_default=False)

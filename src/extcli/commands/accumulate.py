@@ -9,8 +9,7 @@ import typer
 
 from extcli import clock
 from extcli.cli.json_input import read_bytes
-from extcli.cli.many import Concurrency, Skip
-from extcli.cli.shared_options import command, noun
+from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session

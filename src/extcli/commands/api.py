@@ -15,7 +15,7 @@ from extcli.commands.stores import CONFIG, STATE
 from extcli.errors import ErrorAnswer, UsageError
 from extcli.session import BROADCASTER, Session
 
-_STORES = {scope.path for scope in (*STATE.values(), *CONFIG.values())}
+_STORES = {scope.path for stores in (STATE, CONFIG) for scope in stores.scopes.values()}
 
 
 @shared

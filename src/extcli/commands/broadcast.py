@@ -1,11 +1,13 @@
-"""`extcli broadcast`: messages to whoever listens now."""
+"""`extcli broadcast`: messages to all current listeners."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import zlib
+from typing import Annotated, Any
 
 import typer
 
+from extcli.api.client import encoded
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
@@ -13,15 +15,23 @@ from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
-app = noun("Broadcasts: messages under an event's name. Nothing is kept: who listens now hears them.")
+app = noun("Broadcasts: messages under an event name, to all current listeners. Nothing is stored.")
 
-_EVERYBODY, _WHISPER = "broadcast", "whisper-"
+_TO_ALL, _TO_USER = "broadcast", "whisper-"
 
-EventName = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name, which listeners follow.")]
-Data = Annotated[str, typer.Argument(metavar="DATA", help="The message as JSON; @file or - for standard input.")]
+MAX_MESSAGE = 4_096
+"""Bytes of a message as compact JSON or, failing that, compressed and in base64."""
+MAX_PLAIN = 512 * 1024
+"""Bytes of compact JSON that `extcli serve` accepts, even if they compress well: games receive them uncompressed."""
+MAX_BODY = 64 * 1024
+"""Default limit of `extcli serve` for a request body, in bytes; messages to the socket may be larger."""
+PLAIN, COMPRESSED, REFUSED = "plain", "compressed", "refused"
+
+EventName = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="The message: JSON, @file, or - for standard input.")]
 Post = Annotated[
     bool,
-    typer.Option("--post", help="By POST, where GET with a body is not taken [EXTCLI_BROADCAST_METHOD=POST]."),
+    typer.Option("--post", help="Use POST, for services that refuse GET with a body [EXTCLI_BROADCAST_METHOD=POST]."),
 ]
 
 
@@ -32,14 +42,14 @@ def send(
     data: Data,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="USER", help="Whisper to this user; else all hear.", show_default=False),
+        typer.Option("--to", metavar="USER", help="Send to this user only.", show_default=False),
     ] = None,
     extension_wide: Annotated[
-        bool, typer.Option("--extension-wide", help="In all channels, which only backend and admin may.")
+        bool, typer.Option("--extension-wide", help="Send to all channels; for backend and admin only.")
     ] = False,
     post: Post = False,
 ) -> None:
-    """Send a message to all listeners in a channel. Acts as broadcaster, or backend with --extension-wide.
+    """Send a message to all listeners in the channel. Acts as broadcaster; with --extension-wide as backend.
 
     \b
     Examples:
@@ -49,7 +59,7 @@ def send(
     """
     document = read_json(data, "DATA")
     method = session.resolver.broadcast_method(post=post)
-    target = _EVERYBODY if to is None else f"{_WHISPER}{to}"
+    target = _TO_ALL if to is None else f"{_TO_USER}{to}"
     if extension_wide:
         if session.resolver.flags.channel:
             raise UsageError("--extension-wide and --channel exclude each other")
@@ -60,12 +70,12 @@ def send(
         service = session.service(BROADCASTER)
         answer = service.broadcast(event, document, target=target, channel=channel, method=method)
     session.output.show(answer, views.NOTHING)
-    session.output.note(f"sent to those who listen {'everywhere' if extension_wide else 'in the channel'} now")
+    session.output.note(f"sent to current listeners in {'all channels' if extension_wide else 'the channel'}")
 
 
 @command(app)
 def whisper_self(session: Session, event: EventName, data: Data, post: Post = False) -> None:
-    """Send a message to all clients of oneself in the channel. Acts as viewer:U1.
+    """Send a message to all of your own clients in the channel. Acts as viewer:U1.
 
     Example: extcli broadcast whisper-self draft '{"text": "h"}' --as broadcaster
     """
@@ -76,34 +86,41 @@ def whisper_self(session: Session, event: EventName, data: Data, post: Post = Fa
 
 @command(app)
 def size(session: Session, data: Data) -> None:
-    """Tell whether a message is small enough to be sent, asking nobody.
+    """Check whether a message is small enough to send. Sends nothing.
 
-    Up to 4,096 bytes of compact JSON are sent plain; more are compressed, to at most
-    4,096 bytes of base64. What is larger then is refused, and the exit code is 7.
+    Up to 4,096 bytes of compact JSON are sent as they are. More is compressed, to at
+    most 4,096 bytes of base64. Exits 7 if the message is too large even then.
 
     Example: extcli broadcast size @news.json
     """
-    from extcli.commands import broadcasts
-
-    found = broadcasts.size_of(read_json(data, "DATA"))
+    found = size_of(read_json(data, "DATA"))
     session.output.show_value(found, views.RECORD)
-    if found["sent"] == broadcasts.REFUSED:
-        why = f"{found['compressed']:,} bytes when compressed, and at most {found['limit']:,} are sent"
+    if found["sent"] == REFUSED:
+        why = f"{found['compressed']:,} bytes compressed; the limit is {found['limit']:,}"
         if found["compressed"] <= found["limit"]:
-            why = f"{found['bytes']:,} bytes, and at most {broadcasts.LARGEST_PLAIN:,} are compressed at all"
-        fix = "send less, or keep it in a store and send where it is"
-        raise ExpectationFailed("the message would be refused", why=why, fix=fix)
-    if found["bytes"] > broadcasts.LARGEST_BODY:
-        session.output.report("a request has room for 64 KiB: send it over the socket, or raise serve's --max-body")
+            why = f"{found['bytes']:,} bytes; the limit before compression is {MAX_PLAIN:,}"
+        fix = "send less, or put the data in a store and send a reference"
+        raise ExpectationFailed("the message is too large", why=why, fix=fix)
+    if found["bytes"] > MAX_BODY:
+        session.output.report("larger than a request body of 64 KiB: use the socket, or raise serve's --max-body")
+
+
+def size_of(data: object) -> dict[str, Any]:
+    """Return the size of a message in bytes, plain and compressed, the limit, and how it would be sent."""
+    text = encoded(data)
+    compressed = -(-len(zlib.compress(text, 9)) // 3) * 4  # in base64
+    fits = compressed <= MAX_MESSAGE and len(text) <= MAX_PLAIN
+    sent = PLAIN if len(text) <= MAX_MESSAGE else COMPRESSED if fits else REFUSED
+    return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE, "sent": sent}
 
 
 def _channel(session: Session) -> str | None:
-    """The channel to name in the request; `None` leaves it to a token that was given."""
+    """Return the channel to name in the request; with a given token `None` means the channel of the token."""
     from extcli.api.credentials import channel_of
 
     if secret_lookup.token_at(session.resolver):
         return session.resolver.channel()
     channel = channel_of(session.resolver.identity(BROADCASTER), session.resolver)
     if channel is None:
-        raise UsageError("which channel?", fix="name it with --channel, or mean all of them with --extension-wide")
+        raise UsageError("no channel was given", fix="use --channel, or --extension-wide for all channels")
     return channel

@@ -1,64 +1,65 @@
-"""`extcli config`: the settings of this program, and the file of profiles they may come from."""
+"""`extcli config`: the effective configuration of extcli, and edits of the profiles file."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from extcli.cli.shared_options import command, noun
+from extcli.config import secret_lookup, settings
 from extcli.config import views as profile_views
-from extcli.config.settings import KEYS, OUTPUT, SETTINGS
+from extcli.config.resolver import Found
+from extcli.config.settings import KEYS, OUTPUT, SETTINGS, Setting
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output.views import SOLE_VALUE
 from extcli.session import Session
 
-app = noun("Settings: what is in force, where it comes from, and what profiles say.")
+app = noun("Settings: the effective configuration, where it comes from, and edits of profiles.")
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help=f"One of {', '.join(KEYS)}.", show_default=False)]
+_DEFAULT = "default"
 
 
 @command(app, "list")
 def list_settings(
     session: Session,
-    show_origin: Annotated[bool, typer.Option("--show-origin", help="Say where each comes from.")] = False,
+    show_origin: Annotated[bool, typer.Option("--show-origin", help="Show where each value comes from.")] = False,
 ) -> None:
-    """List every setting with the value in force.
+    """List the effective value of every setting. Sends nothing.
 
-    Of secrets and tokens only whether they are set. Asks no service. Plain output is
-    `key<TAB>value`, and with --show-origin `key<TAB>value<TAB>origin`.
+    Of a secret or token it shows only whether it is set. Plain output is `key<TAB>value`,
+    and with --show-origin `key<TAB>value<TAB>origin`.
 
     \b
     Examples:
       extcli config list
       extcli config list --show-origin -p live
     """
-    from extcli.commands.in_force import settings_in_force
-
     shown = ("key", "value", "origin") if show_origin else ("key", "value")
-    found = [{name: each[name] for name in shown} for each in settings_in_force(session)]
+    found = [{name: each[name] for name in shown} for each in effective_configuration(session)]
     session.output.show_value(found, profile_views.SETTINGS)
 
 
 @command(app)
-def get(
-    session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help="As `config list` names it.")]
-) -> None:
-    """Print the value of a setting that is in force. If there is none, the exit code is 7.
+def get(session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help="A key of `config list`.")]) -> None:
+    """Print the effective value of one setting. Exits 7 if it is not set.
 
     Example: extcli config get url
     """
-    from extcli.commands.in_force import setting_in_force
-
-    found = setting_in_force(session, key)
-    session.output.show_value(found, profile_views.SETTING)
-    if found["value"] is None:
+    by_key = {each["key"]: each for each in effective_configuration(session)}
+    if key not in by_key:
+        raise UsageError(f"unknown setting {key!r}", fix=f"one of {', '.join(by_key)}")
+    session.output.show_value(by_key[key], profile_views.SETTING)
+    if by_key[key]["value"] is None:
         raise ExpectationFailed(f"{key} is not set")
 
 
 @command(app, by_profile=False)
 def path(session: Session) -> None:
-    """Print where the file of profiles is, or would be.
+    """Print the path of the profiles file, whether it exists or not.
 
     Example: extcli config path
     """
@@ -69,13 +70,12 @@ def path(session: Session) -> None:
 def set_value(
     session: Session,
     key: Key,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, which is checked first.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value; it is checked before it is written.")],
 ) -> None:
-    """Set a value of a profile.
+    """Set a value of a profile: that of -p NAME, else the current one.
 
-    It is that of -p NAME, else the one in use. A secret is named by its file:
-    secret_file. What else stands in the file of profiles stays as it is, comments
-    included.
+    Secrets are set by file: use the key secret_file. The rest of the profiles file stays
+    as it is, comments included.
 
     \b
     Examples:
@@ -84,46 +84,90 @@ def set_value(
     """
     from extcli.config import profile_editor
 
-    _take_no_values(session, "set")
-    name = _name(session)
+    name = _profile_to_edit(session, "set")
     file = session.resolver.file_of_profiles
     profile_editor.set_value(file, name, key, value)
     for remark in profile_editor.remarks_on(file, {key: value}):
         session.output.report(remark)
-    session.output.note(f"{key} of profile {name} is {value}")
+    session.output.note(f"set {key} of profile {name} to {value}")
 
 
 @command(app, by_profile=False)
 def unset(session: Session, key: Key) -> None:
-    """Take a value out of a profile: of -p NAME, or the one in use.
+    """Remove a value from a profile: that of -p NAME, else the current one.
 
     Example: extcli config unset timeout -p dev
     """
     from extcli.config import profile_editor
 
-    _take_no_values(session, "unset")
-    name = _name(session)
+    name = _profile_to_edit(session, "unset")
     profile_editor.unset_value(session.resolver.file_of_profiles, name, key)
-    session.output.note(f"{key} of profile {name} is not set")
+    session.output.note(f"removed {key} from profile {name}")
 
 
-def _take_no_values(session: Session, verb: str) -> None:
-    """An option that gives a setting to one command would pass here for one that goes into the profile."""
-    given = next(
-        (each for each in SETTINGS.values() if each is not OUTPUT and each.given_in(session.resolver.flags)), None
-    )
-    if given:
+def _profile_to_edit(session: Session, verb: str) -> str:
+    """Return the name of the profile; of the file only that name is read, since the rest may be invalid.
+
+    Raises `UsageError` for an option such as --url, which would seem to set a value of the profile.
+    """
+    from extcli.config import profile_editor
+
+    flags = session.resolver.flags
+    if given := next((each for each in SETTINGS.values() if each is not OUTPUT and each.given_in(flags)), None):
         raise UsageError(
             f"`extcli config {verb}` takes no {given.option}", fix=f"`extcli config set {given.key} VALUE` writes it"
         )
-
-
-def _name(session: Session) -> str:
-    """The profile to edit; nothing but its name is asked of the file, which may need mending."""
-    from extcli.config import profile_editor
-
-    asked = session.resolver.asked_profile
-    name = asked[0] if asked else profile_editor.chosen_in(session.resolver.file_of_profiles)
+    chosen = session.resolver.asked_profile
+    name = chosen[0] if chosen else profile_editor.chosen_in(session.resolver.file_of_profiles)
     if name is None:
-        raise UsageError("of which profile?", fix="say -p NAME, or choose one by `extcli profile use NAME`")
+        raise UsageError("no profile is selected", fix="use -p NAME, or select one with `extcli profile use NAME`")
     return name
+
+
+def effective_configuration(session: Session) -> list[dict[str, Any]]:
+    """Return `key`, `value` and `origin` of every setting. `None` means not set, or chosen by each command."""
+    return [{"key": key, "value": value, "origin": origin} for key, value, origin in _settings(session)]
+
+
+def _settings(session: Session) -> Iterator[tuple[str, object, str]]:
+    resolver = session.resolver
+    url, socket, production = resolver.find(settings.URL), resolver.told_socket(), resolver.production()
+    yield "profile", resolver.profile.name if resolver.profile else None, _origin_of_profile(session)
+    yield "url", resolver.url(), _origin(url)
+    yield "ws_url", resolver.ws_url(), _origin(socket)
+    yield "client_id", resolver.client_id(), _origin(resolver.find(settings.CLIENT_ID))
+    identity, channel = resolver.find(settings.ACTS_AS), resolver.find(settings.CHANNEL)
+    yield "as", str(identity.value) if identity else None, _origin(identity)
+    yield "channel", channel.value if channel else None, _origin(channel)
+    yield from _secret(session, "token", secret_lookup.token_at(resolver), settings.TOKEN_FILE)
+    yield from _secret(session, "secret", secret_lookup.secret_at(resolver), settings.SECRET_FILE)
+    yield "pin_path", resolver.pin_path(), _origin(resolver.find(settings.PIN_PATH))
+    yield "broadcast_method", resolver.broadcast_method(post=False), _origin(resolver.find(settings.BROADCAST_METHOD))
+    yield "output", session.output.format.value, _origin(resolver.find(settings.OUTPUT))
+    yield "timeout", f"{resolver.timeout():g}s", _origin(resolver.find(settings.TIMEOUT))
+    yield "production", production is not None, str(production) if production else _DEFAULT
+    yield "state_dir", str(session.link_store.directory), "EXTCLI_STATE_DIR" if resolver.state_dir() else _DEFAULT
+    in_variable = resolver.variable("EXTCLI_CONFIG")
+    yield "config", str(resolver.file_of_profiles), "EXTCLI_CONFIG" if in_variable else _DEFAULT
+
+
+def _origin_of_profile(session: Session) -> str:
+    resolver = session.resolver
+    if resolver.asked_profile:
+        return resolver.asked_profile[1]
+    return str(resolver.file_of_profiles) if resolver.profile else _DEFAULT
+
+
+def _origin(found: Found[Any] | None) -> str:
+    return found.origin if found else _DEFAULT
+
+
+def _secret(
+    session: Session, key: str, found: Found[str | Path] | None, file: Setting[Path]
+) -> Iterator[tuple[str, object, str]]:
+    """Yield whether the secret is set, and the path of its file, which is not read."""
+    ignored = None if found else session.resolver.find(file)
+    origin = f"{_DEFAULT}, ignoring {ignored.origin}" if ignored else _origin(found)
+    yield key, "set" if found else "not set", origin
+    in_file = found if found and isinstance(found.value, Path) else None
+    yield file.key, str(in_file.value) if in_file else None, _origin(in_file)

@@ -1,16 +1,28 @@
-"""`extcli connect`: what to paste to have a client speak to the service."""
+"""`extcli connect`: prints the lines that point a client at the service, each quoted for where it is pasted."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from html import escape
+from shlex import join, quote
 from typing import Annotated
+from urllib.parse import quote as percent_encoded
+from urllib.parse import urlsplit
 
 import typer
 
 from extcli.cli.shared_options import shared
-from extcli.commands.connecting import Kind, lines_for
+from extcli.config import secret_lookup
+from extcli.config.resolver import Resolver
+from extcli.config.settings import DEFAULT_CHANNEL
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.session import Session
+
+_PROTOCOL = "0.2.0"
+"""The version that the library for games puts into the path; the service accepts any."""
 
 _LINES = View(
     table=lambda document: "\n".join(visible(line) for line in document["lines"]),
@@ -18,18 +30,28 @@ _LINES = View(
 )
 
 
+class Kind(StrEnum):
+    """A kind of client."""
+
+    JS = "js"
+    CPP = "cpp"
+    UNITY = "unity"
+    CURL = "curl"
+    ENV = "env"
+
+
 @shared
 def connect(
     session: Session,
     client: Annotated[
-        Kind, typer.Argument(metavar="js|cpp|unity|curl|env", help="Which kind of client.", show_default=False)
+        Kind, typer.Argument(metavar="js|cpp|unity|curl|env", help="The kind of client.", show_default=False)
     ],
 ) -> None:
-    """Print the lines that point a client at the service, asking nobody.
+    """Print the lines that point a client at the service. Sends nothing.
 
-    js is for pages with the published SDK, cpp and unity for games with its libraries,
-    curl a request to begin from, env for other commands here. They are of --url,
-    --client-id and --channel.
+    js is for pages with the published SDK, cpp and unity are for games with its
+    libraries, curl is a first request, and env is for other extcli commands. The lines
+    contain --url, --client-id and --channel.
 
     \b
     Examples:
@@ -37,4 +59,106 @@ def connect(
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
-    session.output.show_value({"client": client, "lines": lines_for(client, session.resolver)}, _LINES)
+    session.output.show_value({"client": client, "lines": _WRITERS[client](session.resolver)}, _LINES)
+
+
+def _js(resolver: Resolver) -> list[str]:
+    url = resolver.url()
+    channel = _script_text(resolver.channel() or DEFAULT_CHANNEL)
+    return [
+        "<!-- Before the SDK: points its calls and its events at the service. Do not upload this line. -->",
+        f'<script src="{escape(url)}/_emulator/sdk.js"></script>',
+        '<script src="medkit.umd.js"></script>',
+        "<script>",
+        "  const Muxy = window.Muxy.default;",
+        "  // Without sdk.js, as in Node.js, .url() points only the calls at the service; events do not arrive.",
+        f"  Muxy.debug(new Muxy.DebuggingOptions().url({_script_text(url)}).channelID({channel}));",
+        f"  Muxy.setup({{ clientID: {_script_text(resolver.client_id())} }});",
+        "</script>",
+    ]
+
+
+def _cpp(resolver: Resolver) -> list[str]:
+    address = _game_address(resolver)
+    lines = [
+        "// For your own transport: use this in place of the scheme and the address that the library returns.",
+        f"const std::string address = {json.dumps(address)};",
+    ]
+    if sample := _sample_host(address):
+        lines += [
+            "// For the transport of the library's examples, which takes no scheme:",
+            f"WebsocketConnection connection({json.dumps(sample[0])}, {sample[1]});",
+        ]
+    return lines
+
+
+def _unity(resolver: Resolver) -> list[str]:
+    return [
+        "// In place of transport.OpenAndRunInStage(sdk, …) or transport.OpenAndRunInSandbox(sdk):",
+        f"await transport.Open({json.dumps(_game_address(resolver))});",
+        "transport.Run(sdk);",
+    ]
+
+
+def _curl(resolver: Resolver) -> list[str]:
+    channel, chosen = resolver.channel(), resolver.asked_profile
+    # The profile by name, since its secret must not appear on a command line.
+    options = ["--profile", chosen[0]] if chosen else []
+    options += ["--url", resolver.url(), "--client-id", resolver.client_id()]
+    options += ["--channel", channel] if channel else []
+    token = join(["extcli", "token", "mint" if secret_lookup.secret_at(resolver) else "sandbox", "--header", *options])
+    return [f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}']
+
+
+def _env(resolver: Resolver) -> list[str]:
+    values = {
+        "EXTCLI_PROFILE": resolver.asked_profile[0] if resolver.asked_profile else None,
+        "EXTCLI_URL": resolver.url(),
+        "EXTCLI_CLIENT_ID": resolver.client_id(),
+        "EXTCLI_CHANNEL": resolver.channel(),
+    }
+    lines = [f"export {name}={quote(value)}" for name, value in values.items() if value]
+    if socket := resolver.told_socket():
+        lines.append(f"export EXTCLI_WS_URL={quote(socket.value)}")
+    elif resolver.variable("EXTCLI_WS_URL"):
+        # The variable belongs to the service of the environment, not to the one named here.
+        lines.append("unset EXTCLI_WS_URL")
+    return lines
+
+
+_WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
+    Kind.JS: _js,
+    Kind.CPP: _cpp,
+    Kind.UNITY: _unity,
+    Kind.CURL: _curl,
+    Kind.ENV: _env,
+}
+
+
+def _game_address(resolver: Resolver) -> str:
+    """Return the address of the socket with the path that the library for games requests."""
+    if told := resolver.told_socket():
+        return told.value
+    base = resolver.ws_url().removesuffix("/ws")
+    return f"{base}/{_PROTOCOL}/{percent_encoded(resolver.client_id(), safe='')}"
+
+
+def _sample_host(address: str) -> tuple[str, int] | None:
+    """Return host with path, and port, for the examples' transport; it uses TLS for every host but `localhost`.
+
+    `None` if that transport cannot reach the address.
+    """
+    from extcli.api.http import is_loopback
+
+    parts = urlsplit(address)
+    if parts.scheme == "wss":
+        return address.partition("://")[2], parts.port or 443
+    if not is_loopback(parts.hostname or ""):
+        return None
+    port = parts.port or 80
+    return f"localhost:{port}{parts.path}", port
+
+
+def _script_text(text: str) -> str:
+    """Return a JavaScript string literal that is safe between script tags."""
+    return json.dumps(text).replace("<", "\\u003c").replace("'", "\\u0027")

@@ -40,7 +40,7 @@ def listen(
     """
     from extcli.output.printer import flush
     from extcli.output.sanitize import visible
-    from extcli.realtime import event_views
+    from extcli.realtime import views
     from extcli.realtime.listener import Listener
 
     listening = Listener(session, events or [])
@@ -49,7 +49,7 @@ def listen(
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else None
     heard = 0
     for update in listening.heard(deadline):
-        session.output.show_value(event_views.event_of(update), event_views.EVENT)
+        session.output.show_value(views.event_of(update), views.EVENT)
         flush()
         heard += 1
         if heard == count:

@@ -11,7 +11,8 @@ from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
-from extcli.realtime import pin_views, pins
+from extcli.realtime import pins
+from extcli.realtime import views as link_views
 from extcli.session import BROADCASTER, Session
 
 app = noun("PINs: six characters that link a game to a broadcaster's channel, valid for five minutes.")
@@ -43,13 +44,13 @@ def request(
         raise UsageError("--game and --unbound exclude each other")
     if game:
         answer = session.open_service().issue_pin(session.resolver.client_id())
-        session.output.show(answer, pin_views.PIN_AND_TOKEN)
+        session.output.show(answer, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
             session.output.note("the game's token, dead until then:")
             session.output.line(visible(answer.json()["token"]))  # unbroken, so that it can be copied
         return
     service = session.named_service() if unbound else session.service(BROADCASTER)
-    session.output.show(service.request_pin(session.resolver.pin_path()), pin_views.PIN)
+    session.output.show(service.request_pin(session.resolver.pin_path()), link_views.PIN)
 
 
 @command(app)
@@ -92,7 +93,7 @@ def login(session: Session, source: FromPipe = None) -> None:
         "access_until": pair.access_until,
         "refresh_until": link.until,
     }
-    session.output.show_value(facts, pin_views.LOGIN)
+    session.output.show_value(facts, link_views.LOGIN)
     session.output.note(f"the refresh token is kept in {session.link_store.path}")
 
 
@@ -104,7 +105,7 @@ def status(session: Session) -> None:
 
     Example: extcli pin status --channel 1001
     """
-    session.output.show(session.service(BROADCASTER).pin_token_exists(), pin_views.LINKED)
+    session.output.show(session.service(BROADCASTER).pin_token_exists(), link_views.LINKED)
 
 
 @command(app, loses="the clock moves by five minutes, and every PIN runs out")

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from extcli.cli.many import Concurrency, Skip
-from extcli.cli.shared_options import command, noun
+from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import BROADCASTER, VIEWER, Session

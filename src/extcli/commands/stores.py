@@ -1,47 +1,164 @@
-"""What state and config stores have in common: their paths, and who may usually read and write them (ruling S1)."""
+"""The commands that `extcli state` and `extcli store-config` share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from string import Template
+from typing import Annotated, Any
 
 import typer
 
-from extcli.session import BACKEND, BROADCASTER, VIEWER
+from extcli.cli.json_input import read_document
+from extcli.cli.shared_options import command, noun
+from extcli.output import views
+from extcli.session import ADMIN, BACKEND, BROADCASTER, VIEWER, Session
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One store: the name in its path, and whom a command acts as unless told."""
+    """One store: the last part of its path, and the default identity for reading and for writing (ruling S1)."""
 
     path: str
     reader: str
     writer: str
 
 
-STATE = {
-    "extension": Scope("extension_state", VIEWER, BACKEND),
-    "channel": Scope("channel_state", VIEWER, BROADCASTER),
-    "viewer": Scope("viewer_state", VIEWER, VIEWER),
-    "extension-viewer": Scope("extension_viewer_state", VIEWER, VIEWER),
-    "hidden": Scope("extension_hidden_state", BACKEND, BACKEND),
-}
-CONFIG = {
-    "extension": Scope("extension_config", VIEWER, BACKEND),
-    "channel": Scope("channel_config", VIEWER, BROADCASTER),
-}
+@dataclass(frozen=True, slots=True)
+class StoreNoun:
+    """What differs between the two nouns. `writers` and `patch_note` are sentences of the help."""
+
+    name: str
+    summary: str
+    scopes: Mapping[str, Scope]
+    all_path: str
+    writers: str
+    patch_note: str = ""
+    has_users: bool = False
+    """Whether `get` can read the stores of named users."""
 
 
-def scope_argument(scopes: Iterable[str]) -> Any:
-    """The argument that names one of these scopes."""
-    names = list(scopes)
+STATE = StoreNoun(
+    name="state",
+    summary="State: one JSON object per extension, channel or viewer, kept for 30 days (in sandbox one day).",
+    scopes={
+        "extension": Scope("extension_state", VIEWER, BACKEND),
+        "channel": Scope("channel_state", VIEWER, BROADCASTER),
+        "viewer": Scope("viewer_state", VIEWER, VIEWER),
+        "extension-viewer": Scope("extension_viewer_state", VIEWER, VIEWER),
+        "hidden": Scope("extension_hidden_state", BACKEND, BACKEND),
+    },
+    all_path="all_state",
+    writers="Acts as backend for extension and hidden, as broadcaster for channel, else as viewer:U1.",
+    patch_note=" As admin, a map of user ids to patches changes many extension-viewer states.",
+    has_users=True,
+)
+CONFIG = StoreNoun(
+    name="store-config",
+    summary="Config: one JSON object per extension or channel, kept forever (in sandbox one day).",
+    scopes={
+        "extension": Scope("extension_config", VIEWER, BACKEND),
+        "channel": Scope("channel_config", VIEWER, BROADCASTER),
+    },
+    all_path="all_config",
+    writers="Acts as backend for extension, as broadcaster for channel.",
+)
+
+Users = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1,2,3", help="Read the extension-viewer states of these users, as admin.", show_default=False
+    ),
+]
+Document = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="JSON|-|@FILE|KEY=JSON...", help="The object, or its members.", show_default=False),
+]
+
+
+def store_app(stores: StoreNoun) -> typer.Typer:
+    """Return the Typer app of a noun, with the verbs get, set, patch and all."""
+    app = noun(stores.summary)
+    scope_argument = _scope_argument(stores.scopes)
+
+    def add(name: str, function: Callable[..., None], *, loses: str = "") -> None:
+        function.__doc__ = Template(function.__doc__ or "").substitute(
+            name=stores.name, writers=stores.writers, patch_note=stores.patch_note
+        )
+        command(app, name, loses=loses)(function)
+
+    def get(session: Session, scope: str = scope_argument) -> None:
+        """Read a store. Acts as viewer:U1. Plain output is `key<TAB>JSON`.
+
+        Example: extcli $name get channel
+        """
+        read(session, scope)
+
+    def get_of_users(session: Session, scope: str = scope_argument, users: Users = None) -> None:
+        """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is `key<TAB>JSON`.
+
+        \b
+        Examples:
+          extcli $name get channel
+          extcli $name get extension-viewer --users 1,2,3
+        """
+        read(session, scope, users)
+
+    def read(session: Session, scope: str, users: str | None = None) -> None:
+        store = stores.scopes[scope]
+        service = session.service(store.reader if users is None else ADMIN)
+        session.output.show(service.read_store(store.path, users=users), views.STORE)
+
+    def replace(session: Session, scope: str = scope_argument, document: Document = None) -> None:
+        """Replace the object in a store. $writers
+
+        \b
+        Examples:
+          extcli $name set channel '{"round": 4}'
+          extcli $name set channel round=4 theme=dark
+        """
+        store = stores.scopes[scope]
+        content = read_document(document or [], "the object")
+        session.output.show(session.service(store.writer).replace_store(store.path, content), views.NOTHING)
+        session.output.note(f"replaced {store.path}")
+
+    def patch(session: Session, scope: str = scope_argument, document: Document = None) -> None:
+        """Change parts of a store. $writers
+
+        An object is merged, and null removes a member. An array is a JSON Patch.$patch_note
+
+        \b
+        Examples:
+          extcli $name patch channel round=5 theme=null
+          extcli $name patch channel '[{"op": "add", "path": "/team", "value": "red"}]'
+        """
+        store = stores.scopes[scope]
+        content = read_document(document or [], "the patch")
+        session.output.show(session.service(store.writer).patch_store(store.path, content), views.NOTHING)
+        session.output.note(f"patched {store.path}")
+
+    def read_all(session: Session) -> None:
+        """Read all stores that a viewer can read. Acts as viewer:U1.
+
+        Example: extcli $name all -o json
+        """
+        session.output.show(session.service(VIEWER).read_store(stores.all_path), views.STORE)
+
+    add("get", get_of_users if stores.has_users else get)
+    add("set", replace, loses=f"the content of {stores.name} {{scope}} is replaced")
+    add("patch", patch)
+    add("all", read_all)
+    return app
+
+
+def _scope_argument(scopes: Collection[str]) -> Any:
+    names = ", ".join(scopes)
 
     def checked(name: str) -> str:
-        if name not in names:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(names)}")
+        if name not in scopes:
+            raise typer.BadParameter(f"{name!r} is not one of {names}")
         return name
 
     return typer.Argument(
-        metavar="SCOPE", help=f"One of {', '.join(names)}.", callback=checked, autocompletion=lambda: names
+        metavar="SCOPE", help=f"One of {names}.", callback=checked, autocompletion=lambda: list(scopes)
     )

@@ -121,9 +121,9 @@ def list_links(session: Session) -> None:
 
     Example: extcli token list
     """
-    from extcli.realtime import pin_views
+    from extcli.realtime import views as link_views
 
-    session.output.show_value([pin_views.facts_of(link) for link in session.link_store.all()], pin_views.LINKS)
+    session.output.show_value([link_views.facts_of(link) for link in session.link_store.all()], link_views.LINKS)
 
 
 @command(app, loses="all links and PINs of the channel end")

@@ -10,8 +10,7 @@ import typer
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
-from extcli.cli.many import Concurrency, Skip
-from extcli.cli.shared_options import command, noun
+from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.errors import Refused, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible

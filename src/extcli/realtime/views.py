@@ -1,13 +1,14 @@
-"""How PINs and links look: a PIN large enough to be read across a desk, links without their tokens."""
+"""How events, PINs and links look. Links are shown without their tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from extcli.api.envelope import Message
 from extcli.output import times
 from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
+from extcli.output.sanitize import compact, field, json_text, visible
 from extcli.output.views import RECORD
 from extcli.realtime.pins import LIFETIME
 
@@ -16,23 +17,46 @@ if TYPE_CHECKING:
 
     from extcli.config.link_store import Link
 
+_INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
 _SERVICE, _CLIENT_ID, _CHANNEL, _SINCE, _UNTIL = "service", "client_id", "channel_id", "since", "until"
 
 
-def _pin_table(pin: str, *under: str) -> RenderableType:
+# Events
+
+
+def event_of(update: Message) -> dict[str, Any]:
+    """Return the facts of an update, with defaults for what a deployment omits."""
+    meta = update.document["meta"]
+    defaults = {"event": meta.get("target", ""), "data": None, "channel_id": "", "scope": ""}
+    return {"timestamp": meta.get("timestamp", 0), **defaults, **update.data}
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    instant = times.shown(event["timestamp"]) if isinstance(event["timestamp"], int) else ""
+    scope, name = visible(str(event["scope"])), visible(str(event["event"]))
+    return f"{instant:<{_INSTANT_WIDTH}}  {scope:<{_SCOPE_WIDTH}}  {name}  {visible(compact(event['data']))}"
+
+
+EVENT = View(table=_event_line, rows=lambda event: [(field(event["event"]), json_text(event["data"]))])
+
+
+# PINs
+
+
+def _pin_table(pin: str, next_step: str) -> RenderableType:
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text
 
     panel = Panel.fit(Text(visible(pin), style="bold"), padding=(1, 6))
-    return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(LIFETIME)}", *under)])
+    return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(LIFETIME)}", next_step)])
 
 
 PIN = View(
     table=lambda document: _pin_table(document["pin"], "next: type it into the game, or into `extcli pin login`"),
     rows=lambda document: [(field(document["pin"]),)],
 )
-"""A PIN that a game is to send; for scripts the PIN alone."""
+"""A PIN for a game to send."""
 
 PIN_AND_TOKEN = View(
     table=lambda document: _pin_table(
@@ -41,7 +65,7 @@ PIN_AND_TOKEN = View(
     ),
     rows=lambda document: [(field(document["pin"]), field(document["token"]))],
 )
-"""A PIN that a broadcaster is to type, and the token that waits for it, which a table has no room for."""
+"""A PIN for a broadcaster to type, and the game's token, which the command prints below the table on one line."""
 
 LINKED = View(
     table=lambda document: "linked" if document["exists"] is True else "not linked",
@@ -49,12 +73,11 @@ LINKED = View(
 )
 
 
+# Links
+
+
 def _when(milliseconds: int | None) -> str:
     return "unknown" if milliseconds is None else times.shown(milliseconds)
-
-
-def _day(milliseconds: int | None) -> str:
-    return _when(milliseconds)[:10]
 
 
 LOGIN = View(
@@ -67,11 +90,11 @@ LOGIN = View(
     ),
     rows=lambda login: [(field(name), field(value)) for name, value in login.items()],
 )
-"""Which channel a game is linked to, and for how long."""
+"""The channel that a game is linked to, and when its tokens expire."""
 
 
 def facts_of(link: Link) -> dict[str, Any]:
-    """What may be shown of a link: all but its token."""
+    """Return what a list shows of a link: everything but its token."""
     return {
         _SERVICE: link.service,
         _CLIENT_ID: link.client_id,
@@ -85,13 +108,13 @@ def _links_table(links: Sequence[dict[str, Any]]) -> RenderableType:
     from rich.table import Table
 
     if not links:
-        return "no links are kept"
+        return "no links are stored"
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("service", "client id", "channel", "since", "until"):
         table.add_column(name, overflow="fold")
     for link in links:
         names = [visible(str(link[name])) for name in (_SERVICE, _CLIENT_ID, _CHANNEL)]
-        table.add_row(*names, _day(link[_SINCE]), _day(link[_UNTIL]))
+        table.add_row(*names, _when(link[_SINCE])[:10], _when(link[_UNTIL])[:10])
     return table
 
 
