@@ -191,11 +191,11 @@ FEATURES: Final = (
         is_offered=lambda environment: environment.issues_sandbox_tokens,
     ),
     Feature(lambda service: service.identities, identity_http.endpoints),
-    Feature(lambda service: service.control, control_http.watching),
+    Feature(lambda service: service.control, control_http.monitoring),
     Feature(lambda service: service.metrics, (control_http.metrics,)),
     Feature(
         lambda service: service.control,
-        control_http.controlling,
+        control_http.control,
         is_offered=lambda environment: environment.has_control,
     ),
     Feature(

@@ -70,13 +70,13 @@ def test_the_first_twenty_faults_are_named(backend: Client):
     [
         ({"codes": [["a"]], "names": []}, "names: 0 given for 1 sets"),
         ({"codes": [["a"]], "names": ["A", "B"]}, "names: 2 given for 1 sets"),
-        ({"codes": [["a"], ["b"]], "names": ["A", "A"]}, "names: must differ from each other"),
-        ({"codes": [["a"]], "names": [""]}, "names[0]: 1 to 256 printable characters"),
+        ({"codes": [["a"], ["b"]], "names": ["A", "A"]}, "names: must be unique"),
+        ({"codes": [["a"]], "names": [""]}, "names[0]: must be 1 to 256 printable characters"),
         ({"codes": [["a"]], "names": ["A"], "indices": [10]}, "indices[0]: 10 is not within 0 to 9"),
         ({"codes": [["a"]], "names": ["A"], "indices": [-1]}, "indices[0]: -1 is not within 0 to 9"),
-        ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1, 1]}, "indices: must differ from each other"),
+        ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1, 1]}, "indices: must be unique"),
         ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1]}, "indices: 1 given for 2 sets"),
-        ({"codes": [], "names": []}, "codes: 0 sets given, 1 to 10 are taken"),
+        ({"codes": [], "names": []}, "codes: 0 sets given; the limit is 1 to 10"),
     ],
 )
 @pytest.mark.usefixtures("hat")
@@ -88,7 +88,7 @@ def test_names_and_indices_go_with_the_codes_and_differ(backend: Client, body: d
 def test_there_are_at_most_ten_sets(backend: Client):
     found = faults(backend, codes=[["a"]] * 11, names=[f"S{number}" for number in range(11)])
 
-    assert "codes: 11 sets given, 1 to 10 are taken" in found
+    assert "codes: 11 sets given; the limit is 1 to 10" in found
 
 
 @pytest.mark.usefixtures("hat")
@@ -96,7 +96,7 @@ def test_there_are_at_most_ten_sets(backend: Client):
 def test_a_name_is_unique_over_all_active_sets(backend: Client):
     found = faults(backend, codes=[["a"]], names=["Hat"], indices=[3])
 
-    assert ["names[0]: set 0 has that name"] == found
+    assert ["names[0]: the set at 0 has this name"] == found
     assert [0] == backend.get("codes").json()["indices"]
 
 
@@ -114,7 +114,7 @@ def test_a_set_has_fewer_than_a_million_codes(backend: Client):
 
     answer = backend.put("codes", content=f'{{"codes":[{million}],"names":["A"]}}')
 
-    assert (400, "codes[0]: has over 999999 codes") == (answer.status_code, answer.json()["info"])
+    assert (400, "codes[0]: has more than 999999 codes") == (answer.status_code, answer.json()["info"])
 
 
 @pytest.mark.parametrize(

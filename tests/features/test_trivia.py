@@ -115,7 +115,7 @@ def test_an_admin_who_votes_on_an_inactive_question_is_told_its_state(admin):
 
     answer = admin.post("curated_poll", json={"question_id": "q1", "vote": "o1"})
 
-    assert (400, "q1 is in state-inactive; state-unlocked takes votes") == error_of(answer)
+    assert (400, "q1 is in state-inactive; it takes votes in state-unlocked") == error_of(answer)
 
 
 def test_a_vote_may_be_changed_while_unlocked_and_is_each_voters_own(admin, viewer):
@@ -147,7 +147,7 @@ def test_state_results_needs_a_winner_that_is_an_option(admin):
         for winner in ({}, {"winner": ""}, {"winner": "o9"})
     ]
 
-    needs = "winner: state-results needs the id of the option that won"
+    needs = "winner: state-results needs the id of the winning option"
     assert [(400, needs), (400, needs), (404, "the question q1 has no option o9")] == [error_of(a) for a in answers]
     assert "state-unlocked" == admin.get("curated_poll?id=q1").json()["state"]
 
@@ -157,7 +157,7 @@ def test_a_state_that_is_none_is_refused_and_the_four_are_named(admin):
 
     answer = admin.post("curated_poll_state?id=q1", json={"transition": "state-open"})
 
-    assert (400, f"transition: 'state-open' is none of {', '.join(STATES)}") == error_of(answer)
+    assert (400, f"transition: 'state-open' is not one of {', '.join(STATES)}") == error_of(answer)
 
 
 def test_an_absent_id_of_a_state_is_default(admin):
@@ -172,7 +172,7 @@ def test_the_winner_cannot_be_removed_while_it_is_shown(admin):
     refused = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o1"})
     other = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o2"})
 
-    assert (400, "option: o1 has won; choose another state first") == error_of(refused)
+    assert (400, "option: o1 is the winner; change the state first") == error_of(refused)
     assert ["o1"] == [each["id"] for each in other.json()["options"]]
 
 

@@ -116,7 +116,7 @@ def test_without_a_channel_there_is_no_team_and_so_no_vote(admin, backend):
 
     answers = [backend.post("team_membership"), backend.post("curated_poll", json={"question_id": "q1", "vote": "o1"})]
 
-    assert [(400, "a team is a channel: a token with channel_id, or ?channel_id=, is needed")] * 2 == [
+    assert [(400, "a team is a channel: use a token with a channel_id, or ?channel_id=")] * 2 == [
         error_of(each) for each in answers
     ]
     assert {} == results(backend)

@@ -1,1 +1,1 @@
-"""Reward codes: sets of them, who may have one, and handing each out exactly once."""
+"""Reward codes: sets of codes, grants to users, and handing out each code once (rulings C1 to C6)."""

@@ -1,4 +1,4 @@
-"""Reward codes over REST: `codes` and everything below it (rulings C1 to C6)."""
+"""Reward codes over REST: `codes` and `codes/…` (rulings C1 to C6)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.errors import BadRequest
 from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
-from emulator.features.codes.service import CodeSets, Marking, Upload
+from emulator.features.codes.service import CodeSets, PendingGrant, Upload
 from emulator.web.call import Call
 from emulator.web.endpoint import Nothing, Parameter, endpoint
 from emulator.web.streaming_json import StreamReader
@@ -20,7 +20,7 @@ _CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin a
 
 
 class CodesBody(Struct):
-    """Sets of codes, with a name each."""
+    """Sets of codes and their names."""
 
     codes: list[list[str]]
     names: list[str]
@@ -28,13 +28,13 @@ class CodesBody(Struct):
 
 
 class ListGrantBody(GrantBody):
-    """Who is to be granted it."""
+    """A grant to the listed users."""
 
     users: list[str]
 
 
 class RedeemBody(Struct):
-    """Which prize: the index of a set. Published clients name it in one of three ways."""
+    """The index of the set to redeem from. Published clients use one of these three names."""
 
     prize: int | UnsetType = UNSET
     all_prizes: int | UnsetType = UNSET
@@ -42,32 +42,32 @@ class RedeemBody(Struct):
 
 
 class SetNames(Struct):
-    """The active sets, in the order of their indices."""
+    """The active sets in index order."""
 
     names: list[str]
     indices: list[int]
 
 
 class Distributed(Struct):
-    """How many codes each set had handed out, in the order of their indices."""
+    """The number of codes that each set had handed out, in index order."""
 
     distributed: list[int]
 
 
 class Eligibility(Struct):
-    """Entry i: how many codes of set i may be redeemed."""
+    """Entry i is the number of codes of set i that the caller may redeem."""
 
     eligible: list[int]
 
 
 class RedeemedCodes(Struct):
-    """Entry i: the codes of set i that were redeemed."""
+    """Entry i lists the codes of set i that the caller has redeemed."""
 
     redeemed: list[list[str]]
 
 
 class RedeemedCode(Struct):
-    """The code, absent where there is none to have, and all that were redeemed of that set."""
+    """The code, absent if none is available, and all codes of the set that the caller has redeemed."""
 
     all_prizes: list[str]
     code: str | UnsetType = UNSET
@@ -75,10 +75,10 @@ class RedeemedCode(Struct):
 
 @endpoint("PUT", "/v1/e/codes", roles=EXTENSION_WRITERS, body=CodesBody, limit="codes", streamed=True)
 async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
-    """Define sets of codes: at most 10, of fewer than a million codes of 1 to 63 characters each.
+    """Define up to 10 sets of codes, each of fewer than a million codes of 1 to 63 characters.
 
-    Sets at other indices stay. A set at an index in use is renamed and gets another list; what was handed out stays
-    handed out. All of it or nothing; the body is read as it comes. The first 20 faults are named.
+    The call is atomic and the body is streamed. Sets at other indices are unchanged. A set at an index in use gets the
+    new name and list; codes already handed out stay handed out. An error lists the first 20 problems.
     """
     reader, upload = StreamReader("codes", levels=2), Upload(call.caller.client_id)
     try:
@@ -86,7 +86,7 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
             await code_sets.add_codes(upload, codes)
         await code_sets.define(upload, json_codec.convert(reader.small, NamesBody, inside="body"), reader.arrays)
     except BaseException:
-        await code_sets.abandon(upload)
+        await code_sets.discard(upload)
         raise
     return Nothing()
 
@@ -100,13 +100,13 @@ async def list_codes(code_sets: CodeSets, call: Call) -> SetNames:
 
 @endpoint("DELETE", "/v1/e/codes", roles=EXTENSION_WRITERS, answer=Distributed)
 async def clear_codes(code_sets: CodeSets, call: Call) -> Distributed:
-    """End all sets and all eligibility."""
+    """Delete all sets and all eligibility."""
     return Distributed(await code_sets.clear(call.caller))
 
 
 @endpoint("POST", "/v1/e/codes/mark_from_poll", roles=EXTENSION_WRITERS, body=PollGrantBody, query=(_POLL, _CHANNEL))
 async def mark_from_poll(code_sets: CodeSets, call: Call) -> Nothing:
-    """Make those eligible for prizes who voted right."""
+    """Make the users who voted for the correct option eligible for prizes."""
     await code_sets.mark_from_poll(call.caller, call.channel, call.id, call.body(PollGrantBody))
     return Nothing()
 
@@ -115,11 +115,11 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> Nothing:
     "POST", "/v1/e/codes/mark_from_list", roles=EXTENSION_WRITERS, body=ListGrantBody, limit="user_list", streamed=True
 )
 async def mark_from_list(code_sets: CodeSets, call: Call) -> Nothing:
-    """Make users eligible for prizes; the body is read as it comes."""
-    reader, marking = StreamReader("users", levels=1), Marking(call.caller)
-    async for users in reader.read(call.chunks, marking.restart):
-        await code_sets.add_members(marking, _checked(users.items, users.at))
-    await code_sets.mark(marking, json_codec.convert(reader.small, GrantBody, inside="body"))
+    """Make the listed users eligible for prizes. The body is streamed."""
+    reader, grant = StreamReader("users", levels=1), PendingGrant(call.caller)
+    async for users in reader.read(call.chunks, grant.restart):
+        await code_sets.add_users(grant, _checked_users(users.items, users.at))
+    await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))
     return Nothing()
 
 
@@ -137,23 +137,23 @@ async def read_redeemed(code_sets: CodeSets, call: Call) -> RedeemedCodes:
 
 @endpoint("POST", "/v1/e/codes/redeem", roles=ANYONE, body=RedeemBody, answer=RedeemedCode)
 async def redeem_code(code_sets: CodeSets, call: Call) -> RedeemedCode:
-    """Exchange one eligibility for one code.
+    """Redeem one code of a set.
 
-    Without eligibility, or when the set is empty, the answer has no `code`.
+    The response has no `code` if the caller is not eligible or the set has no codes left.
     """
     body = call.body(RedeemBody)
     named = [prize for prize in (body.prize, body.all_prizes, body.index) if prize is not UNSET]
     if len(set(named)) != 1:
-        raise BadRequest("Invalid body", "prize: the index of one set is needed")
+        raise BadRequest("Invalid body", "prize: must be the index of one set")
     redemption = await code_sets.redeem(call.caller, named[0])
     return RedeemedCode(list(redemption.all_codes), UNSET if redemption.code is None else redemption.code)
 
 
-def _checked(users: list[object], at: int) -> list[str]:
-    """Ids as they stand in a body; raises `BadRequest` naming the position of one that is none."""
+def _checked_users(users: list[object], at: int) -> list[str]:
+    """The user ids, of which the first is `users[at]`; raises `BadRequest` naming an invalid one."""
     for position, user in enumerate(users, at):
         if not isinstance(user, str) or not 1 <= len(user) <= 256 or not user.isprintable():
-            raise BadRequest("Invalid body", f"users[{position}]: an id is a string of 1 to 256 printable characters")
+            raise BadRequest("Invalid body", f"users[{position}]: must be a string of 1 to 256 printable characters")
     return [user for user in users if isinstance(user, str)]
 
 

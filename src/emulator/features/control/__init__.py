@@ -1,1 +1,1 @@
-"""Watching and controlling a running service (`operations.md`)."""
+"""Monitoring and control of a running service: `/_emulator/…` (`operations.md`)."""

@@ -1,4 +1,4 @@
-"""Who may drive a service through the control API: programs on this machine, and never a page on the web."""
+"""Access to the control API: for programs on this machine, never for web pages."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from emulator.errors import Forbidden
 
 
 class ControlGate:
-    """Lets a request through whose `Host` is loopback or was named, and that no foreign page sent."""
+    """Admits requests whose `Host` is loopback or allowed by name, unless a page of another origin sent them."""
 
-    def __init__(self, named_hosts: Collection[str]) -> None:
-        self._named = frozenset(host.lower() for host in named_hosts)
+    def __init__(self, allowed_hosts: Collection[str]) -> None:
+        self._allowed = frozenset(host.lower() for host in allowed_hosts)
 
     def __call__(self, scope: HTTPScope) -> None:
-        """Raise `Forbidden` for a request that may not pass."""
+        """Raise `Forbidden` for a request that may not use the control API."""
         headers = dict(scope["headers"])
         authority = headers.get(b"host", b"").decode("latin-1")
         host = _hostname(authority)
-        if not (_is_loopback(host) or host in self._named):
-            raise Forbidden("Forbidden", f"the control API is not for the host {host[:60]!r}: see --control-host")
+        if not (_is_loopback(host) or host in self._allowed):
+            raise Forbidden(
+                "Forbidden", f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host"
+            )
         origin = headers.get(b"origin", b"").decode("latin-1")
-        # A browser sends simple cross-site requests without asking first, so closed CORS alone would not stop them.
-        if origin and urlsplit(origin).netloc.lower() != authority.lower():
-            raise Forbidden("Forbidden", "the control API takes no calls from web pages of another origin")
-        if headers.get(b"sec-fetch-site", b"none") in (b"cross-site", b"same-site"):
-            raise Forbidden("Forbidden", "the control API takes no calls from web pages of another origin")
+        # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
+        is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != authority.lower()
+        if is_foreign or headers.get(b"sec-fetch-site", b"none") in (b"cross-site", b"same-site"):
+            raise Forbidden("Forbidden", "the control API does not answer web pages of another origin")
 
 
 def _hostname(authority: str) -> str:

@@ -1,4 +1,4 @@
-"""`/_emulator/…`: `live`, `ready` and `metrics` for watchers, `reset` and `clock` for operators."""
+"""`/_emulator/…`: `live`, `ready` and `metrics` for monitoring; `reset` and `clock` for control."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _METRICS_TYPE = "text/plain; version=0.0.4"  # Litestar adds the charset
 
 
 class Liveness(Struct):
-    """The process serves."""
+    """The response of `live`."""
 
     status: str
 
 
 @endpoint("GET", "/_emulator/live", audience=Audience.MONITORING, answer=Liveness)
 async def read_liveness(control: Control, call: Call) -> Liveness:
-    """Say that the process serves."""
+    """Report that the process is running."""
     return Liveness("live")
 
 
 @endpoint("GET", "/_emulator/ready", audience=Audience.MONITORING, answer=Readiness)
 async def read_readiness(control: Control, call: Call) -> Readiness:
-    """Say that a request sent next will not fail; 503 while it would."""
+    """Report that the service can handle requests; 503 while it cannot."""
     return await control.readiness()
 
 
@@ -38,13 +38,13 @@ async def read_readiness(control: Control, call: Call) -> Readiness:
 async def read_metrics(metrics: Metrics, call: Call) -> Text:
     """Read the counters in the Prometheus text format."""
     began = monotonic()
-    await asyncio.sleep(0)  # one turn of the event loop: all that is ready to run comes first
+    await asyncio.sleep(0)  # one iteration of the event loop: every ready callback runs first
     return Text(metrics.text(lag=monotonic() - began), _METRICS_TYPE)
 
 
 @endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL)
 async def reset(control: Control, call: Call) -> Nothing:
-    """Forget all data, and run the clock with the machine's again."""
+    """Delete all data, and set the clock back to the system time."""
     await control.reset()
     return Nothing()
 
@@ -57,10 +57,10 @@ async def read_clock(control: Control, call: Call) -> ClockRecord:
 
 @endpoint("POST", "/_emulator/clock", audience=Audience.CONTROL, body=ClockMove, answer=MovedClock)
 async def move_clock(control: Control, call: Call) -> MovedClock:
-    """Set, advance or freeze the clock; answers when every expiry that falls due has been applied."""
+    """Set, advance or freeze the clock. The response lists what expired, and comes after all of it is removed."""
     return await control.move_clock(call.body(ClockMove))
 
 
-watching: Final = (read_liveness, read_readiness)
+monitoring: Final = (read_liveness, read_readiness)
 metrics: Final = read_metrics
-controlling: Final = (reset, read_clock, move_clock)
+control: Final = (reset, read_clock, move_clock)

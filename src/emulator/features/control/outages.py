@@ -1,4 +1,4 @@
-"""Whether storage answers. That it does again is said once, also on a node that nobody asks anything."""
+"""Storage outages: detects their start and end, and logs the end once, even on an idle node."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from typing import Final
 from emulator.clock import monotonic
 from emulator.errors import EngineError
 
-_LOOK_EVERY: Final = 1.0
-"""Seconds between two looks during an outage. At other times nobody looks: requests tell."""
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds between two checks during an outage."""
 _log = logging.getLogger("emulator")
 
 
 class Outages:
-    """Begin with a failure that somebody ran into, and end with the first use or look that succeeds."""
+    """An outage starts when a use of storage fails and ends when a use or a check succeeds."""
 
     def __init__(self) -> None:
         self._since: float | None = None
-        self._begun = asyncio.Event()
+        self._started = asyncio.Event()
 
     @property
     def is_on(self) -> bool:
-        """Whether storage failed when it was last used."""
+        """Whether the last use of storage failed."""
         return self._since is not None
 
-    def note(self, *, answers: bool) -> None:
-        """Take note of one use of storage."""
-        if not answers:
+    def note(self, *, ok: bool) -> None:
+        """Record the outcome of one use of storage."""
+        if not ok:
             self._since = monotonic() if self._since is None else self._since
-            self._begun.set()
+            self._started.set()
         elif self._since is not None:
             _log.info("storage answers again after %.1f s", monotonic() - self._since)
             self._since = None
-            self._begun.clear()
+            self._started.clear()
 
     async def watch(self, check: Callable[[], Awaitable[None]]) -> None:
-        """Look, for ever, when each outage ends."""
+        """During each outage, call `check` until it succeeds. Runs forever."""
         while True:
-            await self._begun.wait()
-            await asyncio.sleep(_LOOK_EVERY)
+            await self._started.wait()
+            await asyncio.sleep(_CHECK_INTERVAL)
             try:
                 await check()
             except EngineError:
                 continue
-            self.note(answers=True)
+            self.note(ok=True)

@@ -1,4 +1,4 @@
-"""The clock's control, the reset, and whether the service is ready."""
+"""The control service: readiness, reset, housekeeping and the clock."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.limits.id_quota import QUOTA_KIND
 from emulator.observability.recorder import Recorder
 
-_MOST_UNTOLD = 10_000
-"""How many expiries housekeeping keeps for a move of the clock that may never come."""
+_MAX_UNREPORTED = 10_000
+"""Expiries that housekeeping keeps to report at the next move of the clock."""
 
 
 class ClockMove(Struct):
-    """What to do to the clock: set it, advance it from there, and have it stand or run from there on."""
+    """A move of the clock: first `set`, then `advance`. `freeze` stops or restarts the clock at the result."""
 
     set: int | None = None
-    """Unix ms."""
+    """In Unix ms."""
     advance: int | None = None
-    """In ms."""
+    """In ms, 0 or more."""
     freeze: bool | None = None
 
 
 class ClockRecord(Struct):
-    """The service's time in Unix ms, and how far it is ahead of the machine's."""
+    """The service's time in Unix ms, and its offset from the system time in ms."""
 
     now: int
     offset: int
     frozen: bool
 
 
-class Due(Struct):
-    """Something that came to its end."""
+class ExpiredItem(Struct):
+    """An item that expired at `at`, in Unix ms."""
 
     kind: str
     id: str
@@ -49,13 +49,13 @@ class Due(Struct):
 
 
 class MovedClock(ClockRecord):
-    """The clock after a move, and what fell due by it, in order of time."""
+    """The clock after a move, and what has expired since the previous move, oldest first."""
 
-    expired: list[Due]
+    expired: list[ExpiredItem]
 
 
 class Readiness(Struct):
-    """What `ready` says."""
+    """The response of `ready`."""
 
     status: str
     environment: str
@@ -64,7 +64,7 @@ class Readiness(Struct):
 
 
 class Control:
-    """What an operator may do to a running service. `forget` drops what the service remembers beside its data."""
+    """Readiness, reset and clock of one running service."""
 
     def __init__(
         self, engine: Engine, key: SigningKey, clock: Clock, settings: Settings, version: str, recorder: Recorder
@@ -78,23 +78,23 @@ class Control:
         self._on_reset: list[Callable[[], None]] = []
         self._on_move: list[Callable[[], Awaitable[None]]] = []
         self._moving = asyncio.Lock()
-        self._untold: list[Expired] = []
+        self._unreported: list[Expired] = []
 
     def on_reset(self, forget: Callable[[], None]) -> None:
-        """Have `forget` called at every reset."""
+        """Call `forget` at every reset, to drop state kept outside the data."""
         self._on_reset.append(forget)
 
     def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
-        """Have `moved` awaited after every move of the clock, before it is answered."""
+        """Await `moved` after every move of the clock, before the response."""
         self._on_move.append(moved)
 
     async def check(self) -> None:
-        """Return if a request sent next will not fail; raise `EngineError` if storage would let it down."""
+        """Return if storage works; raise `EngineError` otherwise."""
         await self._engine.check()
         await self._key.sync()
 
     async def readiness(self) -> Readiness:
-        """Returns when a request sent next will not fail; raises `Unavailable` otherwise."""
+        """Report that the service can handle requests; raises `Unavailable` if storage fails."""
         try:
             await self.check()
         except EngineError as error:
@@ -104,64 +104,67 @@ class Control:
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
-        """All data and the clock's offset are gone."""
+        """Delete all data, and set the clock back to the system time."""
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
             await self._key.restore()
-            self._untold.clear()
+            self._unreported.clear()
             for forget in self._on_reset:
                 forget()
 
     async def sweep(self) -> None:
-        """Give back the room of what has ended. No answer depends on it: the next move of the clock tells of it."""
+        """Remove expired items. No response depends on it; the next move of the clock reports them."""
         async with self._moving:
-            self._untold += await self._engine.purge(now=self._clock.now())
-            del self._untold[:-_MOST_UNTOLD]
+            self._unreported += await self._engine.purge(now=self._clock.now())
+            del self._unreported[:-_MAX_UNREPORTED]
         await self._key.sync()
-        await self._engine.tidy()  # not under the lock: nobody waits for it
+        await self._engine.tidy()  # without the lock, so that a move of the clock does not wait for it
 
     def read_clock(self) -> ClockRecord:
-        """Where the clock stands."""
+        """The current time."""
         return ClockRecord(self._clock.now(), self._clock.offset, self._clock.frozen)
 
     async def move_clock(self, move: ClockMove) -> MovedClock:
-        """Move the clock, apply every expiry that falls due, and list them; a refused move changes nothing.
+        """Move the clock, remove what has expired, and list it. A refused move changes nothing. Moves are serialized.
 
-        What was past its end before the move is removed first, so that setting the clock back never brings back
-        what had ended, whether or not housekeeping had run. Moves take their turns.
+        Items that expired before the move are removed first, so that setting the clock back never revives them,
+        whether or not housekeeping has run.
         """
         if self._settings.has_peers:
-            raise Forbidden("Forbidden", "the clock is one process's own: with --workers over 1 it cannot be moved")
+            raise Forbidden(
+                "Forbidden", "the clock cannot be moved with --workers over 1, because each process has its own"
+            )
         async with self._moving:
             _check(move, self._clock.now())
             with self._clock.paused() as before:
-                self._untold += await self._engine.purge(now=before)
-            if move.freeze is not None:  # first, so that it stands at the very instant that it is set to
+                self._unreported += await self._engine.purge(now=before)
+            if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)
             if move.set is not None:
                 self._clock.set(move.set)
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
-            self._untold += await self._engine.purge(now=record.now)
-            expired, self._untold = sorted(self._untold, key=lambda one: one.at), []
+            self._unreported += await self._engine.purge(now=record.now)
+            expired, self._unreported = sorted(self._unreported, key=lambda each: each.at), []
             for moved in self._on_move:
                 await moved()
-        return MovedClock(
-            record.now, record.offset, record.frozen, [_due(each) for each in expired if each.key.kind != QUOTA_KIND]
-        )
+        items = [_item_of(each) for each in expired if each.key.kind != QUOTA_KIND]
+        return MovedClock(record.now, record.offset, record.frozen, items)
 
 
 def _check(move: ClockMove, now: int) -> None:
-    """Raise `BadRequest` for a move that goes back without `set`, or to where no clock goes."""
+    """Raise `BadRequest` for a negative `advance`, or for a target before 1970 or after the year 9999."""
     if move.advance is not None and move.advance < 0:
-        raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to go back")
+        raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to move the clock back")
     target = (now if move.set is None else move.set) + (move.advance or 0)
     if target != clamp_instant(target):
-        raise BadRequest("Invalid body", f"the clock would stand at {target}; it goes from 0 to {END_OF_TIME - 1} ms")
+        raise BadRequest(
+            "Invalid body", f"set, advance: the clock would be at {target} ms; it must be 0 to {END_OF_TIME - 1}"
+        )
 
 
-def _due(expired: Expired) -> Due:
+def _item_of(expired: Expired) -> ExpiredItem:
     key = expired.key
     name = key.name or key.user or key.channel or key.owner
-    return Due(key.kind, name, expired.at, key.owner, key.channel or "")
+    return ExpiredItem(key.kind, name, expired.at, key.owner, key.channel or "")

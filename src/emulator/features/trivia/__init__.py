@@ -1,1 +1,1 @@
-"""Trivia: an extension's questions, the votes of its viewers, and the teams they vote for."""
+"""Trivia: an extension's questions, the votes of its viewers, and the teams that score."""

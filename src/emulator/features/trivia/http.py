@@ -1,4 +1,4 @@
-"""Trivia over REST, under the names that the published SDK calls: `curated_poll…` and `team_membership`."""
+"""Trivia over REST, under the names of the published SDK: `curated_poll…` and `team_membership`."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from emulator.web.endpoint import Nothing, Parameter, endpoint
 _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 
 JsonObject = dict[str, Any]
-"""Stands for one of several objects, where the document cannot say which."""
+"""Stands in the OpenAPI document for a response of several possible shapes."""
 
 
 class QuestionIdBody(Struct):
-    """Which question."""
+    """The question to remove."""
 
     id: str
 
 
 class OptionBody(Struct):
-    """An option, and the id of its question."""
+    """An option to add or replace; `id` is the question's."""
 
     id: str
     option: Option
 
 
 class OptionIdBody(Struct):
-    """Which option of which question, both by id."""
+    """The option to remove, and its question, both by id."""
 
     question: str
     option: str
 
 
 class TransitionBody(Struct):
-    """The state to move to; `winner`, an option's id, goes with `state-results`."""
+    """The state to move to; `state-results` needs `winner`, the id of an option."""
 
     transition: str
     winner: str = ""
 
 
 class QuestionVoteBody(Struct):
-    """The id of an option, for a question."""
+    """A vote: the ids of a question and of one of its options."""
 
     question_id: str
     vote: str
 
 
 class Questions(Struct):
-    """All that the caller sees, by their `order`."""
+    """The questions that the caller may see, sorted by `order`."""
 
     questions: list[QuestionView]
 
 
 class StateAnswer(Struct):
-    """The state a question is in now."""
+    """The new state of a question."""
 
     state: State
 
@@ -72,16 +72,16 @@ class Leaderboard(Struct):
 
 
 class Team(Struct):
-    """A team is a channel; empty for none."""
+    """The caller's team, which is a channel; `id` is empty without a team."""
 
     id: str
 
 
 @endpoint("POST", "/v1/e/curated_poll_edit", roles=EXTENSION_WRITERS, body=QuestionBody, answer=QuestionView)
 async def edit_question(trivia: Trivia, call: Call) -> QuestionView:
-    """Add a trivia question, or give the one of this id other texts.
+    """Add a trivia question, or replace the texts of the question with this id.
 
-    A new one is inactive. Options, state and votes stay. At most 64 questions.
+    A new question is inactive. An edit keeps options, state and votes. The limit is 64 questions.
     """
     return await trivia.edit_question(call.caller, call.body(QuestionBody))
 
@@ -95,14 +95,14 @@ async def remove_question(trivia: Trivia, call: Call) -> Nothing:
 
 @endpoint("POST", "/v1/e/curated_poll_edit_option", roles=EXTENSION_WRITERS, body=OptionBody, answer=QuestionView)
 async def edit_option(trivia: Trivia, call: Call) -> QuestionView:
-    """Add an option to a trivia question, or replace the one of its id. At most 64."""
+    """Add an option to a trivia question, or replace the option with its id. The limit is 64 options."""
     body = call.body(OptionBody)
     return await trivia.edit_option(call.caller, body.id, body.option)
 
 
 @endpoint("DELETE", "/v1/e/curated_poll_edit_option", roles=EXTENSION_WRITERS, body=OptionIdBody, answer=QuestionView)
 async def remove_option(trivia: Trivia, call: Call) -> QuestionView:
-    """Remove an option of a trivia question, unless it is the winner shown; 404 if there is none."""
+    """Remove an option of a trivia question; 404 if there is none, 400 if it is the current winner."""
     body = call.body(OptionIdBody)
     return await trivia.remove_option(call.caller, body.question, body.option)
 
@@ -116,7 +116,7 @@ async def remove_option(trivia: Trivia, call: Call) -> QuestionView:
     query=(Parameter("id", "The question id; `default` when absent or empty."),),
 )
 async def set_question_state(trivia: Trivia, call: Call) -> StateAnswer:
-    """Move a trivia question to another state, from any to any; `state-results` needs the `winner`."""
+    """Move a trivia question from any state to any other; `state-results` needs the `winner`."""
     body = call.body(TransitionBody)
     return StateAnswer(await trivia.set_state(call.caller, call.id, body.transition, body.winner))
 
@@ -126,13 +126,12 @@ async def set_question_state(trivia: Trivia, call: Call) -> StateAnswer:
     "/v1/e/curated_poll",
     roles=ANYONE,
     answer=JsonObject,
-    query=(Parameter("id", "One question; all of them when absent or empty."),),
+    query=(Parameter("id", "The question id; all questions when absent or empty."),),
 )
 async def read_questions(trivia: Trivia, call: Call) -> Questions | QuestionView:
-    """Read the trivia questions, or one, with the caller's vote and, in `state-results`, the winner.
+    """Read the trivia questions with the caller's votes and, in `state-results`, the winners.
 
-    Answers `questions`, a list; with `id` one question, as `curated_poll_edit` does. Inactive ones are there for roles
-    admin and backend only.
+    The response is `{"questions": […]}`; with `id` it is one question. Only admin and backend see inactive questions.
     """
     if question_id := call.text("id"):
         return await trivia.question(call.caller, question_id)
@@ -141,7 +140,7 @@ async def read_questions(trivia: Trivia, call: Call) -> Questions | QuestionView
 
 @endpoint("POST", "/v1/e/curated_poll", roles=ANYONE, body=QuestionVoteBody, query=(_CHANNEL,))
 async def vote_on_question(trivia: Trivia, call: Call) -> Nothing:
-    """Vote on an unlocked trivia question, or vote anew. The first vote fixes the voter's team."""
+    """Vote on an unlocked trivia question, or replace an earlier vote. The first vote sets the voter's team."""
     body = call.body(QuestionVoteBody)
     await trivia.vote(call.caller, call.channel, body.question_id, body.vote)
     return Nothing()
@@ -149,23 +148,23 @@ async def vote_on_question(trivia: Trivia, call: Call) -> Nothing:
 
 @endpoint("GET", "/v1/e/curated_poll_leaderboard", roles=EXTENSION_WRITERS, answer=Leaderboard)
 async def read_leaderboard(trivia: Trivia, call: Call) -> Leaderboard:
-    """Read how the 1,000 best teams stand.
+    """Read the top 1,000 teams.
 
-    For each question in `state-results`, 50 points if the broadcaster was right, and 50 times the share of right ones
-    among the team's votes.
+    Each question in `state-results` scores 50 points if the broadcaster voted correctly, plus 50 times the share of
+    correct votes in the team.
     """
     return Leaderboard(await trivia.leaderboard(call.caller))
 
 
 @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(_CHANNEL,))
 async def join_team(trivia: Trivia, call: Call) -> Team:
-    """Join the team of the channel, unless the caller has one; answers the one they are in."""
+    """Join the channel's team unless the caller already has one, and return the caller's team."""
     return Team(await trivia.join(call.caller, call.channel))
 
 
 @endpoint("GET", "/v1/e/team_membership", roles=ANYONE, answer=Team)
 async def read_team(trivia: Trivia, call: Call) -> Team:
-    """Read the caller's team; its id is empty before the first vote or joining."""
+    """Read the caller's team; its id is empty before the first vote or joining a team."""
     return Team(await trivia.team(call.caller))
 
 

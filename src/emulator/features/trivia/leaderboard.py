@@ -1,7 +1,7 @@
-"""How teams stand, from the records of their voters. Pure.
+"""The team leaderboard, computed from the voters' records. Pure.
 
-A question in `state-results` is worth up to 100 points to a team: 50 if its broadcaster was right, and 50 times the
-share of right ones among the team's votes, the broadcaster's included, rounded half up.
+A question in `state-results` is worth up to 100 points to a team: 50 if its broadcaster voted correctly, plus 50 times
+the share of correct votes in the team, including the broadcaster's, rounded half up.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from msgspec import Struct
 from emulator.features.trivia.rules import Contest, Question, State
 from emulator.features.trivia.voters import Voter
 
-MOST_TEAMS: Final = 1_000
-"""How many teams are listed."""
+MAX_TEAMS: Final = 1_000
+"""Teams on the leaderboard."""
 POINTS: Final = 50
-"""The most that a team's broadcaster, and that its votes, are worth for one question."""
+"""The points per question for the broadcaster's vote, and at most for the team's votes."""
 
 
 class QuestionScore(Struct):
-    """How a team did on one question. Shares are from 0 to 1."""
+    """A team's score for one question. Shares are 0 to 1."""
 
     question_id: str
     broadcaster_correct: bool
     team_participation: float
     """The share of the team's members who voted."""
     team_participants: int
-    """How many members voted."""
+    """The number of members who voted."""
     percent_correct: float
-    """The share of right ones among the team's votes, 0 where there are none."""
+    """The share of correct votes; 0 without votes."""
     team_votes: int
-    """How many votes there are: one for each who voted."""
+    """The number of votes, one per participant."""
     score_values: list[int]
-    """What the broadcaster and what the team's votes are worth, in this order."""
+    """The points for the broadcaster's vote and for the team's votes, in this order."""
 
 
 class TeamScore(Struct):
-    """How a team stands."""
+    """A team's entry on the leaderboard."""
 
     team_id: str
-    """Its channel."""
+    """The team's channel."""
     combined_score: int
     """The sum of all `score_values`."""
     questions: dict[str, QuestionScore]
-    """By question id; those in `state-results`."""
+    """The questions in `state-results` by id."""
 
 
 class _Team:
@@ -58,14 +58,14 @@ class _Team:
 
 
 class Standings:
-    """Counts voters, one after the other, so that they need not be in memory together."""
+    """Counts voters in batches, so that they need not all be in memory."""
 
     def __init__(self, contest: Contest) -> None:
         self._questions = [each for each in contest.values() if each.state is State.RESULTS]
         self._teams: defaultdict[str, _Team] = defaultdict(_Team)
 
     def add(self, voters: Iterable[Voter]) -> None:
-        """Count some voters."""
+        """Count a batch of voters."""
         for voter in voters:
             team = self._teams[voter.team]
             team.members += 1
@@ -80,9 +80,9 @@ class Standings:
                         team.broadcaster_correct.add(question.id)
 
     def best(self) -> list[TeamScore]:
-        """At most 1,000 teams, highest score first; ties by team id, in code point order."""
+        """The top 1,000 teams, highest score first; ties are in code point order of the team id."""
         scores = (self._score(team_id, team) for team_id, team in self._teams.items())
-        return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MOST_TEAMS]
+        return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MAX_TEAMS]
 
     def _score(self, team_id: str, team: _Team) -> TeamScore:
         scores = {question.id: _question_score(question, team) for question in self._questions}
@@ -91,13 +91,13 @@ class Standings:
 
 def _question_score(question: Question, team: _Team) -> QuestionScore:
     votes, correct = team.votes[question.id], team.correct[question.id]
-    is_right = question.id in team.broadcaster_correct
+    broadcaster_correct = question.id in team.broadcaster_correct
     return QuestionScore(
         question.id,
-        is_right,
+        broadcaster_correct,
         team_participation=votes / team.members,
         team_participants=votes,
         percent_correct=correct / votes if votes else 0.0,
         team_votes=votes,
-        score_values=[POINTS * is_right, (2 * POINTS * correct + votes) // (2 * votes) if votes else 0],
+        score_values=[POINTS * broadcaster_correct, (2 * POINTS * correct + votes) // (2 * votes) if votes else 0],
     )

@@ -1,6 +1,6 @@
-"""What a question is, and who sees how much of it. Pure: no clock, no storage.
+"""Trivia questions, their states, and what a user sees of them. Pure: no clock, no storage.
 
-All questions of an extension are one record, so that each edit, and each vote beside it, is one atomic step.
+An extension's questions are one record, so that an edit is atomic, also with concurrent votes.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest, NotFound
 from emulator.wire import json_codec
 
-LARGEST: Final = 512 * 1024
-"""Bytes of compact JSON that the questions of an extension may have together: each vote reads them."""
-LONGEST_ID: Final = 64
+MAX_BYTES: Final = 512 * 1024
+"""The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
+MAX_ID_LENGTH: Final = 64
 
 
 class State(StrEnum):
-    """Who sees a question, and whether it takes votes."""
+    """The state of a question: who sees it, and whether it takes votes."""
 
     INACTIVE = "state-inactive"
-    """Only those who may edit it see it."""
+    """Visible to admin and backend only."""
     UNLOCKED = "state-unlocked"
-    """Everybody sees it, and may vote."""
+    """Visible to all, and open for votes."""
     LOCKED = "state-locked"
-    """Everybody sees it; no votes."""
+    """Visible to all, and closed for votes."""
     RESULTS = "state-results"
-    """The same, and which option won."""
+    """Visible to all with its winner, and closed for votes."""
 
 
 class Option(Struct, frozen=True):
-    """One of the answers to choose from."""
+    """An answer to choose from."""
 
     id: str
     name: str = ""
@@ -42,21 +42,21 @@ class Option(Struct, frozen=True):
     description: str = ""
     image: str | UnsetType = UNSET
     order: int | float | UnsetType = UNSET
-    """Options, and questions, are listed by this, 0 where it is left out; then as they were added."""
+    """Options and questions are sorted by `order`, 0 if absent, then by age."""
 
 
 class QuestionBody(Option, frozen=True):
-    """A question as it is handed in: it has the members of an option."""
+    """A question as a client sends it. It has the same members as an option."""
 
 
 class Question(QuestionBody, frozen=True, kw_only=True):
-    """A question as it is kept."""
+    """A stored question."""
 
     serial: str
-    """Told from a question of the same id that was removed, whose votes are not this one's."""
+    """Unique per question, so that votes for a removed question do not count for a later one with its id."""
     state: State = State.INACTIVE
     winner: str = ""
-    """The id of an option; empty in all states but `state-results`."""
+    """An option id in `state-results`; empty in all other states."""
     options: tuple[Option, ...] = ()
 
     def has_option(self, option_id: str) -> bool:
@@ -65,19 +65,19 @@ class Question(QuestionBody, frozen=True, kw_only=True):
 
 
 Contest = dict[str, Question]
-"""The questions of an extension by id, in the order in which they were added."""
+"""The questions of an extension by id, oldest first."""
 
 
 class Results(Struct):
-    """What was chosen, and what was right; each left out while there is nothing to say."""
+    """The caller's vote and the winner; each is absent if unknown."""
 
     you: str | UnsetType = UNSET
-    """The option that the caller voted for."""
+    """The id of the option that the caller voted for."""
     winner: str | UnsetType = UNSET
 
 
 class QuestionView(QuestionBody, frozen=True, kw_only=True):
-    """A question as it is shown."""
+    """A question as a client reads it."""
 
     state: State
     options: list[Option]
@@ -85,46 +85,46 @@ class QuestionView(QuestionBody, frozen=True, kw_only=True):
 
 
 def contest_key(client_id: str) -> Key:
-    """Where an extension's questions are kept."""
+    """The record of an extension's questions."""
     return Key("trivia", client_id, "")
 
 
-def contest_of(text: bytes | None) -> Contest:
-    """The questions in a record, none if there is no record."""
+def decoded_contest(text: bytes | None) -> Contest:
+    """Decode a record; no record means no questions."""
     return {} if text is None else msgspec.json.decode(text, type=Contest)
 
 
-def text_of(contest: Contest) -> bytes:
-    """The record of these questions; raises `BadRequest` if it is too large."""
+def encoded_contest(contest: Contest) -> bytes:
+    """Encode a record; raises `BadRequest` if it is over 512 KiB."""
     text = json_codec.encode(contest)
-    if len(text) > LARGEST:
-        raise BadRequest("Contest too large", f"the questions would have {len(text)} bytes of JSON, at most {LARGEST}")
+    if len(text) > MAX_BYTES:
+        raise BadRequest("Contest too large", f"the questions have {len(text)} bytes of JSON; the limit is {MAX_BYTES}")
     return text
 
 
 def question_of(contest: Contest, question_id: str, *, sees_inactive: bool) -> Question:
-    """A question; raises `NotFound` for one that there is not, or not for everybody."""
+    """The question with this id; raises `NotFound` if there is none or the caller may not see it."""
     question = contest.get(question_id)
     if question is None or (question.state is State.INACTIVE and not sees_inactive):
-        raise NotFound("Not Found", f"there is no question {question_id[:LONGEST_ID]}")
+        raise NotFound("Not Found", f"there is no question {question_id[:MAX_ID_LENGTH]}")
     return question
 
 
 def check_option(question: Question, option_id: str) -> None:
-    """Raise `NotFound` if the question has no such option."""
+    """Raise `NotFound` if the question has no option with this id."""
     if not question.has_option(option_id):
-        raise NotFound("Not Found", f"the question {question.id} has no option {option_id[:LONGEST_ID]}")
+        raise NotFound("Not Found", f"the question {question.id} has no option {option_id[:MAX_ID_LENGTH]}")
 
 
-def shown(question: Question, vote: str | None) -> QuestionView:
-    """A question as one user sees it, who voted for `vote`. A vote for an option that is gone is not shown."""
+def view_of(question: Question, vote: str | None) -> QuestionView:
+    """A question as a user who voted for `vote` sees it. A vote for a removed option is left out."""
     body = {name: getattr(question, name) for name in QuestionBody.__struct_fields__}
     results = Results(
         you=vote if vote is not None and question.has_option(vote) else UNSET, winner=question.winner or UNSET
     )
-    return QuestionView(**body, state=question.state, options=sorted(question.options, key=place_of), results=results)
+    return QuestionView(**body, state=question.state, options=sorted(question.options, key=sort_order), results=results)
 
 
-def place_of(one: Option) -> float:
-    """By what questions and options are sorted."""
-    return 0 if one.order is UNSET else one.order
+def sort_order(option: Option) -> float:
+    """The sort key of an option or question."""
+    return 0 if option.order is UNSET else option.order

@@ -1,4 +1,4 @@
-"""Everything the service promises about trivia. Questions are the extension's, whatever the channel."""
+"""The trivia service: questions, votes, teams and the leaderboard."""
 
 from __future__ import annotations
 
@@ -19,13 +19,21 @@ from emulator.features.trivia.rules import (
     QuestionView,
     State,
     contest_key,
-    contest_of,
-    place_of,
+    decoded_contest,
+    encoded_contest,
     question_of,
-    shown,
-    text_of,
+    sort_order,
+    view_of,
 )
-from emulator.features.trivia.voters import Voter, joined, sees_inactive, voted, voter_key, voter_of, voters_key
+from emulator.features.trivia.voters import (
+    Voter,
+    decoded_voter,
+    sees_inactive,
+    voter_key,
+    voters_key,
+    with_team,
+    with_vote,
+)
 from emulator.ids import token_id as new_id
 from emulator.wire import json_codec
 
@@ -33,10 +41,10 @@ _PAGE: Final = 500
 
 
 class Trivia:
-    """Questions, votes and teams of all extensions.
+    """Questions, votes and teams of all extensions. A question belongs to its extension, not to a channel.
 
-    The questions of an extension live, all together, as long as a state store does after the last edit or change of
-    state. A voter's team and votes live as long after the last vote or joining.
+    Records live as long as state stores: an extension's questions from the last edit or change of state, a voter's team
+    and votes from the last vote or joining.
     """
 
     def __init__(self, documents: Documents, clock: Clock, environment: Environment) -> None:
@@ -45,100 +53,100 @@ class Trivia:
         self._environment = environment
 
     async def edit_question(self, caller: Caller, body: QuestionBody) -> QuestionView:
-        """Add a question, inactive, or give the one of its id other texts."""
+        """Add an inactive question, or replace the texts of the question with this id."""
         serial = new_id()
         contest = await self._edit(caller, lambda contest: with_question(contest, body, serial=serial))
-        return await self._shown(caller, contest[body.id])
+        return await self._view(caller, contest[body.id])
 
     async def remove_question(self, caller: Caller, question_id: str) -> None:
-        """Remove a question and its votes. Raises `NotFound`."""
+        """Remove a question and its votes; raises `NotFound` if there is none."""
         await self._edit(caller, lambda contest: without_question(contest, question_id))
 
     async def edit_option(self, caller: Caller, question_id: str, option: Option) -> QuestionView:
-        """Add an option to a question, or replace the one of its id. Raises `NotFound`."""
+        """Add an option, or replace the option with its id; raises `NotFound` for an unknown question."""
         contest = await self._edit(caller, lambda contest: with_option(contest, question_id, option))
-        return await self._shown(caller, contest[question_id])
+        return await self._view(caller, contest[question_id])
 
     async def remove_option(self, caller: Caller, question_id: str, option_id: str) -> QuestionView:
-        """Remove an option; votes for it count no more. Raises `NotFound`."""
+        """Remove an option, whose votes no longer count; raises `NotFound` if there is none."""
         contest = await self._edit(caller, lambda contest: without_option(contest, question_id, option_id))
-        return await self._shown(caller, contest[question_id])
+        return await self._view(caller, contest[question_id])
 
     async def set_state(self, caller: Caller, question_id: str, transition: str, winner: str) -> State:
-        """Move a question to another state, and return that. A vote is taken wholly before it or refused."""
+        """Move a question to another state, and return it. A concurrent vote counts before the move or is refused."""
         contest = await self._edit(caller, lambda contest: with_state(contest, question_id, transition, winner))
         return contest[question_id].state
 
     async def questions(self, caller: Caller) -> list[QuestionView]:
-        """The questions that this caller sees, and what they voted."""
+        """The questions that the caller may see, with the caller's votes."""
         contest, voter = await self._read(caller)
         seen = (each for each in contest.values() if each.state is not State.INACTIVE or sees_inactive(caller))
-        return [shown(each, voter.vote(each)) for each in sorted(seen, key=place_of)]
+        return [view_of(each, voter.vote(each)) for each in sorted(seen, key=sort_order)]
 
     async def question(self, caller: Caller, question_id: str) -> QuestionView:
-        """One of them. Raises `NotFound`."""
+        """One question with the caller's vote; raises `NotFound` if there is none or the caller may not see it."""
         contest, voter = await self._read(caller)
         question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
-        return shown(question, voter.vote(question))
+        return view_of(question, voter.vote(question))
 
     async def vote(self, caller: Caller, channel: str | None, question_id: str, option_id: str) -> None:
-        """Record or replace the caller's vote; the first one fixes the team. Refused, it leaves everything as it was.
+        """Record or replace the caller's vote; the first vote sets the team. A refused vote changes nothing.
 
         Raises `BadRequest` while the question takes no votes, `NotFound` for an unknown question or option.
         """
-        contest_at, voter_at = contest_key(caller.client_id), voter_key(caller)
+        contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            contest = contest_of(found.get(contest_at))
-            voter = voted(voter_of(found.get(voter_at)), caller, contest, question_id, option_id)
-            return {voter_at: json_codec.encode(joined(voter, caller, channel))}
+            contest = decoded_contest(found.get(contest_record))
+            voter = with_vote(decoded_voter(found.get(voter_record)), caller, contest, question_id, option_id)
+            return {voter_record: json_codec.encode(with_team(voter, caller, channel))}
 
-        await self._update([contest_at, voter_at], change)
+        await self._update([contest_record, voter_record], change)
 
     async def join(self, caller: Caller, channel: str | None) -> str:
-        """Give the caller a team, if they have none: the channel. Returns the team they are in."""
-        voter_at = voter_key(caller)
+        """Join the channel's team unless the caller has one; returns the caller's team."""
+        voter_record = voter_key(caller)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {voter_at: json_codec.encode(joined(voter_of(found.get(voter_at)), caller, channel))}
+            return {voter_record: json_codec.encode(with_team(decoded_voter(found.get(voter_record)), caller, channel))}
 
-        written = await self._update([voter_at], change)
-        return voter_of(written[voter_at]).team
+        written = await self._update([voter_record], change)
+        return decoded_voter(written[voter_record]).team
 
     async def team(self, caller: Caller) -> str:
-        """The caller's team; empty before there is one."""
+        """The caller's team; empty if there is none."""
         return (await self._read(caller))[1].team
 
     async def leaderboard(self, caller: Caller) -> list[TeamScore]:
-        """How the teams stand. Reads every voter of the extension, a page at a time."""
+        """The top teams. Reads every voter of the extension, a page at a time."""
         now = self._clock.now()
         standings = Standings((await self._read(caller))[0])
-        shelf = voters_key(caller.client_id)
-        holders = await self._documents.users(shelf, after="", limit=_PAGE, now=now)
-        while holders:
-            found = await self._documents.read([shelf._replace(user=each) for each in holders], now=now)
-            standings.add(map(voter_of, found.values()))
-            holders = await self._documents.users(shelf, after=holders[-1], limit=_PAGE, now=now)
+        key = voters_key(caller.client_id)
+        users = await self._documents.users(key, after="", limit=_PAGE, now=now)
+        while users:
+            found = await self._documents.read([key._replace(user=user) for user in users], now=now)
+            standings.add(map(decoded_voter, found.values()))
+            users = await self._documents.users(key, after=users[-1], limit=_PAGE, now=now)
         return standings.best()
 
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
-        """The questions and the caller's own record, at one instant."""
-        contest_at, voter_at = contest_key(caller.client_id), voter_key(caller)
-        found = await self._documents.read([contest_at, voter_at], now=self._clock.now())
-        return contest_of(found.get(contest_at)), voter_of(found.get(voter_at))
+        """The questions and the caller's record, read at one instant."""
+        contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
+        found = await self._documents.read([contest_record, voter_record], now=self._clock.now())
+        return decoded_contest(found.get(contest_record)), decoded_voter(found.get(voter_record))
 
-    async def _shown(self, caller: Caller, question: Question) -> QuestionView:
+    async def _view(self, caller: Caller, question: Question) -> QuestionView:
         _, voter = await self._read(caller)
-        return shown(question, voter.vote(question))
+        return view_of(question, voter.vote(question))
 
     async def _edit(self, caller: Caller, edit: Callable[[Contest], Contest]) -> Contest:
         key = contest_key(caller.client_id)
-        written = await self._update([key], lambda found: {key: text_of(edit(contest_of(found.get(key))))})
-        return contest_of(written[key])
+        written = await self._update([key], lambda found: {key: encoded_contest(edit(decoded_contest(found.get(key))))})
+        return decoded_contest(written[key])
 
     async def _update(
         self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
         now = self._clock.now()
-        ends_at = self._environment.ends(now, self._environment.state_lifetime)
-        return await self._documents.update(keys, change, now=now, expires_at=ends_at)
+        expires_at = self._environment.ends(now, self._environment.state_lifetime)
+        return await self._documents.update(keys, change, now=now, expires_at=expires_at)

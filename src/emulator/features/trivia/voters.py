@@ -1,6 +1,6 @@
-"""What is kept of one voter: the team, and a vote for each question. Pure.
+"""A voter's record: the team, and a vote per question. Pure.
 
-One record, so that a first vote and the team that it fixes are written in one step, and read in one.
+Team and votes share a record, so that a first vote and the team it sets are written in one step.
 """
 
 from __future__ import annotations
@@ -18,55 +18,55 @@ class Voter(Struct, frozen=True):
     """One user of one extension."""
 
     team: str = ""
-    """The channel they vote for; empty before there is one."""
+    """The channel that the votes score for; empty if not set yet."""
     is_broadcaster: bool = False
-    """Whether that channel is their own."""
+    """Whether the voter owns that channel."""
     votes: dict[str, str] = {}
-    """The option chosen, by the serial of the question."""
+    """Option ids by the serial of the question."""
 
     def vote(self, question: Question) -> str | None:
-        """The option chosen; it may be gone by now."""
+        """The id of the option voted for, which may have been removed since; `None` without a vote."""
         return self.votes.get(question.serial)
 
 
 def voter_key(caller: Caller) -> Key:
-    """Where a voter's record is kept."""
+    """The record of the caller."""
     return voters_key(caller.client_id)._replace(user=caller.identity)
 
 
 def voters_key(client_id: str) -> Key:
-    """What the records of an extension's voters share."""
+    """The key of an extension's voters; each voter's key adds `user`."""
     return Key("trivia_voter", client_id, "")
 
 
-def voter_of(text: bytes | None) -> Voter:
-    """The voter in a record; one without team and votes if there is no record."""
+def decoded_voter(text: bytes | None) -> Voter:
+    """Decode a record; no record means a voter without a team and votes."""
     return Voter() if text is None else msgspec.json.decode(text, type=Voter)
 
 
-def joined(voter: Voter, caller: Caller, channel: str | None) -> Voter:
-    """The voter with a team: the one they have, else the channel they watch. A broadcaster's is always their own.
+def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
+    """The voter with a team: the current one, else `channel`. A broadcaster's team is always their own channel.
 
-    Raises `BadRequest` for one who has neither a team nor a channel.
+    Raises `BadRequest` if there is neither a team nor a channel.
     """
     if caller.role is Role.BROADCASTER and channel:
         return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
     if voter.team:
         return voter
     if not channel:
-        raise BadRequest("Invalid channel", "a team is a channel: a token with channel_id, or ?channel_id=, is needed")
+        raise BadRequest("Invalid channel", "a team is a channel: use a token with a channel_id, or ?channel_id=")
     return msgspec.structs.replace(voter, team=channel)
 
 
-def voted(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:
-    """The voter with this vote in place of an earlier one, and without those for questions that are gone.
+def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:
+    """The voter with this vote added or replaced, and without votes for removed questions.
 
     Raises `NotFound` for an unknown question or option, and `BadRequest` while the question takes no votes.
     """
     question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
     if question.state is not State.UNLOCKED:
         raise BadRequest(
-            "question is not unlocked", f"{question_id} is in {question.state}; {State.UNLOCKED} takes votes"
+            "question is not unlocked", f"{question_id} is in {question.state}; it takes votes in {State.UNLOCKED}"
         )
     check_option(question, option_id)
     serials = {each.serial for each in contest.values()}
@@ -75,5 +75,5 @@ def voted(voter: Voter, caller: Caller, contest: Contest, question_id: str, opti
 
 
 def sees_inactive(caller: Caller) -> bool:
-    """Whether inactive questions are there for this caller: for those who may edit them."""
+    """Whether the caller may see inactive questions: admin and backend may."""
     return caller.role in EXTENSION_WRITERS
