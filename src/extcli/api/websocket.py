@@ -24,7 +24,7 @@ from extcli import __version__, clock
 from extcli.api import envelope
 from extcli.api.envelope import Message
 from extcli.api.http import ANSWERED_IN_PLAIN, CONNECT_SECONDS, certificates, is_loopback, timed_out
-from extcli.errors import LOG, CliError, Refused, ServerError, Unreachable, UsageError, shortened
+from extcli.errors import LOG, CliError, ExitCode, Refused, ServerError, Unreachable, UsageError, shortened
 
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
@@ -129,7 +129,7 @@ class WebSocketClient:
 class Closed(CliError):
     """The connection ended where it was still wanted; the exit code says whose doing that is."""
 
-    def __init__(self, what: str, *, why: str, fix: str, exit_code: int) -> None:
+    def __init__(self, what: str, *, why: str, fix: str, exit_code: ExitCode) -> None:
         super().__init__(what, why=why, fix=fix)
         self.exit_code = exit_code
 
