@@ -26,7 +26,7 @@ class Record {
   }
 
   async watch(page) {
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(30_000);
     page.on('console', (message) => {
       // Refusals are complained of too, without a word on what was refused; they are recorded as answers.
       const isRefusal = /the server responded with a status of/.test(message.text());
