@@ -36,7 +36,7 @@ class RelayContract:
             for message in said:
                 await engine.relay.publish(*message)
 
-            if engine.relay.is_alone:
+            if engine.relay.is_local:
                 assert [len(said), 0, 0] == [len(each.heard) for each in listeners]
                 return
             for listener in listeners:
@@ -48,7 +48,7 @@ class RelayContract:
 
     async def test_all_engines_on_the_same_data_are_alone_or_none_is(self, engine: Engine, open: Open) -> None:
         async with open(namespace="main") as second:
-            assert engine.relay.is_alone == second.relay.is_alone
+            assert engine.relay.is_local == second.relay.is_local
 
     async def test_a_message_never_reaches_another_namespace(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other, open(namespace="other") as peer:
@@ -56,7 +56,7 @@ class RelayContract:
 
             await engine.relay.publish(key(), b"mine")
             await other.relay.publish(key(), b"theirs")
-            await (theirs if other.relay.is_alone else peers).has(1)  # which was said later than mine
+            await (theirs if other.relay.is_local else peers).has(1)  # which was said later than mine
 
             assert ([(key(), b"mine")], [(key(), b"theirs")]) == (mine.heard, theirs.heard)
             assert (key(), b"mine") not in peers.heard
@@ -68,10 +68,10 @@ class RelayContract:
         async with open(namespace="main") as later:
             latest = Listener(later)
             await later.relay.publish(key(), LAST)
-            await (latest if engine.relay.is_alone else late).has(1)
+            await (latest if engine.relay.is_local else late).has(1)
 
         assert [(key(), LAST)] == latest.heard
-        assert late.heard == ([] if engine.relay.is_alone else [(key(), LAST)])
+        assert late.heard == ([] if engine.relay.is_local else [(key(), LAST)])
 
     async def test_any_body_and_every_part_of_a_key_arrive_as_they_were_sent(self, engine: Engine, open: Open) -> None:
         async with open(namespace="main") as second:
@@ -85,7 +85,7 @@ class RelayContract:
                 await engine.relay.publish(*message)
 
             assert said == here.heard
-            if not engine.relay.is_alone:
+            if not engine.relay.is_local:
                 await there.has(len(said))
                 assert said == there.heard
                 assert {Key} == {type(topic) for topic, _ in there.heard}
@@ -99,7 +99,7 @@ class RelayContract:
             await asyncio.gather(*(engine.relay.publish(*message) for message in said))
 
             assert said == here.heard
-            if not engine.relay.is_alone:
+            if not engine.relay.is_local:
                 await there.has(len(said))
                 assert said == there.heard
 
@@ -118,8 +118,8 @@ class RelayContract:
 
             in_order = [b"%d" % count for count in range(100)]
             for number, listener in enumerate(listeners):
-                await listener.has(100 if engine.relay.is_alone else 300)
-                for publisher in {number} if engine.relay.is_alone else range(3):
+                await listener.has(100 if engine.relay.is_local else 300)
+                for publisher in {number} if engine.relay.is_local else range(3):
                     assert in_order == [body for topic, body in listener.heard if topic == key(str(publisher))]
 
     async def test_a_reset_takes_no_message_away(self, engine: Engine, open: Open) -> None:
@@ -132,7 +132,7 @@ class RelayContract:
 
             said = [(key(), b"before"), (key(), b"after")]
             assert said == here.heard
-            if not engine.relay.is_alone:
+            if not engine.relay.is_local:
                 await there.has(2)
                 assert said == there.heard
                 await second.reset()
@@ -147,7 +147,7 @@ class RelayContract:
 
             await engine.relay.publish(key(), b"1")
 
-            await (here if engine.relay.is_alone else there).has(1)
+            await (here if engine.relay.is_local else there).has(1)
 
     async def test_a_closed_engine_neither_hears_nor_tells(self, engine: Engine, open: Open) -> None:
         closed, staying = open(namespace="main"), Listener(engine)

@@ -12,7 +12,7 @@ import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER
-from emulator.engines.sqlite.relay import KEPT
+from emulator.engines.sqlite.relay import MAX_ROWS
 from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.another_process import COUNTER, POLL
@@ -228,10 +228,13 @@ async def test_messages_of_several_processes_come_each_ones_in_order(path: Path)
 async def test_of_messages_only_the_newest_are_kept_in_the_file(path: Path) -> None:
     async with opened(path) as engine:
         for _ in range(3):
-            await asyncio.gather(*(engine.relay.publish(key(), b"1") for _ in range(KEPT // 2)))
+            await asyncio.gather(*(engine.relay.publish(key(), b"1") for _ in range(MAX_ROWS // 2)))
 
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT count(*), max(number) FROM messages").fetchone() == (KEPT, 3 * KEPT // 2)
+        assert connection.execute("SELECT count(*), max(number) FROM messages").fetchone() == (
+            MAX_ROWS,
+            3 * MAX_ROWS // 2,
+        )
 
 
 async def test_a_file_without_messages_is_given_them_and_keeps_its_data(path: Path) -> None:

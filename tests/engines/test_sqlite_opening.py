@@ -12,7 +12,7 @@ import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.sqlite import SqliteEngine, corruption
-from emulator.engines.sqlite.corruption import mark_of
+from emulator.engines.sqlite.corruption import marker_path
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import cast
@@ -59,7 +59,7 @@ def test_a_database_of_something_else_is_left_as_it_is(path: Path) -> None:
     other.close()
     before = path.read_bytes()
 
-    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*something else$"):
+    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*another program$"):
         use(path)
 
     assert path.read_bytes() == before
@@ -70,7 +70,7 @@ def test_a_database_of_something_else_is_left_as_it_is(path: Path) -> None:
     [
         ("DROP TABLE spaces", "spaces"),
         ("DROP INDEX ballots_by_key", "ballots_by_key"),
-        ("DELETE FROM numbers", "what belongs in numbers"),
+        ("DELETE FROM numbers", "the row of numbers"),
     ],
 )
 def test_a_file_that_was_rescued_in_part_only_is_left_as_it_is(path: Path, loss: str, missing: str) -> None:
@@ -81,7 +81,7 @@ def test_a_file_that_was_rescued_in_part_only_is_left_as_it_is(path: Path, loss:
     part.close()
     before = path.read_bytes()
 
-    said = rf"^cannot open .*/data.db: it is no whole extcli database: {missing} is not in it; was it rescued"
+    said = rf"^cannot open .*/data.db: it is an incomplete extcli database: {missing} is missing; was it"
     with pytest.raises(EngineError, match=said):
         use(path)
 
@@ -120,15 +120,15 @@ def test_a_file_in_which_damage_was_met_is_taken_again_once_a_whole_one_is_in_it
     use(path, casts=2000)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] + os.urandom(1024) + whole[len(whole) // 2 + 1024 :])
-    Path(mark_of(str(path))).write_text("malformed")
+    Path(marker_path(str(path))).write_text("malformed")
 
-    with pytest.raises(EngineError, match=r"^cannot open [^\n]*/data.db: it is damaged [^\n]*$"):
+    with pytest.raises(EngineError, match=r"^cannot open [^\n]*/data.db: it is corrupt [^\n]*$"):
         use(path)
 
     path.write_bytes(whole)
     use(path)
 
-    assert not Path(mark_of(str(path))).exists()
+    assert not Path(marker_path(str(path))).exists()
 
 
 @pytest.mark.parametrize("is_marked", [False, True])
@@ -142,7 +142,7 @@ def test_noise_anywhere_in_a_file_is_one_line_or_goes_unnoticed(path: Path, is_m
         for beside in path.parent.glob("data.db-*"):
             beside.unlink()
         if is_marked:
-            Path(mark_of(str(path))).touch()
+            Path(marker_path(str(path))).touch()
         try:
             use(path, casts=500)
         except EngineError as error:
@@ -162,19 +162,19 @@ def test_a_file_that_is_too_large_is_not_looked_through_and_that_is_said(
     for beside in path.parent.glob("data.db*"):
         beside.with_name(beside.name.replace("data", "sudden")).write_bytes(beside.read_bytes())
     held.close()
-    monkeypatch.setattr(corruption, "MOST_LOOKED_THROUGH", 1000)
+    monkeypatch.setattr(corruption, "MAX_CHECKED_SIZE", 1000)
 
     use(path.with_name("sudden.db"))
 
-    assert "sudden.db ended suddenly and is too large to be looked through" in caplog.text
+    assert "sudden.db was not closed cleanly and is too large to check" in caplog.text
 
 
 async def test_a_file_in_which_another_process_met_damage_is_not_taken_while_that_has_it_open(path: Path) -> None:
-    met = mark_of(str(path))
+    met = marker_path(str(path))
     async with opened(path):
         await asyncio.to_thread(Path(met).write_text, "malformed")
 
-        with pytest.raises(EngineError, match="it is damaged"):
+        with pytest.raises(EngineError, match="it is corrupt"):
             async with opened(path):
                 pass
 

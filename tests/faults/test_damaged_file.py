@@ -86,7 +86,7 @@ def test_a_start_after_a_sudden_end_looks_for_damage_and_is_refused_if_there_is_
 
     complaint = refused_start(file, workers)
 
-    assert complaint.startswith(f"extcli serve: cannot open {file}: it is damaged (")
+    assert complaint.startswith(f"extcli serve: cannot open {file}: it is corrupt (")
     assert f"sqlite3 {file} .recover" in complaint
 
 
@@ -103,9 +103,9 @@ def test_where_damage_is_met_nothing_is_answered_any_more_and_the_next_start_is_
         served.process.terminate()
         _, log = served.process.communicate(timeout=5)
 
-    assert 1 == log.count(f"{file} is damaged (database disk image is malformed) and is not used any more")
+    assert 1 == log.count(f"{file} is corrupt (database disk image is malformed) and no longer used")
     assert f"sqlite3 {file} .recover" in log
-    assert f"cannot open {file}: it is damaged" in refused_start(file)
+    assert f"cannot open {file}: it is corrupt" in refused_start(file)
 
 
 def test_of_two_processes_neither_goes_on_once_one_has_met_damage(tmp_path: Path):

@@ -50,6 +50,4 @@ def test_a_start_on_a_disk_that_is_read_only_is_refused_in_one_line(tmp_path: Pa
         _, complaint = served.process.communicate(timeout=10)
 
     assert 2 == served.process.returncode
-    assert (
-        f"extcli serve: cannot open {tmp_path}/disk/data.db: nothing can be written to {tmp_path}/disk\n" == complaint
-    )
+    assert f"extcli serve: cannot open {tmp_path}/disk/data.db: {tmp_path}/disk is not writable\n" == complaint

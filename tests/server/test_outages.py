@@ -13,8 +13,8 @@ from support.process import server_process
 from support.service import CHANNEL, Client
 
 FAILED, STORAGE_BACK = "storage failed in", r"INFO emulator(?: \[.+\])?: storage answers again after \d+\.\d s\n"
-DISCONNECTED = "messages of other processes cannot be heard for now"
-RECONNECTED = "INFO emulator.engines: messages of other processes are heard again"
+DISCONNECTED = "cannot receive messages from other processes: "
+RECONNECTED = "INFO emulator.engines: receiving messages from other processes again"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

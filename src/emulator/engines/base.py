@@ -1,13 +1,12 @@
-"""The interface of an engine: the shapes of data that it carries, and a relay of messages.
+"""The interface of an engine: the shapes of data it stores, and a relay of messages between processes.
 
-Documents, ballots and logs are here; pools and rosters, which go together, in `engines/pools.py`.
+Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`.
 
-An engine knows no feature, no HTTP and no time. Every operation is one atomic step, also when another process works
-on the same data, and a write returns only when it would survive the death of this process (as far as the engine's
-medium allows). Time is an argument: `now` and all `…_at` are integer Unix milliseconds, and a thing is alive while
-`now < expires_at`. Housekeeping (`Engine.purge`, `engines/engine.py`) never decides an answer.
+An engine knows no feature, no HTTP and no clock. Times are arguments: `now` and all `…_at` are integer Unix
+milliseconds, and a thing is alive while `now < expires_at`. Results never depend on housekeeping (`Engine.purge`).
 
-Whatever the medium does wrong reaches the caller as `EngineError`.
+Every operation is one atomic step, even when several processes use the same data. A write returns once it would
+survive the death of this process, as far as the medium allows. A failure of the medium raises `EngineError`.
 """
 
 from __future__ import annotations
@@ -16,119 +15,121 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 NEVER = 1 << 62
-"""An `expires_at` that does not come."""
+"""An `expires_at` that is never reached."""
 
 
 class Key(NamedTuple):
-    """Where a thing is kept. All parts are opaque text to an engine; two keys are the same when all parts are."""
+    """The address of a thing. An engine treats every part as opaque text."""
 
     kind: str
-    """What kind of thing it is."""
+    """The kind of thing, such as a poll."""
     owner: str
-    """The client id it belongs to; empty when it belongs to a channel for all extensions."""
+    """The client id it belongs to; empty when all extensions share it."""
     name: str
     channel: str | None = ""
-    """The channel; empty for no channel. `None`, where an operation allows it, means every channel together."""
+    """The channel; empty for none. `None`, where an operation allows it, means all channels together."""
     user: str = ""
-    """The one user it is about; empty when it is about no single user."""
+    """The user it is about; empty for none."""
 
 
 class Expired(NamedTuple):
-    """One expiry that fell due."""
+    """One expired thing."""
 
     key: Key
     at: int
-    """The instant it fell due; for a log, that of its newest entry among those removed."""
+    """When it expired; for a log, when the newest of the removed entries did."""
 
 
 Change = Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
-"""Given the live documents, the documents to write. May raise: then nothing is written and the caller gets the
-exception. May be called again if another process stepped between, so it must be pure."""
+"""Takes the live documents and returns those to write. If it raises, nothing is written and the exception reaches the
+caller. It must be pure: it runs again if another process wrote in between."""
 
 
 class Documents(Protocol):
-    """One text per key, each with its own end."""
+    """One text per key, each with its own expiry."""
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
-        """The live documents among `keys`, seen at one instant; absent ones are left out."""
+        """Return the live documents among `keys`, all read at one instant."""
         ...
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
-        """Read `keys`, apply `change`, write what it returns to live until `expires_at`: one atomic step for all keys.
+        """Read `keys`, apply `change`, write its result with this expiry and return it, in one atomic step.
 
-        `change` may return any subset of `keys`; the others are left as they are. Returns what was written.
+        `change` may return any subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
         ...
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        """The users of the live documents that share `key`'s other parts, in code point order, at most `limit` of
-        those that come after `after`."""
+        """Return up to `limit` users of the live documents that share all other parts of `key`.
+
+        Users are in code point order and greater than `after`.
+        """
         ...
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
-        """Forget these documents and return how many were alive. Absent ones are fine."""
+        """Delete these documents and return how many were alive. Absent keys are ignored."""
         ...
 
 
 class Terms(NamedTuple):
-    """When a ballot takes casts, and how much of it one voter may fill."""
+    """When a ballot is open, and how many casts it allows one voter."""
 
     opens_at: int = 0
-    """Casts are taken from this instant on."""
+    """The first instant at which casts are accepted."""
     closes_at: int = NEVER
-    """Casts are taken before this instant."""
+    """The first instant at which they are refused again."""
     disabled: bool = False
     known_voters_only: bool = False
-    """Only casts that are marked `known` are taken."""
+    """Accept only casts that are marked `known`."""
     per_voter: int = 1
-    """With 1, a later cast takes the channel of the earlier one. With more, casts add up to at most this many."""
+    """With 1, a later cast replaces the earlier one. With more, casts add up to at most this many."""
     per_choice: int = 1
-    """At most this many of one voter's casts may be for the same choice (only with `per_voter` over 1)."""
+    """The most casts of one voter for one choice, if `per_voter` is over 1."""
     choices: int = 1
-    """At most this many different choices by one voter (only with `per_voter` over 1)."""
+    """The most distinct choices of one voter, if `per_voter` is over 1."""
 
 
 class CastRequest(NamedTuple):
-    """One cast, as a voter hands it in."""
+    """One voter's request to cast."""
 
     voter: str
     choice: str
     note: bytes = b""
-    """Kept with the entry and returned by `entries`; opaque to the engine."""
+    """Opaque text that `entries` returns with the cast."""
     known: bool = False
     times: int = 1
-    """How many casts at once; looked at only where the terms let casts add up."""
+    """How many casts at once; ignored if `per_voter` is 1."""
 
 
 class Tally(NamedTuple):
-    """What a ballot holds."""
+    """The counts of a ballot."""
 
     counts: tuple[tuple[str, int], ...]
-    """Each choice and how many casts it holds, most first, then the choice that has been held longest without a
-    gap. Choices that nobody holds are absent."""
+    """Each choice and its casts, largest count first; ties go to the choice that has had casts for longest without a
+    gap. Choices without casts are absent."""
     choice: str | None = None
-    """The asked-for voter's latest choice."""
+    """The latest choice of the voter that the tally was requested for."""
 
 
 EMPTY_TALLY = Tally(())
 
 CLOSED = "closed"
-"""Refusal: outside `opens_at`..`closes_at`, or disabled."""
+"""Refusal: before `opens_at`, from `closes_at` on, or disabled."""
 OVER_ALLOWANCE = "over allowance"
-"""Refusal: `per_voter`, `per_choice` or `choices` would be passed."""
+"""Refusal: the cast would exceed `per_voter`, `per_choice` or `choices`."""
 UNKNOWN_VOTER = "unknown voter"
-"""Refusal: the terms want known voters, and the mark is not `known`."""
+"""Refusal: only known voters may cast."""
 
 
 class Cast(NamedTuple):
-    """What became of a mark."""
+    """The outcome of a cast request."""
 
     refused: str | None
-    """`None` when it was taken; else `CLOSED`, `OVER_ALLOWANCE` or `UNKNOWN_VOTER`, and nothing was changed."""
+    """`None` if accepted; else `CLOSED`, `OVER_ALLOWANCE` or `UNKNOWN_VOTER`, and nothing changed."""
     previous: str | None
     """The voter's latest choice before this one."""
     tally: Tally
-    """The ballot with this mark in it (`EMPTY_TALLY` unless asked for)."""
+    """The ballot after this cast; `EMPTY_TALLY` unless requested."""
 
 
 class Entry(NamedTuple):
@@ -138,53 +139,55 @@ class Entry(NamedTuple):
     choice: str
     times: int
     cast_at: int
-    """When the latest of them was cast."""
+    """The time of the latest cast."""
     note: bytes
-    """That of the latest."""
+    """The note of the latest cast."""
 
 
 class Ballots(Protocol):
-    """Voters and what they chose. A ballot expires as a whole; it may carry a definition, which expires with it.
+    """Voters and their choices. A ballot, with its definition if it has one, expires as a whole.
 
     Where `key.channel` may be `None`, the operation covers the ballots of all channels with that kind, owner and name.
     """
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
-        """Give the ballot a definition (opaque text) and terms, replacing earlier ones; the casts stay.
+        """Set or replace the ballot's definition (opaque text) and terms; casts stay.
 
-        A ballot that holds casts keeps its own end; one without is given `expires_at`.
+        A ballot that has casts keeps its expiry; any other gets `expires_at`.
         """
         ...
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        """The ballot's definition, if it is alive and has one."""
+        """Return the definition of a live ballot, or `None`."""
         ...
 
-    async def cast(self, key: Key, mark: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        """Record a mark in one atomic step, if the ballot's terms allow, and move the ballot's end to `expires_at`.
+    async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+        """Record a cast if the ballot's terms allow it, and set the ballot's expiry to `expires_at`.
 
-        A ballot past its end starts afresh, without definition and with `Terms()`. With `tally`, the answer carries
-        the ballot as it stands with this mark in it, and the voter's choice.
+        An expired ballot starts again without definition and with `Terms()`. With `tally`, the result holds the counts
+        after this cast and the voter's choice.
         """
         ...
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        """What the ballot holds, at most `top` choices, and `voter`'s latest choice. `channel` may be `None`: counts
-        of a choice add up over all channels."""
+        """Return the counts of at most `top` choices, and `voter`'s latest choice.
+
+        With `channel` `None`, the counts of a choice are added up over all channels.
+        """
         ...
 
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[Entry]]:
-        """The entries with `cast_at >= since`, oldest first (ties in the order of casting), in pages of bounded size.
+        """Iterate over pages of the entries with `cast_at >= since`, oldest first; ties keep the order of casting.
 
-        Every voter who holds casts from beginning to end of the reading appears, and none appears twice for one
-        choice, also while they go on voting. Control returns to the event loop between pages. `channel` may be `None`.
+        Voting may go on during the iteration: every voter who has casts throughout appears, and none appears twice for
+        one choice. Pages are bounded, and the event loop runs between them. `channel` may be `None`.
         """
         ...
 
     async def drop(self, key: Key, *, now: int) -> None:
-        """Forget the ballot, its definition included; constant time. Absent is fine; `channel` may be `None`."""
+        """Delete the ballot and its definition, in constant time. Absent is fine; `channel` may be `None`."""
         ...
 
 
@@ -196,45 +199,48 @@ class Item(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A reading of a log."""
+    """The result of reading a log."""
 
     latest: int
-    """The `at` of the newest live entry in the log, whatever `since` was; 0 when there is none."""
+    """The `at` of the newest live entry, regardless of `since`; 0 if there is none."""
     pages: AsyncIterator[Sequence[Item]]
-    """Newest first, ties in reverse order of arrival; what arrives after the reading began is not in it."""
+    """Newest first; ties in reverse order of arrival. Entries that arrive after the read started are left out."""
 
 
 class Logs(Protocol):
-    """Entries in order of arrival, each with its own end. A log exists while it has entries."""
+    """Entries in order of arrival, each with its own expiry. A log exists while it has entries."""
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        """Add an entry stamped `now`."""
+        """Append an entry with the time `now`."""
         ...
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        """The live entries with `at >= since`, in pages of bounded size. `channel` may be `None`: all channels' logs
-        of that kind, owner and name, merged by the same order. Control returns to the event loop between pages."""
+        """Return the live entries with `at >= since`.
+
+        Pages are bounded, and the event loop runs between them. With `channel` `None`, the logs of all channels with
+        that kind, owner and name are merged in the same order.
+        """
         ...
 
 
 class Relay(Protocol):
-    """Takes messages to every process that works on the same data and namespace, this one included."""
+    """Carries messages to every process that uses the same data and namespace, this one included."""
 
     @property
-    def is_alone(self) -> bool:
-        """Whether no other process can be listening."""
+    def is_local(self) -> bool:
+        """Whether messages never leave this process."""
         ...
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
-        """Have `deliver` called with every message published from now on, while the engine is open.
+        """Call `deliver` for every message published from now on, while the engine is open.
 
-        It must not raise and must not wait. Messages of one publisher come in the order in which it published them.
+        `deliver` must neither raise nor block. Messages of one publisher arrive in the order of publishing.
         """
         ...
 
     async def publish(self, topic: Key, message: bytes) -> None:
-        """Hand a message to all listeners. Those of this process have had it when this returns, others soon after.
+        """Send a message to all listeners. Those in this process have it when this returns, others soon after.
 
-        A message is not kept: whoever listens later does not get it.
+        Messages are not stored: a later listener does not get it.
         """
         ...

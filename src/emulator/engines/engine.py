@@ -1,4 +1,4 @@
-"""An engine: all the shapes of data on one medium, and the relay between processes."""
+"""The protocol of an engine: every shape of data on one medium, and the relay between processes."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Engine(Protocol):
     async def __aexit__(self, *exc_info: object) -> None: ...
 
     async def check(self) -> None:
-        """Return if a request sent now could be served; raise `EngineError` if not."""
+        """Raise `EngineError` if a request sent now would fail."""
         ...
 
     async def purge(self, *, now: int) -> list[Expired]:
-        """Take away what is past its end at `now` and say what it was, in the order it fell due.
+        """Remove everything that has expired at `now` and return it, earliest first.
 
-        Housekeeping: no answer depends on whether or when this ran.
+        This is housekeeping: no result of another operation depends on it.
         """
         ...
 
     async def tidy(self) -> None:
-        """Give back the room of what was purged, dropped or reset, in short steps; as long as that takes."""
+        """Free the space of everything that was purged, dropped or reset, in short steps, until all is free."""
         ...
 
     async def reset(self) -> None:
-        """Forget everything in this namespace, in a time that does not grow with how much there was."""
+        """Delete everything in this namespace, in constant time."""
         ...

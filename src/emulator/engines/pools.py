@@ -1,7 +1,6 @@
-"""The shapes behind rewards: pools of items that are handed out, and rosters of those who are to have one.
+"""The shapes behind rewards: pools, which hand out items, and rosters, which say who may have one.
 
-What `engines/base.py` says of all shapes holds for these: every operation is one atomic step, also between processes,
-and a write returns when it would survive.
+All that `engines/base.py` says about operations holds here too.
 """
 
 from __future__ import annotations
@@ -13,102 +12,98 @@ from emulator.engines.base import Key
 
 
 class Stock(NamedTuple):
-    """What a pool hands out, and what it is called."""
+    """The list that a pool hands out from."""
 
     source: Key
-    """The list it hands out from; lists are filled by `Pools.fill`."""
+    """The key of the list, which `Pools.fill` fills."""
     note: bytes
-    """Opaque to the engine."""
+    """Opaque text."""
 
 
 Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
-"""Given the live pools, those to write. As with `Change`, it may raise, may be called again, and must be pure."""
+"""Takes the live pools and returns those to write. Like `Change`, it may raise, may run again and must be pure."""
 
 
 class Holding(NamedTuple):
-    """What one user has from a pool."""
+    """The items one user has from a pool."""
 
     items: tuple[str, ...]
-    """All that the user was handed and that is still remembered, in order; also from pools dropped since."""
+    """All items that the pool, or a dropped pool of the same key, handed to the user, in order."""
     current: int
-    """How many of them, the last ones, are from the pool as it is now."""
+    """How many of them, at the end, are from the current pool."""
 
 
 class Pools(Protocol):
     """Items that are handed out, each at most once.
 
-    A pool hands out from a list, front to back. It may be given another list; what was handed out stays handed out, and
-    an item that the pool has ever handed out is passed over, also when it stands twice in a list, in a later list, or
-    in the list of a pool of the same key that follows a dropped one. What a draw has passed over is not come back to in
-    that list. Pools and what is known of them end together, at the pool's `expires_at`.
+    A pool hands out the items of a list, front to back. It may be assigned another list. It skips every item that it,
+    or a dropped pool of the same key, has handed out before. Skipped items are not revisited. A pool and its history
+    expire together, at the pool's `expires_at`.
     """
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Add items to the end of a list that no pool hands out from yet, and have it live until `expires_at`.
+        """Append items to a list that no pool uses yet, and set its expiry.
 
-        One atomic step for these items; a list of a million is filled by many calls, of some thousand items each, as no
-        one else has a turn meanwhile. Items are any text without NUL. ValueError for others, and when a live pool hands
-        out from the list.
+        Other operations wait during this call, so fill a long list by calls of some thousand items each. Raises
+        `ValueError` if an item contains NUL or a live pool uses the list.
         """
         ...
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
-        """Read the live pools among `keys`, apply `change`, and have what it returns hand out from its list.
+        """Read the live pools among `keys`, apply `change`, and assign the lists it returns, in one atomic step.
 
-        One atomic step for all pools: a pool is made where there is none, else its list and note are replaced. The
-        pools and their lists live until `expires_at`; a list that was replaced is gone. A source that was never filled
-        is an empty list. From the list that it has, a pool goes on where it is. A list is one pool's: ValueError, and
-        nothing is written, when another live one hands out from it. `change` may return any subset of `keys`; the
-        others are left as they are.
+        Missing pools are created; the others get the new list and note, and a replaced list is deleted. A pool that is
+        assigned its own list again keeps its position. An unknown source is an empty list. The pools and their lists
+        expire at `expires_at`. `change` may return any subset of `keys`. Raises `ValueError`, and writes nothing, for
+        any other key, or if another live pool uses one of the lists.
         """
         ...
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
-        """The live pools among `keys`, seen at one instant."""
+        """Return the live pools among `keys`, all read at one instant."""
         ...
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
-        """Forget lists that no pool hands out from. Absent ones are fine; one that is in use is left as it is."""
+        """Delete the lists that no pool uses; used and absent ones are ignored."""
         ...
 
     async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
-        """Hand the next item to `user`, who then holds it, in one atomic step.
+        """Hand the next item to `user` and return it.
 
-        `None`, and nothing is changed, when there is no such pool, when nothing is left in it, or when the user has
-        `most` items from the pool as it is now; also, where `source` is given, when the pool hands out from another
-        list by now.
+        Returns `None`, and changes nothing, if there is no such pool, if it is empty, if the user has `most` items from
+        the current pool, or if the pool no longer uses the list `source`.
         """
         ...
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        """What a user was handed from the pools of these keys, dropped ones included; keys without anything are
-        left out."""
+        """Return what the pools of these keys, dropped ones included, handed to `user`. Empty holdings are absent."""
         ...
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        """Have these pools hand out nothing more, in one atomic step; returns how many items each of the live ones had
-        handed out. Their lists are gone; what was handed out stays remembered until the pools' own end."""
+        """Delete these pools and their lists; return how many items each live one had handed out.
+
+        The history of handed-out items stays until the pools' expiry.
+        """
         ...
 
 
 class Rosters(Protocol):
-    """Names on lists, and which lists a name is on. A roster is any number of names, each once."""
+    """Sets of member names, each found by its key or by a member."""
 
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Add names to a roster and have it live until `expires_at`: one atomic step for these names.
+        """Add members to a roster, created if missing, and set its expiry.
 
-        Names are any text. A roster of a million is made by many calls, of up to a thousand names each, as no one else
-        has a turn meanwhile.
+        Other operations wait during this call, so add many members by calls of up to a thousand each.
         """
         ...
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
-        """The names (`Key.name`) of the live rosters that share `key`'s other parts and hold any of `members`.
+        """Return the names (`Key.name`) of the live rosters that share `key`'s other parts and have any of `members`.
 
-        `key.name` is not looked at. The time this takes does not grow with the rosters' size.
+        The time this takes does not grow with the size of the rosters.
         """
         ...
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
-        """Forget these rosters; constant time. Absent ones are fine."""
+        """Delete these rosters, in constant time. Absent ones are ignored."""
         ...

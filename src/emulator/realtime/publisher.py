@@ -29,7 +29,7 @@ class Publisher:
     @property
     def is_single_node(self) -> bool:
         """Whether there can be no other node."""
-        return self._relay.is_alone
+        return self._relay.is_local
 
     async def publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on all nodes; `target` and `data` are what it shows.
@@ -49,7 +49,7 @@ class Publisher:
 
     def may_have_subscribers(self, topic: Key) -> bool:
         """Whether anybody, on any node, may be following a topic."""
-        return not self._relay.is_alone or self._hub.has_subscribers(topic)
+        return not self._relay.is_local or self._hub.has_subscribers(topic)
 
     def has_subscribers(self, topic: Key) -> bool:
         """Whether anybody on this node follows a topic."""

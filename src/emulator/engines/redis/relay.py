@@ -33,7 +33,7 @@ _log = logging.getLogger("emulator.engines")
 
 
 class RedisRelay:
-    is_alone = False
+    is_local = False
 
     def __init__(self, pipeline: Pipeline, pool: ConnectionPool, namespace: bytes) -> None:
         self._pipeline = pipeline
@@ -99,13 +99,13 @@ class RedisRelay:
             try:
                 connection = connection or await self._subscribed()
                 if is_failing:
-                    _log.info("messages of other processes are heard again")
+                    _log.info("receiving messages from other processes again")
                 is_failing = False
                 await self._hear_from(connection)
             except Exception as error:  # whatever it is: who stopped trying would be deaf for good
                 if not is_failing:
                     _log.warning(
-                        "messages of other processes cannot be heard for now: %s", str(error) or "silence from Redis"
+                        "cannot receive messages from other processes: %s", str(error) or "Redis does not answer"
                     )
                 is_failing = True
             finally:

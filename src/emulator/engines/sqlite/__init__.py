@@ -1,7 +1,4 @@
-"""The engine on SQLite: in memory, or a file that several processes may share.
-
-It puts the parts together; each shape has its own module.
-"""
+"""The engine on SQLite: in memory, or in a file that several processes may share. Each shape has its own module."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.documents import SqliteDocuments
+from emulator.engines.sqlite.garbage import Garbage
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.logs import SqliteLogs
@@ -27,9 +25,9 @@ from emulator.engines.sqlite.rosters import SqliteRosters
 
 
 class SqliteEngine:
-    """With `path` None everything is gone when the engine closes; else `path` is a file, created if missing.
+    """Keeps data in the file `path`, created if missing, or with `None` in memory until the engine closes.
 
-    With `awaits_disk` a commit waits until the disk has what it wrote, so that a power cut loses nothing either.
+    With `awaits_disk`, a commit waits for the disk, so that not even a power cut loses data.
     """
 
     name = "sqlite"
@@ -54,13 +52,14 @@ class SqliteEngine:
         self._relay = SqliteRelay(self._group_commit, self._namespace, uuid.uuid4().hex)
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
-        self._group_commit.held = [self._ballot_cache, self._pool_cache, pools, self._namespace]
+        self._garbage = Garbage(self._group_commit)
+        self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._namespace]
 
     async def __aenter__(self) -> Self:
         await self._group_commit.open()
         try:
-            with self._group_commit.damage.opening():
-                await self._group_commit.write(self._namespace.settle)
+            with self._group_commit.corruption.opening():
+                await self._group_commit.write(self._namespace.register)
                 await self._relay.open()
                 await self._checkpoints.open()
         except BaseException:
@@ -74,17 +73,17 @@ class SqliteEngine:
         self._group_commit.close()
 
     async def check(self) -> None:
-        # A full disk still answers those who read.
+        # On a full disk, reads still work.
         if self._group_commit.is_failing:
-            await self._group_commit.write(self._namespace.touch)
+            await self._group_commit.write(self._namespace.probe_write)
         else:
-            await self._group_commit.read(self._namespace.look)
+            await self._group_commit.read(self._namespace.probe_read)
 
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
 
     async def tidy(self) -> None:
-        await self._purge.tidy()
+        await self._garbage.collect()
 
     async def reset(self) -> None:
         await self._group_commit.write(self._reset)
@@ -92,4 +91,4 @@ class SqliteEngine:
     def _reset(self) -> None:
         self._ballot_cache.forget()
         self._pool_cache.forget()
-        self._namespace.renew()
+        self._namespace.reset()

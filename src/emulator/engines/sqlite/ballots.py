@@ -1,4 +1,4 @@
-"""Ballots on SQLite: a row per voter and choice, and counts that are kept, never recounted."""
+"""Ballots on SQLite: one row per voter and choice, and running counts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from emulator.engines.base import (
 from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.engines.sqlite.entries import Readings
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY_EVERYWHERE, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, NamespaceIds
 
-_HELD = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
+_OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
 _WRITE = """
     INSERT INTO marks (ballot, voter, slot, choice, times, cast_at, number, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
@@ -29,16 +29,18 @@ _WRITE = """
 """
 _DROP_OTHERS = "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot <> ?"
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
-_ALIVE = f"SELECT id FROM ballots WHERE {KEY_EVERYWHERE} AND expires_at > ?"
-_PLACES = f"SELECT place FROM ballots WHERE {KEY_EVERYWHERE}"
-_TOP_OF_ALL = f"""
+_ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
+_CHANNELS = f"SELECT place FROM ballots WHERE {BY_KEY_ALL_CHANNELS}"
+_TOP_ALL_CHANNELS = f"""
     SELECT choice, sum(count) FROM tallies WHERE ballot IN ({_ALIVE})
     GROUP BY choice ORDER BY sum(count) DESC, min(since) LIMIT ?
 """
-_LATEST_OF_ALL = f"SELECT choice FROM marks WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1"
+_LATEST_ALL_CHANNELS = f"""
+    SELECT choice FROM marks WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
+"""
 
 Row = tuple[int, int, str, int]
-"""number, slot, choice, times: what a voter holds, in the order `_HELD` gives it."""
+"""number, slot, choice, times: a voter's casts for one choice, as `_OF_VOTER` selects them."""
 
 _DEFAULT = Terms()
 
@@ -54,15 +56,15 @@ class SqliteBallots:
         await self._group_commit.write(self._define, key, definition, terms, now, expires_at)
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        head = await self._group_commit.read(self._ballot_cache.alive, key, now)
-        return head.definition if head else None
+        ballot = await self._group_commit.read(self._ballot_cache.alive, key, now)
+        return ballot.definition if ballot else None
 
-    async def cast(self, key: Key, mark: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        return await self._group_commit.write(self._cast, key, mark, now, expires_at, tally)
+    async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+        return await self._group_commit.write(self._cast, key, request, now, expires_at, tally)
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        question = self._tally if key.channel is not None else self._tally_of_all
-        return await self._group_commit.read(question, key, now, voter, top)
+        work = self._tally if key.channel is not None else self._tally_all_channels
+        return await self._group_commit.read(work, key, now, voter, top)
 
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
@@ -73,69 +75,71 @@ class SqliteBallots:
         await self._group_commit.write(self._drop, key, now)
 
     def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> None:
-        head = self._ballot_cache.alive(key, now) or self._ballot_cache.fresh(key, now, expires_at)
-        self._ballot_cache.define(head, definition, terms)
-        if head.counts is not None and not head.counts:
-            self._ballot_cache.move_end(head, expires_at)
+        ballot = self._ballot_cache.alive(key, now) or self._ballot_cache.create(key, now, expires_at)
+        self._ballot_cache.define(ballot, definition, terms)
+        if ballot.counts is not None and not ballot.counts:
+            self._ballot_cache.set_expiry(ballot, expires_at)
 
-    def _cast(self, key: Key, mark: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
-        voter, choice, note, _, _ = mark
-        (voter + choice).encode()  # what cannot be stored has to fail before anything is written
-        head = self._ballot_cache.alive(key, now)
-        held = self._held_by(voter, head)
-        previous = max(held)[2] if held else None
-        terms = head.terms if head else _DEFAULT
-        if refused := _refusal(terms, mark, held, now):
-            return Cast(refused, previous, self._counted(head, previous) if tally else EMPTY_TALLY)
-        if head is None:
-            head = self._ballot_cache.fresh(key, now, expires_at)
-        replaced = held if terms.per_voter == 1 else [row for row in held if row[2] == choice]
-        if replaced and self._readings.under_way:
-            self._readings.keep(head.id, voter, [row[0] for row in replaced])
+    def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
+        voter, choice, note, _, _ = request
+        (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
+        ballot = self._ballot_cache.alive(key, now)
+        rows = self._rows_of(voter, ballot)
+        previous = max(rows)[2] if rows else None
+        terms = ballot.terms if ballot else _DEFAULT
+        if refused := _refusal(terms, request, rows, now):
+            return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
+        if ballot is None:
+            ballot = self._ballot_cache.create(key, now, expires_at)
+        replaced = rows if terms.per_voter == 1 else [row for row in rows if row[2] == choice]
+        if replaced and self._readings.active:
+            self._readings.keep(ballot.id, voter, [row[0] for row in replaced])
         if terms.per_voter == 1:
-            slot, times = held[0][1] if held else 0, 1
-            if len(held) > 1:
-                self._group_commit.connection.execute(_DROP_OTHERS, (head.id, voter, slot))
+            slot, times = rows[0][1] if rows else 0, 1
+            if len(rows) > 1:
+                self._group_commit.connection.execute(_DROP_OTHERS, (ballot.id, voter, slot))
         else:
-            slot = replaced[0][1] if replaced else 1 + max((row[1] for row in held), default=-1)
-            times = mark.times + sum(row[3] for row in replaced)
-        number = self._namespace.number()
-        self._group_commit.connection.execute(_WRITE, (head.id, voter, slot, choice, times, now, number, note))
-        self._count(head, choice, times, replaced, number)
-        self._ballot_cache.move_end(head, expires_at)
-        return Cast(None, previous, self._counted(head, choice) if tally else EMPTY_TALLY)
+            slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
+            times = request.times + sum(row[3] for row in replaced)
+        number = self._namespace.next_number()
+        self._group_commit.connection.execute(_WRITE, (ballot.id, voter, slot, choice, times, now, number, note))
+        self._count(ballot, choice, times, replaced, number)
+        self._ballot_cache.set_expiry(ballot, expires_at)
+        return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
 
-    def _held_by(self, voter: str, head: CachedBallot | None) -> list[Row]:
-        return [] if head is None else self._group_commit.connection.execute(_HELD, (head.id, voter)).fetchall()
+    def _rows_of(self, voter: str, ballot: CachedBallot | None) -> list[Row]:
+        if ballot is None:
+            return []
+        return self._group_commit.connection.execute(_OF_VOTER, (ballot.id, voter)).fetchall()
 
-    def _count(self, head: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
+    def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
         for _, _, earlier, fewer in replaced:
             if earlier == choice:
-                times -= fewer  # one step, so that a choice that is held on has no gap
+                times -= fewer  # one step, so that the count never drops to 0 in between
             else:
-                self._ballot_cache.shift(head, earlier, -fewer, number)
+                self._ballot_cache.add_count(ballot, earlier, -fewer, number)
         if times:
-            self._ballot_cache.shift(head, choice, times, number)
+            self._ballot_cache.add_count(ballot, choice, times, number)
 
-    def _counted(self, head: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
-        if head is None:
+    def _counts(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
+        if ballot is None:
             return EMPTY_TALLY
-        if head.counts is not None:
-            return Tally(head.counts.pairs(top), choice)
-        rows = self._group_commit.connection.execute(_TOP, (head.id, -1 if top is None else top)).fetchall()
+        if ballot.counts is not None:
+            return Tally(ballot.counts.pairs(top), choice)
+        rows = self._group_commit.connection.execute(_TOP, (ballot.id, -1 if top is None else top)).fetchall()
         return Tally(tuple(rows), choice)
 
     def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        head = self._ballot_cache.alive(key, now)
-        held = self._held_by(voter, head) if voter is not None else []
-        return self._counted(head, max(held)[2] if held else None, top)
+        ballot = self._ballot_cache.alive(key, now)
+        rows = self._rows_of(voter, ballot) if voter is not None else []
+        return self._counts(ballot, max(rows)[2] if rows else None, top)
 
-    def _tally_of_all(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
+    def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         self._ballot_cache.flush()
-        ballots = (*self._namespace.everywhere(key), now)
+        params = (*self._namespace.params_all_channels(key), now)
         connection = self._group_commit.connection
-        rows = connection.execute(_TOP_OF_ALL, (*ballots, -1 if top is None else top)).fetchall()
-        latest = None if voter is None else connection.execute(_LATEST_OF_ALL, (*ballots, voter)).fetchone()
+        rows = connection.execute(_TOP_ALL_CHANNELS, (*params, -1 if top is None else top)).fetchall()
+        latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
 
     def _drop(self, key: Key, now: int) -> None:
@@ -143,24 +147,25 @@ class SqliteBallots:
             self._ballot_cache.drop(key, now)
             return
         self._ballot_cache.flush()
-        for (place,) in self._group_commit.connection.execute(_PLACES, self._namespace.everywhere(key)).fetchall():
-            self._ballot_cache.drop(key._replace(channel=place), now)
+        params = self._namespace.params_all_channels(key)
+        for (channel,) in self._group_commit.connection.execute(_CHANNELS, params).fetchall():
+            self._ballot_cache.drop(key._replace(channel=channel), now)
 
 
-def _refusal(terms: Terms, mark: CastRequest, held: Sequence[Row], now: int) -> str | None:
+def _refusal(terms: Terms, request: CastRequest, rows: Sequence[Row], now: int) -> str | None:
     if terms.disabled or not terms.opens_at <= now < terms.closes_at:
         return CLOSED
-    if terms.known_voters_only and not mark.known:
+    if terms.known_voters_only and not request.known:
         return UNKNOWN_VOTER
     if terms.per_voter == 1:
         return None
-    if mark.times < 1:
-        raise ValueError(f"a mark counts at least once, not {mark.times} times")
-    on_choice = sum(times for _, _, choice, times in held if choice == mark.choice)
+    if request.times < 1:
+        raise ValueError(f"times must be at least 1, not {request.times}")
+    on_choice = sum(times for _, _, choice, times in rows if choice == request.choice)
     if (
-        sum(row[3] for row in held) + mark.times > terms.per_voter
-        or on_choice + mark.times > terms.per_choice
-        or len(held) + (not on_choice) > terms.choices
+        sum(row[3] for row in rows) + request.times > terms.per_voter
+        or on_choice + request.times > terms.per_choice
+        or len(rows) + (not on_choice) > terms.choices
     ):
         return OVER_ALLOWANCE
     return None

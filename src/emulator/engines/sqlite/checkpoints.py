@@ -1,4 +1,4 @@
-"""Copying the log into the file beside the event loop, which would stand still while the disk is waited for."""
+"""Copies the write-ahead log into the file in a thread, so that the event loop does not wait for the disk."""
 
 from __future__ import annotations
 
@@ -9,63 +9,63 @@ from contextlib import suppress
 
 from emulator.engines.sqlite.group_commit import GroupCommit
 
-EVERY = 0.25
-"""Seconds between two looks whether something was written."""
-ANYWAY = 400_000
-"""Pages in the log at which SQLite copies it by itself, should nobody else have come to it."""
+INTERVAL = 0.25
+"""Seconds between two checks for new commits."""
+AUTOCHECKPOINT = 400_000
+"""Pages in the log at which SQLite copies it during a commit, in case the thread has not."""
 _log = logging.getLogger("emulator.engines")
 
 
 class Checkpoints:
-    """A connection of its own, used in a thread: SQLite lets other Python code run while it waits for the disk."""
+    """Uses a connection of its own; SQLite releases the GIL while it waits for the disk."""
 
     def __init__(self, group_commit: GroupCommit) -> None:
         self._group_commit = group_commit
         self._connection: sqlite3.Connection | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begin, for data in a file."""
+        """Start copying, if the data is in a file."""
         if self._group_commit.path is None:
             return
-        self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {ANYWAY}")
-        self._connection = await self._group_commit.another(check_same_thread=False)
-        self._looking = asyncio.create_task(self._look(self._connection))
+        self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT}")
+        self._connection = await self._group_commit.second_connection(check_same_thread=False)
+        self._task = asyncio.create_task(self._run(self._connection))
 
     async def close(self) -> None:
-        """End; the last connection to be closed copies what is left."""
-        if self._looking is None or self._connection is None:
+        """Stop copying. SQLite copies the rest when the last connection closes."""
+        if self._task is None or self._connection is None:
             return
-        self._looking.cancel()
+        self._task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._looking
+            await self._task
         self._connection.close()
-        self._looking = self._connection = None
+        self._task = self._connection = None
 
-    async def _look(self, connection: sqlite3.Connection) -> None:
+    async def _run(self, connection: sqlite3.Connection) -> None:
         seen = self._group_commit.commits
-        failing = False
+        is_failing = False
         while True:
-            await asyncio.sleep(EVERY)
-            self._group_commit.damage.look()
+            await asyncio.sleep(INTERVAL)
+            self._group_commit.corruption.check_marker()
             if seen == self._group_commit.commits:
                 continue
             seen = self._group_commit.commits
-            # Shielded, so that the thread has let go of the connection before it is closed.
-            copying = asyncio.ensure_future(asyncio.to_thread(_copied, connection))
+            # Shielded, so that the thread is done with the connection before it is closed.
+            copying = asyncio.ensure_future(asyncio.to_thread(_copy_log, connection))
             try:
                 error = await asyncio.shield(copying)
             except asyncio.CancelledError:
                 await copying
                 raise
-            self._group_commit.damage.note(error)
-            if error and not failing:
-                _log.warning("the log cannot be copied into the file for now: %s", error)
-            failing = error is not None
+            self._group_commit.corruption.note(error)
+            if error and not is_failing:
+                _log.warning("cannot copy the write-ahead log into the file: %s", error)
+            is_failing = error is not None
 
 
-def _copied(connection: sqlite3.Connection) -> sqlite3.Error | None:
-    """Copy; what stood in the way, if anything did."""
+def _copy_log(connection: sqlite3.Connection) -> sqlite3.Error | None:
+    """Return the error, if there was one."""
     try:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error as error:

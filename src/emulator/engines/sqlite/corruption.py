@@ -1,7 +1,7 @@
-"""A damaged file: looked for when the last end was a sudden one, and not used any more once it was met.
+"""Detects a corrupt database file, and stops all use of it.
 
-SQLite goes on with a file of which a part is destroyed, and what it writes then may land on what was still whole. So
-the first sign of damage is the last thing that is done with the file, and a mark beside it tells the next start.
+SQLite goes on using a file that is corrupt in part, and may then overwrite intact data. So at the first sign of
+corruption every process stops using the file, and a marker file beside it makes the next start check all of it.
 """
 
 from __future__ import annotations
@@ -13,117 +13,125 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from emulator.engines.sqlite.connection import FAILURES, damaged, explained, is_busy, is_sign_of_damage, remedy, said
+from emulator.engines.sqlite.connection import (
+    FAILURES,
+    corruption_message,
+    describe,
+    explain,
+    is_busy,
+    is_corruption,
+    remedy,
+)
 from emulator.errors import EngineError
 
-MOST_LOOKED_THROUGH = 1 << 30
-"""Bytes of a file that is looked through after a sudden end: some seconds' work, a third of one for a million votes."""
+MAX_CHECKED_SIZE = 1 << 30
+"""Bytes of the largest file that is checked after a crash. That takes seconds; a third of one for a million votes."""
 _log = logging.getLogger("emulator.engines")
 
 
-def mark_of(path: str) -> str:
-    """The file that says that damage was met in the file at `path`."""
+def marker_path(path: str) -> str:
+    """Return the path of the file that marks the database at `path` as corrupt."""
     return f"{os.path.abspath(path)}-damaged"
 
 
 class Corruption:
-    """What is known of the damage of one file; data in memory has none."""
+    """Whether one database file is known to be corrupt. Data in memory never is."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
-        self._met = ""
-        self._in_use = False
+        self._message = ""
+        self._is_open = False
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Let damage that is met in the block be said by the EngineError that leaves it, and later by the log."""
+        """Report corruption found in this block by its `EngineError`; after the block, it is logged."""
         try:
             yield
         except EngineError as error:
-            if self._met and isinstance(error.__cause__, sqlite3.Error):
-                raise EngineError(f"cannot open {self._path}: {explained(error.__cause__, self._path)}") from error
+            if self._message and isinstance(error.__cause__, sqlite3.Error):
+                raise EngineError(f"cannot open {self._path}: {explain(error.__cause__, self._path)}") from error
             raise
-        self._in_use = True
+        self._is_open = True
 
     def check(self) -> None:
-        """Raise EngineError if the file is not to be used."""
-        if self._met:
-            raise EngineError(self._met)
+        """Raise `EngineError` if the file is known to be corrupt."""
+        if self._message:
+            raise EngineError(self._message)
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Turn SQLite's errors in the block into EngineError, and note those that are signs of damage."""
+    def watch(self) -> Iterator[None]:
+        """Note corruption found in this block, and turn SQLite's errors into `EngineError`."""
         try:
             yield
         except sqlite3.Error as error:
             self.note(error)
-            raise EngineError(self._met or said(error)) from error
+            raise EngineError(self._message or describe(error)) from error
         except EngineError as error:
             self.note(error.__cause__)
             raise
 
     def note(self, error: BaseException | None) -> None:
-        """If this is a sign of damage, use the file no more, and say so once."""
-        if self._path is None or self._met or not isinstance(error, sqlite3.Error) or not is_sign_of_damage(error):
+        """If this error means corruption, log it once, mark the file and stop using it."""
+        if self._path is None or self._message or not isinstance(error, sqlite3.Error) or not is_corruption(error):
             return
-        self._stop_using(said(error))
-        with suppress(OSError), open(mark_of(self._path), "w") as mark:
-            mark.write(f"{said(error)}\n")
+        self._stop_using(describe(error))
+        with suppress(OSError), open(marker_path(self._path), "w") as marker:
+            marker.write(f"{describe(error)}\n")
 
-    def look(self) -> None:
-        """Note what another process on the same file has met."""
-        if self._path is not None and not self._met and os.path.exists(mark_of(self._path)):
-            self._stop_using("another process met it")
+    def check_marker(self) -> None:
+        """Stop using the file if another process has marked it."""
+        if self._path is not None and not self._message and os.path.exists(marker_path(self._path)):
+            self._stop_using("found by another process")
 
     def _stop_using(self, why: str) -> None:
-        self._met = f"{self._path} is damaged ({why})"
-        if self._in_use:
-            _log.error("%s and is not used any more. Stop the service, and %s", self._met, remedy(self._path))
+        self._message = f"{self._path} is corrupt ({why})"
+        if self._is_open:
+            _log.error("%s and no longer used. Stop the service, then %s", self._message, remedy(self._path))
 
 
 def examine(path: str) -> None:
-    """Raise EngineError if a file cannot be written, or is damaged as far as can be told before it is used.
+    """Raise `EngineError` if a file is not writable, or if it is found corrupt before it is used.
 
-    It is looked through where there is a reason to: a mark, or a log that nobody was left to copy into the file. Where
-    another process has the file open, that one has done it.
+    It is checked if it is marked, or if a crash left a write-ahead log. A process that has the file open has done so
+    already.
     """
     file = os.path.abspath(path)
     for each in (file, f"{file}-wal", os.path.dirname(file)):
         if os.path.exists(each) and not os.access(each, os.W_OK):
-            raise EngineError(f"cannot open {path}: nothing can be written to {each}")
-    mark = mark_of(path)
-    is_marked = os.path.exists(mark)
-    if not is_marked and not _ended_suddenly(file):
+            raise EngineError(f"cannot open {path}: {each} is not writable")
+    marker = marker_path(path)
+    is_marked = os.path.exists(marker)
+    if not is_marked and not _has_log(file):
         return
     try:
-        found = _look_through(file, thoroughly=is_marked)
+        found = _check_file(file, thoroughly=is_marked)
     except FAILURES as error:
         if not is_busy(error):
-            raise EngineError(f"cannot open {path}: {explained(error, path)}") from error
+            raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
         if not is_marked:
             return
-        found = "as the process says that has it open"
+        found = "found by the process that has it open"
     if found != "ok":
-        raise EngineError(f"cannot open {path}: {damaged(found, path)}")
+        raise EngineError(f"cannot open {path}: {corruption_message(found, path)}")
     if is_marked:
-        os.remove(mark)
+        os.remove(marker)
 
 
-def _ended_suddenly(file: str) -> bool:
+def _has_log(file: str) -> bool:
     try:
         return os.path.getsize(f"{file}-wal") > 0
     except FileNotFoundError:
         return False
 
 
-def _look_through(file: str, *, thoroughly: bool) -> str:
+def _check_file(file: str, *, thoroughly: bool) -> str:
     connection = sqlite3.connect(file, isolation_level=None, timeout=0)
-    connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # what is found may cite destroyed text
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # a finding may quote corrupt text
     try:
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # busy where anybody else has it open
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # busy if another process has it open
         connection.execute("SELECT count(*) FROM sqlite_schema")
-        if not thoroughly and os.path.getsize(file) > MOST_LOOKED_THROUGH:
-            _log.warning("%s ended suddenly and is too large to be looked through at a start", file)
+        if not thoroughly and os.path.getsize(file) > MAX_CHECKED_SIZE:
+            _log.warning("%s was not closed cleanly and is too large to check at startup", file)
             return "ok"
         (found,) = connection.execute(f"PRAGMA {'integrity_check' if thoroughly else 'quick_check'}(1)").fetchone()
         return str(found)

@@ -1,4 +1,4 @@
-"""Documents on SQLite: a row each."""
+"""Documents on SQLite: one row each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from emulator.engines.base import Change, Key
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds
 
-_READ = f"SELECT value, expires_at FROM documents WHERE {KEY}"
-_END = f"SELECT expires_at FROM documents WHERE {KEY}"
-_HOLDERS = """
+_READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
+_EXPIRY = f"SELECT expires_at FROM documents WHERE {BY_KEY}"
+_USERS = """
     SELECT holder FROM documents
     WHERE space = ? AND shelf = ? AND owner = ? AND name = ? AND place = ? AND holder > ? AND expires_at > ?
     ORDER BY holder LIMIT ?
@@ -20,7 +20,7 @@ _WRITE = """
     ON CONFLICT (space, shelf, owner, name, holder, place)
     DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
 """
-_DROP = f"DELETE FROM documents WHERE {KEY}"
+_DROP = f"DELETE FROM documents WHERE {BY_KEY}"
 
 
 class SqliteDocuments:
@@ -35,7 +35,7 @@ class SqliteDocuments:
         return await self._group_commit.write(self._update, keys, change, now, expires_at)
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        return await self._group_commit.read(self._holders, key, after, limit, now)
+        return await self._group_commit.read(self._users, key, after, limit, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._group_commit.write(self._drop, keys, now)
@@ -43,7 +43,7 @@ class SqliteDocuments:
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:
         found: dict[Key, bytes] = {}
         for key in keys:
-            row = self._group_commit.connection.execute(_READ, self._namespace.of(key)).fetchone()
+            row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone()
             if row is not None and now < row[1]:
                 found[key] = row[0]
         return found
@@ -51,27 +51,27 @@ class SqliteDocuments:
     def _update(self, keys: Sequence[Key], change: Change, now: int, expires_at: int) -> dict[Key, bytes]:
         live = self._read(keys, now)
         written = dict(change(dict(live)))
-        if strangers := written.keys() - set(keys):
-            raise ValueError(f"a change may only write the keys it was given, not {strangers}")
-        self._note_fallen(written.keys() - live.keys(), now)
+        if unexpected := written.keys() - set(keys):
+            raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
+        self._note_expired(written.keys() - live.keys(), now)
         for key, value in written.items():
-            self._group_commit.connection.execute(_WRITE, (*self._namespace.of(key), value, expires_at))
+            self._group_commit.connection.execute(_WRITE, (*self._namespace.params(key), value, expires_at))
         return written
 
     def _drop(self, keys: Sequence[Key], now: int) -> int:
-        alive = self._read(keys, now)
-        self._note_fallen(set(keys) - alive.keys(), now)
+        live = self._read(keys, now)
+        self._note_expired(set(keys) - live.keys(), now)
         for key in keys:
-            self._group_commit.connection.execute(_DROP, self._namespace.of(key))
-        return len(alive)
+            self._group_commit.connection.execute(_DROP, self._namespace.params(key))
+        return len(live)
 
-    def _holders(self, key: Key, after: str, limit: int, now: int) -> list[str]:
+    def _users(self, key: Key, after: str, limit: int, now: int) -> list[str]:
         shared = (self._namespace.id, key.kind, key.owner, key.name, key.channel)
-        rows = self._group_commit.connection.execute(_HOLDERS, (*shared, after, now, limit)).fetchall()
-        return [holder for (holder,) in rows]
+        rows = self._group_commit.connection.execute(_USERS, (*shared, after, now, limit)).fetchall()
+        return [user for (user,) in rows]
 
-    def _note_fallen(self, keys: Iterable[Key], now: int) -> None:
+    def _note_expired(self, keys: Iterable[Key], now: int) -> None:
         for key in keys:
-            row = self._group_commit.connection.execute(_END, self._namespace.of(key)).fetchone()
+            row = self._group_commit.connection.execute(_EXPIRY, self._namespace.params(key)).fetchone()
             if row is not None and row[0] <= now:
-                self._namespace.expired(key, row[0])
+                self._namespace.note_expired(key, row[0])

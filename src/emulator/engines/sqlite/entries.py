@@ -1,7 +1,7 @@
-"""Reading a ballot's entries while its voters go on voting.
+"""Reads a ballot's entries while voting goes on.
 
-A file is read on a second connection, whose transaction is a snapshot. In memory there is one connection, so whoever
-replaces a row hands the old one to the readings that have not come to it.
+A file is read on a second connection, in a snapshot. In memory there is only one connection, so a cast that replaces a
+row gives the old row to the readings that have not reached it.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.connection import engine_errors
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds
 
-_ONE = f"SELECT id FROM ballots WHERE {KEY} AND expires_at > ?"
-_EVERY = f"SELECT id FROM ballots WHERE {KEY_EVERYWHERE} AND expires_at > ?"
+_ONE = f"SELECT id FROM ballots WHERE {BY_KEY} AND expires_at > ?"
+_ALL_CHANNELS = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
 _ROW = "SELECT cast_at, number, voter, choice, times, note FROM marks"
 _SAME_TIME = f"{_ROW} WHERE ballot = ? AND cast_at = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 _LATER = f"{_ROW} WHERE ballot = ? AND cast_at > ? AND number < ? ORDER BY cast_at, number LIMIT ?"
-_HELD = f"{_ROW} WHERE ballot = ? AND voter = ?"
+_OF_VOTER = f"{_ROW} WHERE ballot = ? AND voter = ?"
 
 
 class Reading:
-    """The entries of one ballot with numbers below a bound, oldest first."""
+    """Reads the entries of one ballot with numbers below a bound, oldest first."""
 
     def __init__(self, connection: sqlite3.Connection, ballot: int, since: int, bound: int) -> None:
         self.ballot = ballot
         self._connection = connection
-        self._from = (since, -1)
+        self._position = (since, -1)
         self._bound = bound
         self._kept: list[Row] = []
 
     def keep(self, row: Row) -> None:
-        """Take over a row that is about to be replaced."""
-        if row[1] < self._bound and row[:2] > self._from:
+        """Keep a row that is about to be replaced."""
+        if row[1] < self._bound and row[:2] > self._position:
             heapq.heappush(self._kept, row)
 
     def __call__(self, size: int) -> list[Row]:
-        # Two questions, each answered from where it begins: as one, SQLite would pass over all rows of that time again.
-        since, number = self._from
+        # As one query, SQLite would scan all earlier rows of the same time again.
+        since, number = self._position
         rows: list[Row] = self._connection.execute(
             _SAME_TIME, (self.ballot, since, number, self._bound, size)
         ).fetchall()
@@ -51,7 +51,7 @@ class Reading:
         if self._kept:
             rows = self._with_kept(rows, size)
         if rows:
-            self._from = rows[-1][:2]
+            self._position = rows[-1][:2]
         return rows
 
     def _with_kept(self, rows: list[Row], size: int) -> list[Row]:
@@ -59,40 +59,38 @@ class Reading:
         due: list[Row] = []
         while self._kept and self._kept[0][:2] <= until and len(due) < size:
             due.append(heapq.heappop(self._kept))
-        # By number, as a row is still there too when the turn that replaced it was undone.
-        together = sorted({row[1]: row for row in (*rows, *due) if row[:2] > self._from}.values())
+        # By number, because after a rollback a kept row is in the table too.
+        together = sorted({row[1]: row for row in (*rows, *due) if row[:2] > self._position}.values())
         for row in together[size:]:
             heapq.heappush(self._kept, row)
         return together[:size]
 
 
 class Readings:
-    """The readings under way."""
-
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
         self._group_commit = group_commit
         self._namespace = namespace
-        self.under_way: dict[int, list[Reading]] = {}
-        """Those that have to be told of replaced rows, by ballot."""
+        self.active: dict[int, list[Reading]] = {}
+        """The readings in memory, by ballot."""
 
     async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
-        await self._group_commit.settled()
-        async with self._begun(key, now, since) as readings:
+        await self._group_commit.wait_for_commit()
+        async with self._begin(key, now, since) as readings:
             async for rows in merged(readings, NEVER if limit is None else limit):
                 yield [Entry(voter, choice, times, at, note) for at, _, voter, choice, times, note in rows]
 
     def keep(self, ballot: int, voter: str, numbers: Sequence[int]) -> None:
-        """Hand the rows with these numbers to whoever is reading the ballot; they are about to be replaced."""
-        readings = self.under_way.get(ballot)
+        """Keep the rows with these numbers, which are about to be replaced, for the readings of the ballot."""
+        readings = self.active.get(ballot)
         if not readings:
             return
-        for row in self._group_commit.connection.execute(_HELD, (ballot, voter)).fetchall():
+        for row in self._group_commit.connection.execute(_OF_VOTER, (ballot, voter)).fetchall():
             if row[1] in numbers:
                 for reading in readings:
                     reading.keep(row)
 
     @asynccontextmanager
-    async def _begun(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
+    async def _begin(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
         if self._group_commit.path is not None:
             async with self._group_commit.snapshot() as connection:
                 with engine_errors():
@@ -100,21 +98,21 @@ class Readings:
                 yield readings
             return
         with engine_errors():
-            readings = self._readings(self._group_commit.connection, key, now, since, self._namespace.bound())
+            readings = self._readings(self._group_commit.connection, key, now, since, self._namespace.upper_bound())
         for reading in readings:
-            self.under_way.setdefault(reading.ballot, []).append(reading)
+            self.active.setdefault(reading.ballot, []).append(reading)
         try:
             yield readings
         finally:
             for reading in readings:
-                others = self.under_way[reading.ballot]
+                others = self.active[reading.ballot]
                 others.remove(reading)
                 if not others:
-                    del self.under_way[reading.ballot]
+                    del self.active[reading.ballot]
 
     def _readings(self, connection: sqlite3.Connection, key: Key, now: int, since: int, bound: int) -> list[Reading]:
         if key.channel is None:
-            ballots = connection.execute(_EVERY, (*self._namespace.everywhere(key), now)).fetchall()
+            ballots = connection.execute(_ALL_CHANNELS, (*self._namespace.params_all_channels(key), now)).fetchall()
         else:
-            ballots = connection.execute(_ONE, (*self._namespace.of(key), now)).fetchall()
+            ballots = connection.execute(_ONE, (*self._namespace.params(key), now)).fetchall()
         return [Reading(connection, ballot, since, bound) for (ballot,) in ballots]

@@ -1,6 +1,6 @@
-"""One connection, and one transaction for all that is written in one turn of the event loop.
+"""One connection, and group commit: all writes that are ready at the same time share one transaction.
 
-It knows when an operation may return; what the operation does is left to the shapes.
+It decides when an operation may return. The operations themselves are in the modules of the shapes.
 """
 
 from __future__ import annotations
@@ -11,50 +11,51 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import ParamSpec, Protocol, TypeVar
 
-from emulator.engines.sqlite.connection import PAUSES, connected, is_busy, said
+from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
 from emulator.engines.sqlite.corruption import Corruption, examine
 from emulator.errors import EngineError
 
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
-
-_READINGS = 20
-"""How often a reader tries, while others fail to write in the turns that it falls into."""
+_READ_ATTEMPTS = 20
+"""How often a read is retried after the group it joined was rolled back."""
 
 
 class WriteCache(Protocol):
-    """Something of the database that is held in memory between turns."""
+    """State of the database that is kept in memory, and written back before a commit."""
 
     def flush(self) -> None:
-        """Write what so far stands in memory only; the transaction is about to be committed."""
+        """Write all unsaved changes; the transaction is about to be committed."""
         ...
 
     def forget(self) -> None:
-        """Hold nothing: the transaction was rolled back, or someone else has written."""
+        """Drop all state: the transaction was rolled back, or another connection has written."""
         ...
 
 
 class GroupCommit:
-    """`write` and `read` run a plain function at once and return its answer when nothing it saw can be lost.
+    """`write` and `read` call a plain function at once, and return its result when all that it saw is committed.
 
-    The first write of a turn begins a transaction, and the loop commits it when what was ready by then has had its
-    turn. When a statement or the commit fails, all of it is undone: who wrote gets EngineError, who read reads again.
+    The first write begins a transaction. The writes that become ready meanwhile join it, and then the event loop
+    commits it. If a statement or the commit fails, the whole group is rolled back: its writers get `EngineError`, and
+    its readers try again.
     """
 
     def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
         self.path = path
         self._awaits_disk = awaits_disk
-        self.damage = Corruption(path)
-        self.held: list[WriteCache] = []
+        self.corruption = Corruption(path)
+        self.caches: list[WriteCache] = []
         self._connection: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop
-        self._turn: list[asyncio.Future[None]] | None = None
+        self._group: list[asyncio.Future[None]] | None = None
+        """The operations that wait for the open transaction, if there is one."""
         self._version = 0
         self.commits = 0
-        """How many turns have been committed."""
+        """How many groups have been committed."""
         self.is_failing = False
-        """Whether the last write failed, for which the disk may have a reason that lasts."""
+        """Whether the last write failed, for example because the disk is full."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -66,181 +67,182 @@ class GroupCommit:
         self._loop = asyncio.get_running_loop()
         if self.path is not None:
             await asyncio.to_thread(examine, self.path)
-        self._connection = await connected(self.path)
+        self._connection = await connect(self.path)
         if self._awaits_disk:
             self._connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
         if self._connection is None:
             return
-        if self._turn is not None:
-            self._commit(self._turn)
-        self.forget()
+        if self._group is not None:
+            self._commit(self._group)
+        self._forget()
         self._connection.close()
         self._connection = None
 
-    async def write(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        """Run `work` in the turn's transaction; return once that is committed.
+    async def write(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work` in the group's transaction; return after its commit.
 
-        An exception of `work`'s own reaches the caller and leaves the turn alone, if nothing was written yet.
+        If `work` raises before it wrote anything, the exception reaches the caller and the group is unaffected.
         """
-        if self._turn is None:
-            await self._begin()
-        return await self._run_in_turn(work, *args, **kwargs)
+        if self._group is None:
+            await self._begin_group()
+        return await self._run_in_group(work, *args, **kwargs)
 
-    async def read(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        """Run `work`, which only reads, on one state of the database; return once that state is committed."""
-        undone: EngineError | None = None
-        for _ in range(_READINGS):
-            if self._turn is None and self.path is None:
-                with self.damage.noted():
+    async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work`, which only reads, on one state of the database; return when that state is committed."""
+        failure: EngineError | None = None
+        for _ in range(_READ_ATTEMPTS):
+            if self._group is None and self.path is None:
+                with self.corruption.watch():
                     return work(*args, **kwargs)
-            if self._turn is None and await self._entered("BEGIN"):
-                with self.damage.noted():
+            if self._group is None and await self._begin("BEGIN"):
+                with self.corruption.watch():
                     try:
                         return work(*args, **kwargs)
                     finally:
                         if self.connection.in_transaction:
                             self.connection.execute("COMMIT")
             try:
-                return await self._run_in_turn(work, *args, **kwargs)
-            except EngineError as error:  # by others, who could not write; what was committed can still be read
-                undone = error
-        assert undone is not None
-        raise undone
+                return await self._run_in_group(work, *args, **kwargs)
+            except EngineError as error:  # a write of the group failed; what was committed before is still readable
+                failure = error
+        assert failure is not None
+        raise failure
 
     def version(self) -> int:
-        """A number that changes when another connection has written."""
-        with self.damage.noted():
+        """Return a number that changes whenever another connection has written."""
+        with self.corruption.watch():
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[sqlite3.Connection]:
-        """Another connection to the file, which sees what is committed now for as long as it is open."""
-        self.damage.check()
-        connection = await connected(self.path)
+        """Open another connection to the file, which sees what is committed now for as long as it is open."""
+        self.corruption.check()
+        connection = await connect(self.path)
         try:
-            with self.damage.noted():
+            with self.corruption.watch():
                 connection.execute("BEGIN")
                 connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
                 yield connection
         finally:
             connection.close()
 
-    async def another(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
-        """Another connection to the file, to be closed by whoever asked for it."""
-        return await connected(self.path, check_same_thread=check_same_thread)
+    async def second_connection(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
+        """Open another connection to the file; the caller closes it."""
+        return await connect(self.path, check_same_thread=check_same_thread)
 
-    async def settled(self) -> None:
-        """Return when there is nothing uncommitted."""
-        if self._turn is not None:
+    async def wait_for_commit(self) -> None:
+        """Return when nothing is uncommitted."""
+        if self._group is not None:
             with suppress(EngineError):
-                await self._committed(self._turn)
+                await self._wait(self._group)
 
-    async def _run_in_turn(self, work: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        turn = self._turn
-        assert turn is not None
+    async def _run_in_group(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        group = self._group
+        assert group is not None
         connection = self.connection
         changes = connection.total_changes
         try:
-            answer = work(*args, **kwargs)
+            result = work(*args, **kwargs)
         except sqlite3.Error as error:
-            raise self._undo(error) from error
+            raise self._roll_back(error) from error
         except Exception as error:
             if connection.total_changes != changes:
-                self._undo(error)
+                self._roll_back(error)
             else:
-                await self._committed(turn)
+                await self._wait(group)
             raise
         except BaseException as error:
-            self._undo(error)
+            self._roll_back(error)
             raise
-        await self._committed(turn)
-        return answer
+        await self._wait(group)
+        return result
 
-    async def _committed(self, turn: list[asyncio.Future[None]]) -> None:
-        # One future each, so that a cancelled operation takes nobody with it.
+    async def _wait(self, group: list[asyncio.Future[None]]) -> None:
+        # One future for each, so that cancelling one operation leaves the others alone.
         waiter = self._loop.create_future()
-        turn.append(waiter)
+        group.append(waiter)
         await waiter
 
-    async def _begin(self) -> None:
-        if await self._entered("BEGIN IMMEDIATE"):
-            turn: list[asyncio.Future[None]] = []
-            self._turn = turn
-            # Not in the next turn but the one after, so that requests which came in while this turn's operations ran
-            # are in the same commit: about a tenth more of them in the same time.
-            self._loop.call_soon(self._loop.call_soon, self._commit, turn)
+    async def _begin_group(self) -> None:
+        if await self._begin("BEGIN IMMEDIATE"):
+            group: list[asyncio.Future[None]] = []
+            self._group = group
+            # Two passes of the event loop later, so that requests that arrive during these operations join the
+            # commit: that raises throughput by about a tenth.
+            self._loop.call_soon(self._loop.call_soon, self._commit, group)
 
-    async def _entered(self, statement: str) -> bool:
-        """Begin a transaction, or return False if a turn is open by the time it could begin.
+    async def _begin(self, statement: str) -> bool:
+        """Begin a transaction; return False if a group was begun meanwhile.
 
-        Waits for other writers without stopping the loop.
+        Waits for other writers without blocking the event loop.
         """
-        self.damage.check()
+        self.corruption.check()
         for pause in PAUSES:
-            if self._turn is not None:
+            if self._group is not None:
                 return False
             try:
                 self.connection.execute(statement)
-                self._validate()
+                self._check_version()
             except sqlite3.Error as error:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 if not is_busy(error):
-                    self._fail(error)
-                    raise EngineError(said(error)) from error
+                    self._note_failure(error)
+                    raise EngineError(describe(error)) from error
             else:
                 return True
             await asyncio.sleep(pause)
         raise EngineError(f"{self.path} is locked by another process")
 
-    def _validate(self) -> None:
-        """Forget what is held if another connection has written since."""
+    def _check_version(self) -> None:
+        """Clear the caches if another connection has written."""
         if self.path is not None:
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
             if version != self._version:
                 self._version = version
-                self.forget()
+                self._forget()
 
-    def _commit(self, turn: list[asyncio.Future[None]]) -> None:
-        if turn is not self._turn:
-            return  # undone, or committed by `close`
+    def _commit(self, group: list[asyncio.Future[None]]) -> None:
+        if group is not self._group:
+            return  # rolled back, or committed by `close`
         try:
-            for held in self.held:
-                held.flush()
+            for cache in self.caches:
+                cache.flush()
             self.connection.execute("COMMIT")
         except BaseException as error:
-            self._undo(error)
+            self._roll_back(error)
             if not isinstance(error, sqlite3.Error):
                 raise
             return
-        self._turn = None
+        self._group = None
         self.is_failing = False
         self.commits += 1
-        for waiter in turn:
+        for waiter in group:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _undo(self, error: BaseException) -> EngineError:
-        turn, self._turn = self._turn, None
-        self._fail(error)
-        self.forget()
+    def _roll_back(self, error: BaseException) -> EngineError:
+        group, self._group = self._group, None
+        self._note_failure(error)
+        self._forget()
         try:
-            if self.connection.in_transaction:  # some failures have rolled back already
+            if self.connection.in_transaction:  # SQLite rolls back by itself after some failures
                 self.connection.execute("ROLLBACK")
         finally:
-            for waiter in turn or ():
+            for waiter in group or ():
                 if not waiter.done():
-                    waiter.set_exception(EngineError(f"nothing was written: {said(error)}"))
-        return EngineError(f"nothing was written: {said(error)}")
+                    waiter.set_exception(EngineError(f"nothing was written: {describe(error)}"))
+        return EngineError(f"nothing was written: {describe(error)}")
 
-    def _fail(self, error: BaseException) -> None:
+    def _note_failure(self, error: BaseException) -> None:
         self.is_failing = True
-        self.damage.note(error)
+        self.corruption.note(error)
 
-    def forget(self) -> None:
-        """Make everyone read again what they hold."""
-        for held in self.held:
-            held.forget()
+    def _forget(self) -> None:
+        for cache in self.caches:
+            cache.forget()

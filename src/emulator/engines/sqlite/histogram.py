@@ -1,4 +1,4 @@
-"""How often each choice of one ballot is held, kept in the order in which a tally gives them."""
+"""The counts of one ballot, sorted as a tally returns them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from bisect import bisect_left
 
 
 class Histogram:
-    """The counts of one ballot; it remembers which of them the database has not got yet."""
+    """Counts by choice. Remembers which of them are not in the database yet."""
 
     __slots__ = ("_changed", "_order", "_pairs", "_ranks")
 
     def __init__(self, rows: list[tuple[str, int, int]]) -> None:
-        """`rows` are a choice, its count and the number it has been held since, in a tally's order."""
+        """`rows` are columns `choice, count, since` of the table `tallies`, in a tally's order."""
         self._ranks = {choice: (-count, since) for choice, count, since in rows}
         self._order = list(self._ranks.values())
         self._pairs = [(choice, count) for choice, count, _ in rows]
@@ -23,14 +23,14 @@ class Histogram:
     def pairs(self, top: int | None = None) -> tuple[tuple[str, int], ...]:
         return tuple(self._pairs if top is None else self._pairs[:top])
 
-    def taken_changes(self) -> tuple[list[tuple[str, int, int]], list[str]]:
-        """The rows that changed since this was last asked, and the choices that nobody holds any more."""
+    def take_changes(self) -> tuple[list[tuple[str, int, int]], list[str]]:
+        """Return the rows that changed since the last call, and the choices that no longer have casts."""
         changed, self._changed = self._changed, set()
-        held = [(choice, -rank[0], rank[1]) for choice in changed if (rank := self._ranks.get(choice))]
-        return held, [choice for choice in changed if choice not in self._ranks]
+        rows = [(choice, -rank[0], rank[1]) for choice in changed if (rank := self._ranks.get(choice))]
+        return rows, [choice for choice in changed if choice not in self._ranks]
 
-    def shift(self, choice: str, by: int, number: int) -> None:
-        """Count `by` more or fewer casts; `number` is that of the cast that does it."""
+    def add(self, choice: str, by: int, number: int) -> None:
+        """Add `by`, which may be negative, to the count of a choice; `number` is that of the cast."""
         self._changed.add(choice)
         rank = self._ranks.pop(choice, None)
         if rank is None:

@@ -1,4 +1,4 @@
-"""Logs on SQLite: a row per entry. Entries never change, so a reading is bound by the number at its start."""
+"""Logs on SQLite: one row per entry. Entries never change, so a reading stops at the newest number when it began."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from emulator.engines.base import NEVER, Item, Key, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_EVERYWHERE, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds
 
-_LOG = f"SELECT id FROM logs WHERE {KEY}"
-_LOGS = f"SELECT id FROM logs WHERE {KEY_EVERYWHERE}"
-_START = "INSERT INTO logs (id, space, shelf, owner, name, holder, place) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
+_LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
+_CREATE = "INSERT INTO logs (id, space, shelf, owner, name, holder, place) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _APPEND = "INSERT INTO items (number, log, space, at, expires_at, value) VALUES (?, ?, ?, ?, ?, ?)"
 _LATEST = "SELECT at FROM items WHERE log = ? AND expires_at > ? ORDER BY at DESC LIMIT 1"
 _PAGE = """
@@ -22,20 +22,20 @@ _PAGE = """
 
 
 class _Reading:
-    """One log, newest first."""
+    """Reads one log, newest first."""
 
     def __init__(self, group_commit: GroupCommit, log: int, start: tuple[int, int], now: int, since: int) -> None:
         self._group_commit = group_commit
         self._log = log
-        self._from = start
+        self._position = start
         self._bounds = (start[1], since, now)
 
     def __call__(self, size: int) -> list[Row]:
         rows: list[Row] = self._group_commit.connection.execute(
-            _PAGE, (self._log, *self._from, *self._bounds, size)
+            _PAGE, (self._log, *self._position, *self._bounds, size)
         ).fetchall()
         if rows:
-            self._from = (-rows[-1][0], -rows[-1][1])
+            self._position = (-rows[-1][0], -rows[-1][1])
         return rows
 
 
@@ -53,22 +53,22 @@ class SqliteLogs:
 
     async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
         async for rows in merged(readings, NEVER):
-            yield [Item(-back, value) for back, _, value in rows]
+            yield [Item(-negative, value) for negative, _, value in rows]
 
     def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[_Reading]]:
         connection = self._group_commit.connection
         if key.channel is None:
-            logs = connection.execute(_LOGS, self._namespace.everywhere(key)).fetchall()
+            logs = connection.execute(_LOGS_ALL_CHANNELS, self._namespace.params_all_channels(key)).fetchall()
         else:
-            logs = connection.execute(_LOG, self._namespace.of(key)).fetchall()
+            logs = connection.execute(_LOG, self._namespace.params(key)).fetchall()
         latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
-        start = (NEVER, self._namespace.bound())
+        start = (NEVER, self._namespace.upper_bound())
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
     def _append(self, key: Key, value: bytes, now: int, expires_at: int) -> None:
-        connection, place = self._group_commit.connection, self._namespace.of(key)
-        row = connection.execute(_LOG, place).fetchone()
+        connection, params = self._group_commit.connection, self._namespace.params(key)
+        row = connection.execute(_LOG, params).fetchone()
         if row is None:
-            row = (self._namespace.number(),)
-            connection.execute(_START, (*row, *place))
-        connection.execute(_APPEND, (self._namespace.number(), *row, self._namespace.id, now, expires_at, value))
+            row = (self._namespace.next_number(),)
+            connection.execute(_CREATE, (*row, *params))
+        connection.execute(_APPEND, (self._namespace.next_number(), *row, self._namespace.id, now, expires_at, value))

@@ -1,4 +1,4 @@
-"""Several sorted sources read as one, a page at a time and without asking more of a source than is needed."""
+"""Merges sorted sources page by page, without reading ahead more than needed."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ PAGE = 500
 """Rows between two returns to the event loop: well below a millisecond."""
 
 Row = tuple[Any, ...]
-"""Sorted by its first two values, which no other row has."""
+"""Sorted by its first two values, which together are unique."""
 
 Source = Callable[[int], list[Row]]
-"""The next rows of a sorted reading, at most so many; fewer only at its end."""
+"""Returns the next rows, at most as many as the argument says; fewer only at the end."""
 
-# Sources are asked for their first rows a few at a time, so that thousands of them are not one long step.
-STARTED_AT_ONCE = 50
+_STARTED_AT_ONCE = 50
+"""Sources whose first rows are read between two returns to the event loop; there may be thousands of them."""
 
 
 async def merged(sources: Sequence[Source], limit: int) -> AsyncIterator[list[Row]]:
-    """The rows of all sources in order, at most `limit`, in pages; the event loop has its turn between them."""
+    """Iterate over pages of the rows of all sources, in order and at most `limit`. The event loop runs in between."""
     merge = _Merge(sources)
-    for first in range(0, len(sources), STARTED_AT_ONCE):
+    for first in range(0, len(sources), _STARTED_AT_ONCE):
         with engine_errors():
-            merge.start(range(first, min(first + STARTED_AT_ONCE, len(sources))))
+            merge.start(range(first, min(first + _STARTED_AT_ONCE, len(sources))))
         await asyncio.sleep(0)
     while limit > 0:
         with engine_errors():

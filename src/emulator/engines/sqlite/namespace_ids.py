@@ -1,25 +1,25 @@
-"""The number of a namespace inside the file, and the numbers that everything new is given."""
+"""The id of a namespace inside the database, and the ascending numbers that identify new rows."""
 
 from __future__ import annotations
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 
-KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
-KEY_EVERYWHERE = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
+BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
+BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
 KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
 
 
 class NamespaceIds:
-    """One namespace. Its numbers rise over all namespaces and processes and are never given twice."""
+    """One namespace. Numbers ascend across all namespaces and processes and are never reused."""
 
     def __init__(self, group_commit: GroupCommit, namespace: str) -> None:
         self._group_commit = group_commit
         self._namespace = namespace
         self._id: int | None = None
         self._next: int | None = None
-        self._moved = False
+        self._is_changed = False
 
     @property
     def id(self) -> int:
@@ -28,64 +28,64 @@ class NamespaceIds:
             assert self._id is not None
         return self._id
 
-    def number(self) -> int:
-        """A number larger than any before; only inside a write."""
-        number = self.bound()
+    def next_number(self) -> int:
+        """Return a number greater than all before; only inside a write."""
+        number = self.upper_bound()
         self._next = number + 1
-        self._moved = True
+        self._is_changed = True
         return number
 
-    def bound(self) -> int:
-        """Larger than any number given so far."""
+    def upper_bound(self) -> int:
+        """Return a number greater than all given out so far."""
         if self._next is None:
             (self._next,) = self._group_commit.connection.execute("SELECT next FROM numbers").fetchone()
             assert self._next is not None
         return self._next
 
-    def of(self, key: Key) -> tuple[int, str, str, str, str, str]:
-        """What `KEY` asks for."""
+    def params(self, key: Key) -> tuple[int, str, str, str, str, str]:
+        """Return the parameters of `BY_KEY`."""
         kind, owner, name, channel, user = key
         if channel is None:
             raise ValueError(f"this operation needs one channel: {key}")
         return self.id, kind, owner, name, user, channel
 
-    def everywhere(self, key: Key) -> tuple[int, str, str, str, str]:
-        """What `KEY_EVERYWHERE` asks for."""
+    def params_all_channels(self, key: Key) -> tuple[int, str, str, str, str]:
+        """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
 
-    def settle(self) -> None:
-        """Give the namespace its number, if it is new here."""
+    def register(self) -> None:
+        """Give the namespace an id if it is new in this database."""
         if self._stored() is None:
-            self._store(self.number())
+            self._store(self.next_number())
 
-    def renew(self) -> None:
-        """Leave all behind by taking a new number; `purge` deletes what is left."""
+    def reset(self) -> None:
+        """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
         self._group_commit.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
-        self._store(self.number())
+        self._store(self.next_number())
         self._id = None
 
-    def look(self) -> None:
-        """Ask the database something that it can only answer if it works."""
+    def probe_read(self) -> None:
+        """Read something from the database."""
         self._stored()
 
-    def touch(self) -> None:
-        """Write, and change nothing."""
+    def probe_write(self) -> None:
+        """Write to the database without changing anything."""
         self._group_commit.connection.execute("UPDATE numbers SET next = next")
 
-    def expired(self, key: Key, at: int) -> None:
-        """Note an expiry whose thing is about to go in another way than by `purge`."""
+    def note_expired(self, key: Key, at: int) -> None:
+        """Have `purge` report the expiry of a thing that is about to be replaced or dropped."""
         self._group_commit.connection.execute(
             f"INSERT INTO fallen (space, {KEY_COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (self.id, *key, at)
         )
 
     def flush(self) -> None:
-        if self._moved:
+        if self._is_changed:
             self._group_commit.connection.execute("UPDATE numbers SET next = ?", (self._next,))
-            self._moved = False
+            self._is_changed = False
 
     def forget(self) -> None:
         self._id = self._next = None
-        self._moved = False
+        self._is_changed = False
 
     def _stored(self) -> int | None:
         row = self._group_commit.connection.execute(
@@ -93,5 +93,5 @@ class NamespaceIds:
         ).fetchone()
         return None if row is None else int(row[0])
 
-    def _store(self, space: int) -> None:
-        self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (self._namespace, space))
+    def _store(self, id: int) -> None:
+        self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (self._namespace, id))

@@ -1,7 +1,7 @@
-"""Pools from a supply where there was none to their drop or end: what is known of each as a whole.
+"""Caches pools: their progress in their list, and the next items.
 
-The pools in use are held in memory between turns, with the items that come next, and how far each has come is written
-once per turn.
+Progress is collected in memory and written once per group commit. Each pool, from its first assignment to its drop or
+expiry, is one row of the table.
 """
 
 from __future__ import annotations
@@ -11,38 +11,37 @@ from collections.abc import Sequence
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.namespace_ids import KEY, KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds
 
-MOST_HELD = 256
+MAX_POOLS = 256
 
-_LOAD = f"SELECT id, root, expires_at, list, position, handed FROM pools WHERE {KEY} AND closed = 0"
-_ROOT = f"SELECT root FROM pools WHERE {KEY} LIMIT 1"
+_LOAD = f"SELECT id, root, expires_at, list, position, handed FROM pools WHERE {BY_KEY} AND closed = 0"
+_ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
 _CREATE = """
     INSERT INTO pools (id, root, space, shelf, owner, name, holder, place, expires_at, list, note)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_SUPPLY = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
-_MOVE = "UPDATE pools SET position = ?, handed = ? WHERE id = ?"
+_ASSIGN = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
+_ADVANCE = "UPDATE pools SET position = ?, handed = ? WHERE id = ?"
 _CLOSE = "UPDATE pools SET closed = 1, list = 0 WHERE id = ?"
 _KEY_OF = f"SELECT {KEY_COLUMNS} FROM pools WHERE id = ?"
 
 
 class CachedPool:
-    __slots__ = ("chunk", "expires_at", "first", "handed", "id", "position", "root", "source")
+    __slots__ = ("chunk", "chunk_start", "expires_at", "handed", "id", "list_id", "position", "root")
 
-    def __init__(self, id: int, root: int, expires_at: int, source: int, position: int = 0, handed: int = 0) -> None:
+    def __init__(self, id: int, root: int, expires_at: int, list_id: int, position: int = 0, handed: int = 0) -> None:
         self.id = id
         self.root = root
         self.expires_at = expires_at
-        self.source = source
-        """The number of its list."""
+        self.list_id = list_id
         self.position = position
-        """The place of the next item in the list."""
+        """The position of the next item in the list."""
         self.handed = handed
         """How many items it has handed out."""
-        self.first = 0
+        self.chunk_start = 0
         self.chunk: Sequence[str] = ()
-        """Some items of the list; the first of them stands at `first`."""
+        """Items of the list, from `chunk_start` on."""
 
 
 class PoolCache:
@@ -50,98 +49,97 @@ class PoolCache:
         self._group_commit = group_commit
         self._namespace = namespace
         self._lists = lists
-        self._held: dict[Key, CachedPool] = {}
+        self._pools: dict[Key, CachedPool] = {}
         self._changed: set[CachedPool] = set()
 
     def find(self, key: Key) -> CachedPool | None:
-        """The pool, dead or alive, unless it was dropped; only inside a write, which is what lets go of it again."""
-        return self._held.get(key) or self._loaded(key)
+        """Return the pool, alive or expired, unless it was dropped. Only inside a write, since only commits evict."""
+        return self._pools.get(key) or self._load(key)
 
     def alive(self, key: Key, now: int) -> CachedPool | None:
-        found = self.find(key)
-        return found if found is not None and now < found.expires_at else None
+        pool = self.find(key)
+        return pool if pool is not None and now < pool.expires_at else None
 
-    def fresh(self, key: Key, source: int, note: bytes, expires_at: int) -> CachedPool:
-        """A new pool under a key where there is none; what dropped ones handed out is remembered beside it."""
-        place = self._namespace.of(key)
-        id = self._namespace.number()
-        row = self._group_commit.connection.execute(_ROOT, place).fetchone()
+    def create(self, key: Key, list_id: int, note: bytes, expires_at: int) -> CachedPool:
+        """Create a pool where there is none. It shares the history of dropped pools of the same key."""
+        params = self._namespace.params(key)
+        id = self._namespace.next_number()
+        row = self._group_commit.connection.execute(_ROOT, params).fetchone()
         (root,) = row or (id,)
-        self._group_commit.connection.execute(_CREATE, (id, root, *place, expires_at, source, note))
-        self._held[key] = generation = CachedPool(id, root, expires_at, source)
-        return generation
+        self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
+        self._pools[key] = pool = CachedPool(id, root, expires_at, list_id)
+        return pool
 
-    def assign(self, pool: CachedPool, source: int, note: bytes, expires_at: int) -> None:
-        """Have the pool hand out from this list; from the one it has, it goes on where it is."""
-        if source != pool.source:
-            self._lists.tombstone(pool.source)
-            pool.source, pool.position, pool.first, pool.chunk = source, 0, 0, ()
+    def assign(self, pool: CachedPool, list_id: int, note: bytes, expires_at: int) -> None:
+        """Assign a list to the pool. If it is the same list, the pool keeps its position."""
+        if list_id != pool.list_id:
+            self._lists.tombstone(pool.list_id)
+            pool.list_id, pool.position, pool.chunk_start, pool.chunk = list_id, 0, 0, ()
         pool.expires_at = expires_at
-        self._group_commit.connection.execute(_SUPPLY, (source, pool.position, note, expires_at, pool.id))
+        self._group_commit.connection.execute(_ASSIGN, (list_id, pool.position, note, expires_at, pool.id))
 
-    def item(self, pool: CachedPool) -> str | None:
-        """The next item of its list."""
-        at = pool.position - pool.first
+    def next_item(self, pool: CachedPool) -> str | None:
+        at = pool.position - pool.chunk_start
         if at >= len(pool.chunk):
-            pool.first, pool.chunk = self._lists.chunk(pool.source, pool.position)
-            at = pool.position - pool.first
+            pool.chunk_start, pool.chunk = self._lists.chunk(pool.list_id, pool.position)
+            at = pool.position - pool.chunk_start
         return pool.chunk[at] if at < len(pool.chunk) else None
 
-    def step(self, pool: CachedPool, *, handed: int) -> None:
-        """Leave the next item behind."""
+    def advance(self, pool: CachedPool, *, handed: int) -> None:
+        """Move past the next item; `handed` is 1 if it was handed out, 0 if it was skipped."""
         pool.position += 1
         pool.handed += handed
         self._changed.add(pool)
 
     def close(self, key: Key, pool: CachedPool) -> None:
-        """Have the pool hand out nothing more, and remember what it has handed out."""
+        """Drop a pool, and keep the history of what it handed out."""
         if pool.handed == 0:
-            self.tombstone(key, pool.id, pool.source)
+            self.tombstone(key, pool.id, pool.list_id)
             return
-        self._let_go(key)
+        self._evict(key)
         self._group_commit.connection.execute(_CLOSE, (pool.id,))
-        self._lists.tombstone(pool.source)
+        self._lists.tombstone(pool.list_id)
 
-    def end(self, key: Key, pool: CachedPool) -> None:
-        """Take a pool away that is past its end."""
-        self._namespace.expired(key, pool.expires_at)
-        self.tombstone(key, pool.id, pool.source)
+    def expire(self, key: Key, pool: CachedPool) -> None:
+        """Remove an expired pool."""
+        self._namespace.note_expired(key, pool.expires_at)
+        self.tombstone(key, pool.id, pool.list_id)
 
-    def end_user(self, pool: int) -> None:
-        """Take the pool with this number away, which is past its end, and with it its list."""
-        key = Key(*self._group_commit.connection.execute(_KEY_OF, (pool,)).fetchone())
-        found = self.find(key)
-        assert found is not None
-        self.end(key, found)
+    def expire_id(self, id: int) -> None:
+        """Remove the expired pool with this id."""
+        key = Key(*self._group_commit.connection.execute(_KEY_OF, (id,)).fetchone())
+        pool = self.find(key)
+        assert pool is not None
+        self.expire(key, pool)
 
-    def tombstone(self, key: Key, id: int, source: int) -> None:
-        """Put a pool and its list out of reach, and leave their rows to `purge`; `source` is 0 for a dropped pool."""
-        if source:
-            self._let_go(key)
-            self._lists.tombstone(source)
+    def tombstone(self, key: Key, id: int, list_id: int) -> None:
+        """Remove a pool and its list; `tidy` deletes their rows. `list_id` is 0 for a dropped pool."""
+        if list_id:
+            self._evict(key)
+            self._lists.tombstone(list_id)
         self._group_commit.connection.execute("DELETE FROM pools WHERE id = ?", (id,))
         self._group_commit.connection.execute("INSERT INTO dead_pools VALUES (?)", (id,))
 
     def flush(self) -> None:
         if self._changed:
-            moved = [(pool.position, pool.handed, pool.id) for pool in self._changed]
-            self._group_commit.connection.executemany(_MOVE, moved)
+            rows = [(pool.position, pool.handed, pool.id) for pool in self._changed]
+            self._group_commit.connection.executemany(_ADVANCE, rows)
             self._changed.clear()
-        if len(self._held) > MOST_HELD:  # only now, as operations of the turn go on with what they found
-            self._held.clear()
+        if len(self._pools) > MAX_POOLS:  # not earlier, because operations of the group still use what they found
+            self._pools.clear()
 
     def forget(self) -> None:
-        self._held.clear()
+        self._pools.clear()
         self._changed.clear()
 
-    def _let_go(self, key: Key) -> None:
-        held = self._held.pop(key, None)
-        if held is not None:
-            self._changed.discard(held)
+    def _evict(self, key: Key) -> None:
+        pool = self._pools.pop(key, None)
+        if pool is not None:
+            self._changed.discard(pool)
 
-    def _loaded(self, key: Key) -> CachedPool | None:
-        row = self._group_commit.connection.execute(_LOAD, self._namespace.of(key)).fetchone()
+    def _load(self, key: Key) -> CachedPool | None:
+        row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()
         if row is None:
             return None
-        self._held[key] = generation = CachedPool(*row)
-        return generation
+        self._pools[key] = pool = CachedPool(*row)
+        return pool

@@ -1,4 +1,4 @@
-"""Messages between the processes that share a file: each is a row, and the others look for new rows."""
+"""Messages between the processes that share a file: each is a row, and the other processes poll for new rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
 from emulator.errors import EngineError
 
-LOOK_EVERY = 0.05
-"""Seconds between two looks; asking whether anybody wrote at all costs some microseconds."""
-KEPT = 2_000
-"""Rows that stay for those who have not looked yet."""
+POLL_INTERVAL = 0.05
+"""Seconds between two polls. If nobody has written, a poll takes microseconds."""
+MAX_ROWS = 2_000
+"""Messages that stay in the table for processes that have not read them yet."""
 _AT_ONCE = 100
-"""Messages handed out between two returns to the event loop; what they write to one socket leaves together."""
+"""Messages delivered between two returns to the event loop; those for one socket are sent together."""
 
-_SAY = f"INSERT INTO messages (space, sender, body, {KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO messages (space, sender, body, {KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _TRIM = "DELETE FROM messages WHERE number <= ?"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM messages"
 _SINCE = f"""
@@ -33,77 +33,77 @@ class SqliteRelay:
         self._group_commit = group_commit
         self._namespace = namespace
         self._sender = sender
-        self._deliver: list[Callable[[Key, bytes], None]] = []
+        self._listeners: list[Callable[[Key, bytes], None]] = []
         self._seen = 0
-        self._seen_in = 0
-        """The number that the namespace had at the last look. What was said under it before a reset is still news."""
-        self._looking: asyncio.Task[None] | None = None
+        self._previous_id = 0
+        """The id of the namespace at the last poll. Messages from before a reset have it, and still count."""
+        self._task: asyncio.Task[None] | None = None
 
     @property
-    def is_alone(self) -> bool:
+    def is_local(self) -> bool:
         return self._group_commit.path is None
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
-        self._deliver.append(deliver)
+        self._listeners.append(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
-        if self.is_alone:
-            _ = self._group_commit.connection  # a closed engine raises, as it does when the message is to be written
+        if self.is_local:
+            _ = self._group_commit.connection  # raises if the engine is closed, as a write does
         else:
-            await self._group_commit.write(self._say, topic, message)
-        self._hand_out(topic, message)
+            await self._group_commit.write(self._insert, topic, message)
+        self._deliver(topic, message)
 
     async def open(self) -> None:
-        if not self.is_alone:
+        if not self.is_local:
             self._seen = await self._group_commit.read(self._newest)
-            self._looking = asyncio.create_task(self._look())
+            self._task = asyncio.create_task(self._poll())
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._task is not None:
+            self._task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._looking
-            self._looking = None
+                await self._task
+            self._task = None
 
-    def _hand_out(self, topic: Key, message: bytes) -> None:
-        for deliver in self._deliver:
+    def _deliver(self, topic: Key, message: bytes) -> None:
+        for deliver in self._listeners:
             deliver(topic, message)
 
-    def _say(self, topic: Key, message: bytes) -> None:
+    def _insert(self, topic: Key, message: bytes) -> None:
         connection = self._group_commit.connection
-        number = connection.execute(_SAY, (self._namespace.id, self._sender, message, *topic)).lastrowid or 0
-        connection.execute(_TRIM, (number - KEPT,))
+        number = connection.execute(_INSERT, (self._namespace.id, self._sender, message, *topic)).lastrowid or 0
+        connection.execute(_TRIM, (number - MAX_ROWS,))
 
     def _newest(self) -> int:
-        self._seen_in = self._namespace.id
+        self._previous_id = self._namespace.id
         (number,) = self._group_commit.connection.execute(_NEWEST).fetchone()
         return int(number)
 
-    async def _look(self) -> None:
-        failing = False
+    async def _poll(self) -> None:
+        is_failing = False
         version = None
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_INTERVAL)
             try:
-                if (now := self._group_commit.version()) == version:
+                if (current := self._group_commit.version()) == version:
                     continue
-                news = await self._group_commit.read(self._news)
-                for count, (number, sender, body, *key) in enumerate(news, 1):
+                rows = await self._group_commit.read(self._new_rows)
+                for count, (number, sender, body, *key) in enumerate(rows, 1):
                     self._seen = number
                     if sender != self._sender:
-                        self._hand_out(Key(*key), body)
+                        self._deliver(Key(*key), body)
                     if count % _AT_ONCE == 0:
                         await asyncio.sleep(0)
-                if failing:
-                    _log.info("messages of other processes are read again")
-                version, failing = now, False
+                if is_failing:
+                    _log.info("receiving messages from other processes again")
+                version, is_failing = current, False
             except EngineError as error:
-                if not failing:
-                    _log.warning("messages of other processes cannot be read for now: %s", error)
-                failing = True
+                if not is_failing:
+                    _log.warning("cannot receive messages from other processes: %s", error)
+                is_failing = True
 
-    def _news(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
-        space = self._namespace.id
-        rows = self._group_commit.connection.execute(_SINCE, (self._seen, self._seen_in, space)).fetchall()
-        self._seen_in = space
+    def _new_rows(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
+        id = self._namespace.id
+        rows = self._group_commit.connection.execute(_SINCE, (self._seen, self._previous_id, id)).fetchall()
+        self._previous_id = id
         return rows

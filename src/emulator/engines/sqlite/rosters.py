@@ -1,4 +1,4 @@
-"""Rosters on SQLite: a row per name, kept so that one look finds all rosters that a name is on."""
+"""Rosters on SQLite: one row per member, indexed so that one lookup finds all rosters of a member."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds
 
-_FIND = f"SELECT id, root, expires_at FROM rosters WHERE {KEY}"
+_FIND = f"SELECT id, root, expires_at FROM rosters WHERE {BY_KEY}"
 _ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
 _CREATE = """
     INSERT INTO rosters (id, root, space, shelf, owner, name, holder, place, expires_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_MOVE_END = "UPDATE rosters SET expires_at = ? WHERE id = ?"
-_ENLIST = "INSERT OR IGNORE INTO members (root, member, roster) VALUES (?, ?, ?)"
+_SET_EXPIRY = "UPDATE rosters SET expires_at = ? WHERE id = ?"
+_ADD_MEMBER = "INSERT OR IGNORE INTO members (root, member, roster) VALUES (?, ?, ?)"
 _LISTING = """
     SELECT rosters.name FROM members CROSS JOIN rosters ON rosters.id = members.roster
     WHERE members.root = ? AND members.member = ? AND rosters.expires_at > ?
 """
-# From the beginning, as it may have come past the names of this roster.
-_WALK = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
+# Restart the scan of a root, because it may have passed members of this roster.
+_TOMBSTONE = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
 
 
 class SqliteRosters:
@@ -30,7 +30,7 @@ class SqliteRosters:
         self._namespace = namespace
 
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._enlist, key, members, now, expires_at)
+        await self._group_commit.write(self._add_members, key, members, now, expires_at)
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
         return await self._group_commit.read(self._listing, key, members, now)
@@ -39,34 +39,34 @@ class SqliteRosters:
         await self._group_commit.write(self._drop, keys)
 
     def tombstone(self, id: int, root: int) -> None:
-        """Put a roster out of reach, and leave its names to `purge`."""
+        """Remove a roster; `tidy` deletes its members."""
         self._group_commit.connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
-        self._group_commit.connection.execute(_WALK, (root,))
+        self._group_commit.connection.execute(_TOMBSTONE, (root,))
 
-    def _enlist(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> None:
-        "".join(members).encode()  # what cannot be stored has to fail before anything is written
+    def _add_members(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> None:
+        "".join(members).encode()  # raises for text that cannot be stored, before anything is written
         connection = self._group_commit.connection
-        row = connection.execute(_FIND, self._namespace.of(key)).fetchone()
+        row = connection.execute(_FIND, self._namespace.params(key)).fetchone()
         if row is not None and row[2] <= now:
             self.tombstone(row[0], row[1])
             row = None
         if row is None:
-            row = self._fresh(key, expires_at)
+            row = self._create(key, expires_at)
         elif row[2] != expires_at:
-            connection.execute(_MOVE_END, (expires_at, row[0]))
+            connection.execute(_SET_EXPIRY, (expires_at, row[0]))
         id, root, _ = row
-        # In the order in which they are kept: names in any order took twice as long once there were a million.
-        connection.executemany(_ENLIST, [(root, member, id) for member in sorted(members)])
+        # In index order: with a million members, any other order takes twice as long.
+        connection.executemany(_ADD_MEMBER, [(root, member, id) for member in sorted(members)])
 
-    def _fresh(self, key: Key, expires_at: int) -> tuple[int, int, int]:
-        id = self._namespace.number()
+    def _create(self, key: Key, expires_at: int) -> tuple[int, int, int]:
+        id = self._namespace.next_number()
         root = self._root(key) or id
-        self._group_commit.connection.execute(_CREATE, (id, root, *self._namespace.of(key), expires_at))
+        self._group_commit.connection.execute(_CREATE, (id, root, *self._namespace.params(key), expires_at))
         return id, root, expires_at
 
     def _root(self, key: Key) -> int | None:
-        """What the rosters that share the key's other parts have in common, if there are any."""
-        namespace, kind, owner, _, user, channel = self._namespace.of(key)
+        """Return the root of the rosters that share all parts of `key` but the name."""
+        namespace, kind, owner, _, user, channel = self._namespace.params(key)
         row = self._group_commit.connection.execute(_ROOT, (namespace, kind, owner, user, channel)).fetchone()
         return None if row is None else int(row[0])
 
@@ -78,6 +78,6 @@ class SqliteRosters:
         return names
 
     def _drop(self, keys: Sequence[Key]) -> None:
-        found = [self._group_commit.connection.execute(_FIND, self._namespace.of(key)).fetchone() for key in keys]
+        found = [self._group_commit.connection.execute(_FIND, self._namespace.params(key)).fetchone() for key in keys]
         for id, root, _ in {row for row in found if row is not None}:
             self.tombstone(id, root)

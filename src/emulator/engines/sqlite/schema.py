@@ -1,8 +1,4 @@
-"""The tables of a database file, and making a file ours.
-
-`space` is the number of a namespace; a reset gives the namespace a new one. `dead` and `dead_…` name what is out of
-reach already and still has rows to delete.
-"""
+"""The tables of a database, and their creation and migration."""
 
 from __future__ import annotations
 
@@ -12,25 +8,28 @@ import sqlite3
 VERSION = 3
 
 PRAGMAS = (
-    # Voters of a large ballot vote in no order, and each cast writes the pages it touches whole: small ones made such
-    # casts a quarter cheaper, and others no dearer. So the log gets its usual 4 MB with more pages.
+    # Casts touch random pages of a large ballot, and each touched page is written whole: small pages made such casts a
+    # quarter cheaper, and others no dearer.
     "page_size = 1024",
     "journal_mode = WAL",
     "synchronous = NORMAL",
-    "wal_autocheckpoint = 4000",
+    "wal_autocheckpoint = 4000",  # about 4 MB, as by default
     "cache_size = -32768",
-    "cell_size_check = ON",  # a page that is destroyed in part is met as such
+    "cell_size_check = ON",  # detects pages that are corrupt in part
 )
 
+# Columns have kept their names since the first format. Parts of a `Key`: shelf = kind, owner = owner, name = name,
+# place = channel, holder = user. `space` is the id of a namespace; a reset gives the namespace a new id. `dead` and
+# `dead_…` list the ids of removed things whose rows have yet to be deleted (`garbage.py`).
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
-_KEYED = "space, shelf, owner, name, holder, place"  # place last: some questions are about all of them
+_KEYED = "space, shelf, owner, name, holder, place"  # channel last, for queries on all channels
 
 TABLES = (
     "CREATE TABLE numbers (next INTEGER NOT NULL)",
     "INSERT INTO numbers VALUES (1)",
     "CREATE TABLE spaces (namespace TEXT PRIMARY KEY, space INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE dead_spaces (space INTEGER PRIMARY KEY)",
-    # What fell due and was replaced or dropped since; `purge` still has to say so.
+    # Things that expired and were then replaced or dropped; `purge` has yet to report them.
     f"CREATE TABLE fallen (space INTEGER NOT NULL, {_KEY}, at INTEGER NOT NULL)",
     "CREATE INDEX fallen_by_end ON fallen (space, at)",
     f"""CREATE TABLE documents (
@@ -47,15 +46,15 @@ TABLES = (
     f"CREATE UNIQUE INDEX ballots_by_key ON ballots ({_KEYED})",
     "CREATE INDEX ballots_by_end ON ballots (space, expires_at)",
     "CREATE TABLE dead (ballot INTEGER PRIMARY KEY)",
-    # A voter's casts for one choice. `slot` tells the rows of a voter apart and stays when the choice is replaced. Kept
-    # by number, which rises with time, so that a log of a million is read in the order in which it lies.
+    # A voter's casts for one choice. `slot` distinguishes the rows of one voter and stays when the choice is replaced.
+    # The primary key ascends with time, so that a million entries are read in storage order.
     """CREATE TABLE marks (
         number INTEGER PRIMARY KEY, ballot INTEGER NOT NULL, voter TEXT NOT NULL, slot INTEGER NOT NULL,
         choice TEXT NOT NULL, times INTEGER NOT NULL, cast_at INTEGER NOT NULL, note BLOB NOT NULL
     )""",
     "CREATE UNIQUE INDEX marks_by_voter ON marks (ballot, voter, slot)",
-    "CREATE INDEX marks_by_age ON marks (ballot, cast_at)",  # and by number: SQLite ends every index with it
-    # `since` is the number of the cast that ended the last gap.
+    "CREATE INDEX marks_by_age ON marks (ballot, cast_at)",  # then by number, the primary key
+    # `since` is the number of the cast from which on the choice has had casts without a gap.
     """CREATE TABLE tallies (
         ballot INTEGER NOT NULL, choice TEXT NOT NULL, count INTEGER NOT NULL, since INTEGER NOT NULL,
         PRIMARY KEY (ballot, choice)
@@ -73,15 +72,15 @@ TABLES = (
 _CREATED = re.compile(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)")
 ADDED = {
     2: (
-        # What processes tell each other. The newest few are kept; `number` is never given twice.
+        # Messages between processes. Only the newest are kept; `number` is never reused.
         f"""CREATE TABLE messages (
             number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, sender TEXT NOT NULL, {_KEY},
             body BLOB NOT NULL
         )""",
     ),
     3: (
-        # A pool from a supply where there was none to its end: one row. A dropped one stays, closed, until its end, as
-        # long as there is something to remember. `root` is shared by all rows that one key has had without a gap.
+        # A dropped pool that has a history stays, `closed`, until its expiry. `root` is shared by all pools of a key
+        # while any of them exists.
         f"""CREATE TABLE pools (
             id INTEGER PRIMARY KEY, root INTEGER NOT NULL, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL,
             closed INTEGER NOT NULL DEFAULT 0, list INTEGER NOT NULL, position INTEGER NOT NULL DEFAULT 0,
@@ -90,7 +89,7 @@ ADDED = {
         f"CREATE INDEX pools_by_key ON pools ({_KEYED}, closed)",
         "CREATE INDEX pools_by_end ON pools (space, expires_at)",
         "CREATE TABLE dead_pools (pool INTEGER PRIMARY KEY)",
-        # `pool` is the one that hands out from the list, if any; then the list ends with it.
+        # `pool` is the one that uses the list, if any; then they expire together.
         f"""CREATE TABLE lists (
             id INTEGER PRIMARY KEY, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL,
             size INTEGER NOT NULL DEFAULT 0, pool INTEGER
@@ -98,73 +97,78 @@ ADDED = {
         f"CREATE UNIQUE INDEX lists_by_key ON lists ({_KEYED})",
         "CREATE INDEX lists_by_end ON lists (space, expires_at)",
         "CREATE TABLE dead_lists (list INTEGER PRIMARY KEY)",
-        # Items that stand side by side in a list; `first` is the place of the first of them.
+        # Consecutive items of a list, from position `first` on.
         """CREATE TABLE chunks (
             id INTEGER PRIMARY KEY, list INTEGER NOT NULL, first INTEGER NOT NULL, items BLOB NOT NULL
         )""",
         "CREATE UNIQUE INDEX chunks_by_list ON chunks (list, first)",
-        # `ordinal` counts what the pool handed out, `nth` what this holder has of it. Kept in the order of handing out,
-        # so that rows are added at one end. Items come in no order, so they are looked for by a short sum of theirs:
-        # an index of the items themselves would be five times as large, and each draw touches a page of it.
+        # `ordinal` counts what the pool handed out, `nth` what this user (`holder`) has of it. The primary key ascends,
+        # so that rows are appended. Items are indexed by a checksum (`sum`): each draw writes a random page of that
+        # index, and an index of the items themselves would be five times as large.
         """CREATE TABLE handed (
             pool INTEGER NOT NULL, ordinal INTEGER NOT NULL, root INTEGER NOT NULL, item TEXT NOT NULL,
             sum INTEGER NOT NULL, holder TEXT NOT NULL, nth INTEGER NOT NULL, PRIMARY KEY (pool, ordinal)
         ) WITHOUT ROWID""",
         "CREATE UNIQUE INDEX handed_by_holder ON handed (root, holder, pool, nth)",
         "CREATE INDEX handed_by_sum ON handed (root, sum)",
-        # `root` is shared by all rosters whose keys differ in their names only.
+        # `root` is shared by all rosters whose keys differ only in the name.
         f"""CREATE TABLE rosters (
             id INTEGER PRIMARY KEY, root INTEGER NOT NULL, space INTEGER NOT NULL, {_KEY}, expires_at INTEGER NOT NULL
         )""",
         "CREATE UNIQUE INDEX rosters_by_key ON rosters (space, shelf, owner, holder, place, name)",
         "CREATE INDEX rosters_by_end ON rosters (space, expires_at)",
-        # One descent finds all rosters that a name is on.
+        # The primary key finds all rosters of a member in one lookup.
         """CREATE TABLE members (
             root INTEGER NOT NULL, member TEXT NOT NULL, roster INTEGER NOT NULL, PRIMARY KEY (root, member, roster)
         ) WITHOUT ROWID""",
-        # The members are walked through once for all rosters that are gone; this is how far the walk has come.
+        # One scan of the members serves all removed rosters of a root; this is its position.
         """CREATE TABLE dead_rosters (
             root INTEGER PRIMARY KEY, member TEXT NOT NULL DEFAULT '', roster INTEGER NOT NULL DEFAULT 0
         )""",
     ),
 }
-"""What a file of an earlier format lacks, by the format that brought it."""
+"""The statements that migrate a file of an earlier format, by the format that added them."""
 
 
-class NotOurs(Exception):
-    """The file is a database, but not one that this version may touch."""
+class UnusableDatabase(Exception):
+    """The file is a database, but not one that this version can use."""
 
 
 def _names(version: int) -> list[str]:
-    """Of the tables and indexes that a file of this format has."""
-    some = TABLES if version else ()
-    statements = (*some, *(each for number, added in ADDED.items() if number <= version for each in added))
-    return [found[1] for each in statements if (found := _CREATED.match(each))]
+    """Return the names of the tables and indexes of a format."""
+    statements = [*(TABLES if version else ()), *(each for n, added in ADDED.items() if n <= version for each in added)]
+    return [match[1] for each in statements if (match := _CREATED.match(each))]
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Make an empty database ours. Safe beside another process that does the same, though SQLite may then say busy."""
+    """Create missing tables, and set the connection's options.
+
+    Raises `UnusableDatabase`, or `sqlite3.OperationalError` (busy) while another process does the same.
+    """
     connection.execute("BEGIN")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.execute("COMMIT")
     if version > VERSION:
-        raise NotOurs(f"written by a newer version (format {version}; this one knows up to {VERSION})")
+        raise UnusableDatabase(f"written by a newer version (format {version}; this one knows up to {VERSION})")
     if version == 0 and names:
-        raise NotOurs("it is a database of something else")
-    lacking = [name for name in _names(version) if name not in names]
-    if lacking or (version and connection.execute("SELECT next FROM numbers").fetchone() is None):
-        missing = lacking[0] if lacking else "what belongs in numbers"
-        raise NotOurs(f"it is no whole extcli database: {missing} is not in it; was it rescued in part only?")
+        raise UnusableDatabase("it is the database of another program")
+    missing = [name for name in _names(version) if name not in names]
+    if not missing and version and connection.execute("SELECT next FROM numbers").fetchone() is None:
+        missing = ["the row of numbers"]
+    if missing:
+        raise UnusableDatabase(
+            f"it is an incomplete extcli database: {missing[0]} is missing; was it partly recovered?"
+        )
     for pragma in PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
     if version == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        later = [statement for number, some in ADDED.items() if number > found for statement in some]
-        for statement in (*(TABLES if found == 0 else ()), *later, f"PRAGMA user_version = {VERSION}"):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        added = [statement for number, some in ADDED.items() if number > version for statement in some]
+        for statement in (*(TABLES if version == 0 else ()), *added, f"PRAGMA user_version = {VERSION}"):
             connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
