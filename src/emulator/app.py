@@ -150,7 +150,7 @@ class Service:
             limits=settings.limits,
             rate_limits=rate_limits,
             recorder=self.metrics,
-            logs_requests=settings.logs.requests,
+            log_requests=settings.logs.requests,
         )
 
     async def reset(self) -> None:

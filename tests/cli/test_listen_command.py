@@ -204,7 +204,7 @@ def test_more_events_than_one_connection_may_follow_are_refused_with_what_to_do(
 
     assert 4 == result.exit_code
     assert (
-        "  the connection would follow 6 topics, and at most 1 are allowed\n"
+        "  the connection would have 6 subscriptions; the limit is 1\n"
         "  correct what is to be followed, or follow less over one connection\n"
     ) in result.stderr
 

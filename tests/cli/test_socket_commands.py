@@ -56,7 +56,7 @@ def test_a_refusal_is_explained_as_those_of_rest_are(send):
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "extcli: get nonsense was refused: 404 Not Found" == result.stderr.splitlines()[0]
-    assert "get is not for nonsense" in result.stderr.splitlines()[1]
+    assert "get does not support nonsense" in result.stderr.splitlines()[1]
 
     error = json.loads(send("get", "nonsense", "-q", "-o", "json").stderr)["error"]
     assert (4, 404) == (error["exit_code"], error["status"])

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.realtime.session import Outlet
+from emulator.realtime.session import Connection
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import TIMEOUT, SocketClient
 
@@ -37,16 +37,16 @@ def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[sock
         yield connection
 
 
-def outlet(live: LiveServer) -> Outlet:
+def outlet(live: LiveServer) -> Connection:
     """The service's side of the connection that was opened last."""
-    return list(live.service.gateway._peers)[-1].outlet
+    return list(live.service.gateway._peers)[-1].connection
 
 
-def check(live: LiveServer, checked: Outlet) -> None:
+def check(live: LiveServer, checked: Connection) -> None:
     """What `keep_alive` does now and then."""
 
     async def act() -> None:
-        checked.check()
+        checked.ping()
 
     live.run(act())
 
@@ -82,7 +82,7 @@ def test_who_answers_pings_stays(live: LiveServer):
 
 def test_who_is_silent_is_cut_at_the_second_check(live: LiveServer):
     with raw(live) as connection, SocketClient(live) as other:
-        (checked, _) = [session.outlet for session in live.service.gateway._peers]
+        (checked, _) = [session.connection for session in live.service.gateway._peers]
         check(live, checked)
         assert PING == connection.recv(2)
         assert 2 == live.service.gateway.size
@@ -151,7 +151,7 @@ def test_a_check_of_a_connection_that_is_closing_does_nothing(live: LiveServer):
 
         async def act() -> None:
             checked.close(1000, "enough")
-            checked.check()
+            checked.ping()
 
         live.run(act())
 

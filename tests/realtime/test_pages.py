@@ -63,7 +63,7 @@ async def held(live: LiveServer) -> tuple[int, int, int]:
     """Connections, followed topics, and tasks, when what is under way has ended."""
     await live.service.polls.updates.clock_moved()
     await live.service.engine.check()
-    return live.service.gateway.size, len(live.service.hub._followers), len(asyncio.all_tasks())
+    return live.service.gateway.size, len(live.service.hub._subscribers), len(asyncio.all_tasks())
 
 
 def comes_to_hold(live: LiveServer, before: tuple[int, int, int]) -> bool:
@@ -353,7 +353,7 @@ def never_reads(live: LiveServer) -> PusherClient:
 
 def is_closing(live: LiveServer) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
-    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
+    return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
 
 @pytest.mark.ruling("B4")

@@ -325,7 +325,7 @@ def test_a_ping_is_answered_at_any_time(game):
 def test_a_connection_that_ends_is_forgotten(live: LiveServer):
     with linked_game(live) as first:
         first.data("subscribe", "state", {"topic_id": "channel"})
-        topics = live.service.hub._followers
+        topics = live.service.hub._subscribers
         assert 1 == len(topics)
 
     with linked_game(live) as second:  # answered after the end of the first was seen

@@ -404,7 +404,7 @@ async def _held(live: LiveServer) -> tuple[int, int, int]:
     """Sessions, followed topics, and tasks, when what is under way has ended."""
     await live.service.polls.updates.clock_moved()
     await live.service.engine.check()
-    return live.service.gateway.size, len(live.service.hub._followers), len(asyncio.all_tasks())
+    return live.service.gateway.size, len(live.service.hub._subscribers), len(asyncio.all_tasks())
 
 
 @pytest.mark.ruling("X2", "X3")

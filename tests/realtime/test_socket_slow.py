@@ -103,7 +103,7 @@ def write(live: RunningService, number: int) -> None:
 
 def is_closing(live: LiveServer) -> bool:
     """Whether the service has closed a connection that has not ended yet."""
-    return any(each.outlet._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
+    return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
 
 @pytest.mark.ruling("B4")
@@ -177,4 +177,4 @@ def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: Li
         for _ in range(200):
             slow.ping(1_000)
 
-    assert session.outlet._transport.get_write_buffer_size() <= 512 * KIB
+    assert session.connection._transport.get_write_buffer_size() <= 512 * KIB

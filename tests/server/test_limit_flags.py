@@ -38,7 +38,7 @@ def test_ids_sockets_and_subscriptions_are_limited_as_told(by_variables: bool):
                 SocketClient(served)
 
     assert [200, 400] == polls
-    assert "the connection would follow 2 topics, and at most 1 are allowed" == second
+    assert "the connection would have 2 subscriptions; the limit is 1" == second
     assert 429 == refused.value.response.status_code
 
 

@@ -1,1 +1,1 @@
-"""The socket: connections, the envelope, what a session may do, and who is told what. Knows no feature."""
+"""WebSockets: connections, sessions, the message envelope, and publishing. Independent of the features."""

@@ -1,7 +1,4 @@
-"""What an action is: a name and target of the socket's protocol, with the function that keeps its promise.
-
-Features declare actions, and feeds: what can be subscribed to.
-"""
+"""Declarations of WebSocket actions, which answer requests, and feeds, which clients subscribe to."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ T = TypeVar("T")
 
 
 class Message:
-    """One request, as an action sees it: who asks, and what for."""
+    """One request as an action sees it."""
 
     __slots__ = ("request", "session")
 
@@ -34,25 +31,26 @@ class Message:
 
     @property
     def caller(self) -> Caller:
-        """Who asks; raises `Unauthorized` before authentication (ruling X3)."""
+        """The authenticated caller; raises `Unauthorized` before authentication (ruling X3)."""
         if self.session.caller is None:
             raise Unauthorized(
-                "Unauthorized", "authenticate first: until then only authenticate, and subscribe to authentication"
+                "Unauthorized",
+                "authenticate first: before, only authenticate and subscribing to authentication are allowed",
             )
         return self.session.caller
 
     @property
     def channel(self) -> str | None:
-        """The channel that this is about; `None` for all together (ruling A4)."""
+        """The channel that the request acts on; `None` for all channels (ruling A4)."""
         return self.caller.channel()
 
     @property
     def target(self) -> str:
-        """The target as it was sent."""
+        """The request's target, unchanged."""
         return self.request.target
 
     def body(self, shape: type[T]) -> T:
-        """`data`, read as `shape`; raises `BadRequest` naming the member that does not fit."""
+        """`data` decoded as `shape`; raises `BadRequest` naming the invalid member."""
         return json_codec.convert(self.request.data, shape, inside="data")
 
 
@@ -62,23 +60,23 @@ Topics = Callable[[Message], Awaitable[tuple[Key, ...]]]
 
 @dataclass(frozen=True)
 class Action(Generic[S]):
-    """One or more names with the function that answers them; `S` is the feature's service."""
+    """One or more names with their handler; `S` is the feature's service."""
 
     names: tuple[tuple[str, str], ...]
-    """Pairs of action and target; the first is what the present client says."""
+    """Pairs of action and target; current clients send the first."""
     handler: Callable[[S, Message], Awaitable[object]]
     roles: frozenset[Role]
     is_open: bool
-    """Whether it needs no authentication."""
+    """Whether it is allowed before authentication."""
 
     def bind(self, service: S) -> BoundAction:
-        """This action, answered by `service`."""
+        """Bind the handler to `service`."""
         return BoundAction(self.names, self.roles, self.is_open, partial(self.handler, service))
 
 
 @dataclass(frozen=True)
 class BoundAction:
-    """An action with the service that stands behind it."""
+    """An action bound to a service."""
 
     names: tuple[tuple[str, str], ...]
     roles: frozenset[Role]
@@ -88,7 +86,7 @@ class BoundAction:
 
 @dataclass(frozen=True)
 class Feed(Generic[S]):
-    """Something that can be subscribed to: a target, and which topics a request means by it."""
+    """Targets that clients can subscribe to; the handler returns the topics of a subscription."""
 
     targets: tuple[str, ...]
     handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]
@@ -96,13 +94,13 @@ class Feed(Generic[S]):
     is_open: bool
 
     def bind(self, service: S) -> BoundFeed:
-        """This feed, whose topics `service` knows."""
+        """Bind the handler to `service`."""
         return BoundFeed(self.targets, self.roles, self.is_open, partial(self.handler, service))
 
 
 @dataclass(frozen=True)
 class BoundFeed:
-    """A feed with the service that stands behind it."""
+    """A feed bound to a service."""
 
     targets: tuple[str, ...]
     roles: frozenset[Role]
@@ -118,9 +116,9 @@ def action(
     aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
 ) -> Callable[[Callable[[S, Message], Awaitable[object]]], Action[S]]:
-    """Declare the decorated function to answer an action on a target; `aliases` are older names of the same.
+    """Declare the decorated function as the handler of an action on a target; `aliases` are older names.
 
-    The function returns the reply's `data`, an object, or raises a `ServiceError`.
+    The handler returns the reply's `data`, an object, or raises a `ServiceError`.
     """
 
     def declare(handler: Callable[[S, Message], Awaitable[object]]) -> Action[S]:
@@ -132,7 +130,7 @@ def action(
 def feed(
     *targets: str, roles: frozenset[Role] = ANYONE, is_open: bool = False
 ) -> Callable[[Callable[[S, Message], Awaitable[tuple[Key, ...]]]], Feed[S]]:
-    """Declare the decorated function to say which topic a subscription to one of these targets follows."""
+    """Declare the decorated function as the one that returns the topics of a subscription to these targets."""
 
     def declare(handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]) -> Feed[S]:
         return Feed(targets, handler, roles, is_open)

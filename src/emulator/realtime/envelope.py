@@ -1,4 +1,4 @@
-"""What goes over the socket, as text (rulings X2, X3): requests are read, replies and updates are written. Pure."""
+"""The JSON envelope of WebSocket messages: parsing of requests, serialization of replies and updates (X2, X3)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from emulator.errors import BadRequest, ServiceError
 from emulator.wire import json_codec
 
 NO_REQUEST = 65_535
-"""The request id of an update, and of the reply to a request that had none."""
-
-
+"""The request id of updates, and of replies to requests without one."""
 _LARGEST_ID = 1 << 63
 
 
 class Request(Struct):
-    """One request. `target` is empty when it named none."""
+    """One request; `target` is empty if absent."""
 
     action: str
     target: str = ""
@@ -27,7 +25,7 @@ class Request(Struct):
 
 
 class Unreadable(BadRequest):
-    """A text that is no request. `request` holds what could be read of it, for the reply."""
+    """The error for a malformed request. `request` holds the parts that could be read, for the reply."""
 
     def __init__(self, detail: str, request: Request | None = None) -> None:
         super().__init__("Malformed request", detail)
@@ -35,7 +33,7 @@ class Unreadable(BadRequest):
 
 
 class Meta(Struct):
-    """What every message of the service begins with."""
+    """The header of every message that the service sends."""
 
     request_id: int | float
     action: str
@@ -45,7 +43,7 @@ class Meta(Struct):
 
 
 class ErrorEntry(Struct):
-    """One entry of `errors`. Published clients read the status as `number`."""
+    """One entry of `errors`. Published clients read the status from `number`."""
 
     status: int
     number: int
@@ -54,7 +52,7 @@ class ErrorEntry(Struct):
 
 
 class Reply(Struct, omit_defaults=True):
-    """An answer or an update, with `data`; or a refusal, with `errors`; never both."""
+    """A reply or an update: `data` on success, `errors` on failure, never both."""
 
     meta: Meta
     data: object = None
@@ -62,40 +60,40 @@ class Reply(Struct, omit_defaults=True):
 
 
 def read_request(text: bytes) -> Request:
-    """Read one frame; raises `Unreadable` naming the member that does not fit."""
+    """Parse a request; raises `Unreadable` naming the invalid member."""
     try:
         envelope = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(f"this is not readable as JSON: {json_codec.error_text(error)}") from None
+        raise Unreadable(f"the request is not valid JSON: {json_codec.error_text(error)}") from None
     if not isinstance(envelope, dict):
-        raise Unreadable('a request is an object: {"action": …, "params": {…}, "data": {…}}')
+        raise Unreadable('a request must be an object: {"action": …, "params": {…}, "data": {…}}')
     request = Request("")
-    # What the reply repeats comes first, so that a client knows which request is at fault.
+    # The members that the reply repeats come first, so that the client can match an error to its request.
     params = _object(envelope, "params", request)
     request.request_id = _request_id(params, request)
     request.action = _text(envelope, "action", "action", request)
     request.target = _text(params, "target", "params.target", request)
     request.data = _object(envelope, "data", request)
-    # Where `params` names no target, `data` may: an older form of `subscribe`.
+    # Older clients put the target of `subscribe` in `data`.
     request.target = request.target or _older_target(request)
     if not request.action:
-        raise Unreadable("action: the request names none", request)
+        raise Unreadable("action: missing or empty", request)
     return request
 
 
 def answer(request: Request, data: object, *, now: int) -> bytes:
-    """The reply to a request that was done."""
+    """The reply to a successful request."""
     return json_codec.encode(Reply(_meta(request, now), data=data))
 
 
 def refusal(request: Request, error: ServiceError, *, now: int) -> bytes:
-    """The reply to a request that was not."""
-    fault = ErrorEntry(error.status, error.status, error.title, error.detail)
-    return json_codec.encode(Reply(_meta(request, now), errors=[fault]))
+    """The reply to a failed request."""
+    entry = ErrorEntry(error.status, error.status, error.title, error.detail)
+    return json_codec.encode(Reply(_meta(request, now), errors=[entry]))
 
 
 def update(target: str, data: object, *, now: int) -> bytes:
-    """What subscribers are told, all of them the same."""
+    """The update that all subscribers receive."""
     return json_codec.encode(Reply(Meta(NO_REQUEST, "update", target, now), data=data))
 
 
@@ -113,11 +111,11 @@ def _object(envelope: dict[str, Any], name: str, request: Request) -> dict[str, 
 
 
 def _request_id(params: dict[str, Any], request: Request) -> int | float:
-    """The id as it came: it is echoed, and nothing else is made of it."""
+    """The id, which the reply repeats unchanged."""
     value: Any = params.get("request_id", NO_REQUEST)
     if isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_ID < value < _LARGEST_ID:
         return value
-    raise Unreadable("params.request_id: must be a number of no more than 64 bits", request)
+    raise Unreadable("params.request_id: must be a number of at most 64 bits", request)
 
 
 def _text(source: dict[str, Any], member: str, name: str, request: Request) -> str:

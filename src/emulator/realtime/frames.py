@@ -1,4 +1,4 @@
-"""A text as a WebSocket frame; the library knows how."""
+"""WebSocket frames as bytes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from websockets.frames import Frame, Opcode
 
 
 def text_frame(text: bytes) -> bytes:
-    """One unfragmented text frame, as a server sends it."""
+    """Return an unfragmented, unmasked text frame."""
     return Frame(Opcode.TEXT, text).serialize(mask=False, extensions=[])
 
 
 PING = Frame(Opcode.PING, b"").serialize(mask=False, extensions=[])
-"""The ping that all connections are sent; whoever answers anything is alive."""
+"""The ping frame sent to every connection."""

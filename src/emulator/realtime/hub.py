@@ -1,4 +1,4 @@
-"""Which subscribers of this process follow which topic, and handing a message to all of them."""
+"""The subscriptions of this process, and message delivery to subscribers."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from emulator.engines.base import Key
 from emulator.realtime.frames import text_frame
 
 ANY_NAME = "*"
-"""As the name of a topic: all that have the same other parts."""
+"""As a topic's name: matches every name."""
 
 
 class Subscriber(Protocol):
-    """Somebody who can be handed a frame and does not make others wait."""
+    """A receiver of frames."""
 
     def write(self, frame: bytes) -> None:
-        """Queue a frame that is ready for the wire; never waits."""
+        """Queue a serialized frame without blocking."""
         ...
 
 
 class Hub:
-    """Topics are the keys of what they tell about; a subscriber of the name `*` follows all names."""
+    """Maps topics to subscribers. A topic is the key of the thing it reports; the name `*` matches all names."""
 
     def __init__(self) -> None:
-        self._followers: dict[Key, dict[Subscriber, None]] = {}
+        self._subscribers: dict[Key, dict[Subscriber, None]] = {}
 
     def subscribe(self, topic: Key, subscriber: Subscriber) -> None:
-        """Follow a topic; twice is once."""
-        self._followers.setdefault(topic, {})[subscriber] = None
+        """Add a subscriber to a topic; adding it again has no effect."""
+        self._subscribers.setdefault(topic, {})[subscriber] = None
 
     def unsubscribe(self, topic: Key, subscriber: Subscriber) -> None:
-        """Follow it no more."""
-        followers = self._followers.get(topic)
-        if followers is not None:
-            followers.pop(subscriber, None)
-            if not followers:
-                del self._followers[topic]
+        """Remove a subscriber from a topic; no effect if it is not subscribed."""
+        subscribers = self._subscribers.get(topic)
+        if subscribers is not None:
+            subscribers.pop(subscriber, None)
+            if not subscribers:
+                del self._subscribers[topic]
 
     def has_subscribers(self, topic: Key) -> bool:
-        """Whether a message about it would reach anybody here."""
-        return topic in self._followers or topic._replace(name=ANY_NAME) in self._followers
+        """Whether anyone in this process is subscribed to a topic, by its name or by `*`."""
+        return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
     def deliver(self, topic: Key, message: bytes) -> None:
-        """Hand a text to every follower, each once, in the order in which they came. Its frame is built once."""
-        followers = self._followers.get(topic)
-        of_all = self._followers.get(topic._replace(name=ANY_NAME))
-        if not followers and not of_all:
+        """Send a text to each subscriber once, in order of subscription. Its frame is built once."""
+        exact = self._subscribers.get(topic)
+        wildcard = self._subscribers.get(topic._replace(name=ANY_NAME))
+        if not exact and not wildcard:
             return
         frame = text_frame(message)
-        for follower in list({**(followers or {}), **of_all}) if of_all else list(followers or ()):
-            follower.write(frame)
+        for subscriber in list({**(exact or {}), **wildcard}) if wildcard else list(exact or ()):
+            subscriber.write(frame)

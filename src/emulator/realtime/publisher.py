@@ -1,4 +1,4 @@
-"""Telling subscribers what has changed, on whichever node they are."""
+"""Publishing of changes to subscribers on all nodes."""
 
 from __future__ import annotations
 
@@ -17,69 +17,69 @@ _log = logging.getLogger("emulator")
 
 
 class Publisher:
-    """What services tell subscribers. A topic is the key of the thing that changed."""
+    """Sends updates to subscribers. A topic is the key of the thing that changed."""
 
     def __init__(self, relay: Relay, hub: Hub, clock: Clock) -> None:
         self._relay = relay
         self._hub = hub
         self._clock = clock
         self._notices: dict[str, Callable[[Key], None]] = {}
-        relay.listen(self._arrived)
+        relay.listen(self._receive)
 
     @property
     def is_single_node(self) -> bool:
-        """Whether there can be no other node."""
+        """Whether no other node can exist."""
         return self._relay.is_local
 
     async def publish(self, topic: Key, target: str, data: object) -> None:
-        """Send an update to the topic's subscribers on all nodes; `target` and `data` are what it shows.
+        """Send an update with `target` and `data` to the topic's subscribers on all nodes.
 
-        Written once, not once per subscriber, and not at all if nobody can be listening.
+        It is serialized once, and not at all if there can be no subscriber. Raises `EngineError`.
         """
         if self.may_have_subscribers(topic):
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
-        """`publish` what is done already, and stays done when nobody can be told: that is said in the log only."""
-        await _as_far_as_possible(self.publish(topic, target, data))
+        """Like `publish`, but only log an `EngineError`: for a change that is already saved."""
+        await _log_failure(self.publish(topic, target, data))
 
     async def publish_raw(self, topic: Key, text: bytes) -> None:
-        """Send a text that is no update to the topic's subscribers on all nodes, as it stands."""
+        """Send `text` as it is, without an envelope, to the topic's subscribers on all nodes."""
         await self._relay.publish(topic, text)
 
     def may_have_subscribers(self, topic: Key) -> bool:
-        """Whether anybody, on any node, may be following a topic."""
+        """Whether a topic has subscribers here or may have some on other nodes."""
         return not self._relay.is_local or self._hub.has_subscribers(topic)
 
     def has_subscribers(self, topic: Key) -> bool:
-        """Whether anybody on this node follows a topic."""
+        """Whether a topic has subscribers on this node."""
         return self._hub.has_subscribers(topic)
 
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
         self._hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
 
-    async def notify(self, thing: Key) -> None:
-        """Tell all nodes, this one included, that a thing has changed, and not what it is now."""
-        await self._relay.publish(thing, _NOTICE)
+    async def notify(self, key: Key) -> None:
+        """Notify all nodes, including this one, that a thing has changed, without its new value."""
+        await self._relay.publish(key, _NOTICE)
 
-    async def try_notify(self, thing: Key) -> None:
-        """`notify` of what is done already, and stays done when nobody can be told."""
-        await _as_far_as_possible(self.notify(thing))
+    async def try_notify(self, key: Key) -> None:
+        """Like `notify`, but only log an `EngineError`: for a change that is already saved."""
+        await _log_failure(self.notify(key))
 
-    def on_notice(self, shelf: str, act: Callable[[Key], None]) -> None:
-        """Have `act` called with each thing of that shelf that a node has notified of. It must not wait."""
-        self._notices[shelf] = act
+    def on_notice(self, kind: str, callback: Callable[[Key], None]) -> None:
+        """Call `callback` with the key of each thing of that kind that a node notifies of. It must not block."""
+        self._notices[kind] = callback
 
-    def _arrived(self, topic: Key, message: bytes) -> None:
+    def _receive(self, topic: Key, message: bytes) -> None:
         if message != _NOTICE:
             self._hub.deliver(topic, message)
-        elif act := self._notices.get(topic.kind):
-            act(topic)
+        elif callback := self._notices.get(topic.kind):
+            callback(topic)
 
 
-async def _as_far_as_possible(telling: Awaitable[None]) -> None:
+async def _log_failure(publishing: Awaitable[None]) -> None:
     try:
-        await telling
+        await publishing
     except EngineError as error:
-        _log.warning("subscribers could not be told: %s", error)
+        _log.warning("subscribers were not notified: %s", error)

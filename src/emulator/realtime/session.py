@@ -1,4 +1,4 @@
-"""What the service knows of one connection: who it is, what it follows, and which of its requests are still to do."""
+"""One game connection: its rights, its subscriptions and its queue of requests."""
 
 from __future__ import annotations
 
@@ -12,169 +12,169 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.realtime.hub import Hub
 
-MOST_FAILURES = 10
-"""Failed attempts to authenticate after which a connection is closed (ruling T4)."""
-_MOST_WAITING = 32
-"""Requests that may wait before no more are read."""
-_AT_ONCE = 32
-"""Requests of one connection that are answered before the others have their turn."""
-_MOST_HELD = 256
-"""Updates that wait for an answer to go out first."""
-_MOST_BYTES_WAITING = 4 * 1024 * 1024
+MAX_FAILED_LOGINS = 10
+"""Failed `authenticate` requests before a connection is closed (ruling T4)."""
+_MAX_QUEUED = 32
+"""Requests in the queue before reading pauses."""
+_MAX_QUEUED_BYTES = 4 * 1024 * 1024
+_BATCH = 32
+"""Requests of one connection answered before other connections run."""
+_MAX_HELD = 256
+"""Updates held back until a reply is sent."""
 
 
-class Outlet(Protocol):
-    """The connection, as far as a session uses it."""
+class Connection(Protocol):
+    """The WebSocket of a session."""
 
     request_id: str
-    """That of the handshake."""
+    """The id of the handshake request."""
 
     def send(self, text: bytes) -> None: ...
     def write(self, frame: bytes) -> None: ...
     def close(self, code: int, reason: str = "") -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
-    def check(self) -> None: ...
+    def ping(self) -> None: ...
 
 
-class Answers(Protocol):
-    """Where the requests of all sessions are answered."""
+class RequestHandler(Protocol):
+    """Answers the requests of all sessions."""
 
     hub: Hub
 
     async def answer(self, session: Session, text: bytes) -> bytes:
-        """The one reply to one request; raises nothing."""
+        """Return the reply to one request; never raises."""
         ...
 
-    def left(self, session: Session) -> None:
-        """This session has ended."""
+    def remove(self, session: Session) -> None:
+        """Forget a closed session."""
         ...
 
-    def move(self, session: Session, client_id: str) -> None:
-        """Count it for this client id; raises `TooManyRequests`."""
+    def assign(self, session: Session, client_id: str) -> None:
+        """Count the session toward a client id's connections; raises `TooManyRequests`."""
         ...
 
 
 class Session:
-    """One connection's requests, one after the other, and its rights. A `Peer` and a `Subscriber`.
+    """One connection's rights and requests, answered in order. A `Peer` and a `Subscriber`.
 
-    Rights belong to the connection: they outlive the token they came from (ruling X4).
+    Rights belong to the connection and outlive the token they came from (ruling X4).
     """
 
-    # There may be many thousands, most of them idle.
+    # A node may hold many thousands, most of them idle.
     __slots__ = (
-        "_answers",
-        "_bytes_waiting",
-        "_ended",
+        "_busy",
+        "_closed",
+        "_closing",
+        "_handler",
         "_held",
-        "_is_answering",
-        "_leaving",
-        "_most_topics",
+        "_max_topics",
         "_paused",
+        "_queue",
+        "_queued_bytes",
+        "_task",
         "_topics",
-        "_waiting",
-        "_work",
-        "asked",
         "caller",
         "client_id",
-        "failures",
-        "outlet",
+        "connection",
+        "failed_logins",
+        "request_count",
     )
 
-    def __init__(self, outlet: Outlet, client_id: str, answers: Answers, *, most_topics: int) -> None:
+    def __init__(self, connection: Connection, client_id: str, handler: RequestHandler, *, max_topics: int) -> None:
         self.client_id = client_id
-        """That of the address; the one of `authenticate` decides (ruling X1)."""
+        """The address's client id; the one in `authenticate` overrides it (ruling X1)."""
         self.caller: Caller | None = None
-        self.asked = 0
-        """Requests that were taken up, by which they are told apart."""
-        self.failures = 0
-        """Attempts to authenticate that failed."""
-        self.outlet = outlet
-        self._answers = answers
-        self._most_topics = most_topics
+        self.request_count = 0
+        """Requests handled so far; numbers them in the log."""
+        self.failed_logins = 0
+        """Failed `authenticate` requests so far."""
+        self.connection = connection
+        self._handler = handler
+        self._max_topics = max_topics
         self._topics: set[Key] = set()
-        self._waiting: list[bytes | None] = []
-        self._bytes_waiting = 0
+        self._queue: list[bytes | None] = []
+        self._queued_bytes = 0
         self._paused = False
-        self._leaving = False
-        self._ended = False
-        self._work: asyncio.Task[None] | None = None
-        self._is_answering = False
+        self._closing = False
+        self._closed = False
+        self._task: asyncio.Task[None] | None = None
+        self._busy = False
         self._held: list[bytes] = []
 
-    # A peer of the connection
+    # Called by the connection
 
     def opened(self) -> None:
-        """Wait for the first request: nobody is greeted."""
+        """Do nothing: the client sends first."""
 
     def received(self, text: bytes | None) -> None:
-        """Queue a request; they are answered in order, one at a time (ruling X2)."""
-        if self._leaving:
+        """Queue a request; requests are answered in order, one at a time (ruling X2)."""
+        if self._closing:
             return
-        self._waiting.append(text)
-        self._bytes_waiting += len(text or b"")
-        if len(self._waiting) >= _MOST_WAITING or self._bytes_waiting >= _MOST_BYTES_WAITING:
+        self._queue.append(text)
+        self._queued_bytes += len(text or b"")
+        if len(self._queue) >= _MAX_QUEUED or self._queued_bytes >= _MAX_QUEUED_BYTES:
             self._paused = True
-            self.outlet.pause()
-        if self._work is None:
-            self._work = asyncio.get_running_loop().create_task(self._answer_all())
+            self.connection.pause()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     def going_away(self) -> None:
-        """Close (1001) when what is being done is done; what came after it stays unanswered."""
-        self._leaving = True
-        self._waiting.clear()
-        if self._work is None:
-            self.outlet.close(CloseCode.GOING_AWAY, "the service stops")
+        """Close (1001) after the current request; drop the queue."""
+        self._closing = True
+        self._queue.clear()
+        if self._task is None:
+            self.connection.close(CloseCode.GOING_AWAY, "the service stops")
 
-    def ended(self) -> None:
-        """Follow nothing more. What came before the end is still done, though nobody hears of it."""
-        self._ended = True
+    def closed(self) -> None:
+        """Drop all subscriptions. Requests already queued still run, without a reply."""
+        self._closed = True
         for topic in self._topics:
-            self._answers.hub.unsubscribe(topic, self)
+            self._handler.hub.unsubscribe(topic, self)
         self._topics.clear()
-        self._answers.left(self)
+        self._handler.remove(self)
 
     def write(self, frame: bytes) -> None:
-        """Queue an update; one that comes while a request is being answered goes out behind the answer."""
-        if not self._is_answering:
-            self.outlet.write(frame)
+        """Queue an update; during a request, hold it back until the reply is sent."""
+        if not self._busy:
+            self.connection.write(frame)
             return
         self._held.append(frame)
-        if len(self._held) > _MOST_HELD:
-            self._hand_out()
+        if len(self._held) > _MAX_HELD:
+            self._flush_held()
 
-    # For actions
+    # Called by actions
 
     def subscribe(self, *topics: Key) -> None:
-        """Hear of topics from now on; raises `BadRequest` when that would be too many."""
-        fresh = set(topics) - self._topics
-        if self._ended:
+        """Subscribe to topics; raises `BadRequest` beyond the connection's limit."""
+        added = set(topics) - self._topics
+        if self._closed:
             return
-        following = len(self._topics) + len(fresh)
-        if following > self._most_topics:
-            detail = f"the connection would follow {following} topics, and at most {self._most_topics} are allowed"
+        total = len(self._topics) + len(added)
+        if total > self._max_topics:
+            detail = f"the connection would have {total} subscriptions; the limit is {self._max_topics}"
             raise BadRequest("Too many subscriptions", detail)
-        self._topics |= fresh
-        for topic in fresh:
-            self._answers.hub.subscribe(topic, self)
+        self._topics |= added
+        for topic in added:
+            self._handler.hub.subscribe(topic, self)
 
     def unsubscribe(self, *topics: Key) -> None:
-        """Hear of them no more; fine for what was never followed."""
+        """Unsubscribe from topics; ignores those not subscribed to."""
         self._topics -= set(topics)
         for topic in topics:
-            self._answers.hub.unsubscribe(topic, self)
+            self._handler.hub.unsubscribe(topic, self)
 
     def is_subscribed(self, topic: Key) -> bool:
-        """Whether the session has subscribed to it."""
+        """Whether the session is subscribed to a topic."""
         return topic in self._topics
 
     def set_caller(self, caller: Caller) -> None:
-        """Take these rights. Subscriptions that came with other rights end.
+        """Set the connection's rights. A change of client id, channel or role ends all subscriptions.
 
-        Raises `TooManyRequests` when the client id has too many connections; then nothing changes.
+        Raises `TooManyRequests` if the client id has too many connections; then nothing changes.
         """
-        if not self._ended:
-            self._answers.move(self, caller.client_id)
+        if not self._closed:
+            self._handler.assign(self, caller.client_id)
         before, self.caller = self.caller, caller
         if before and (before.client_id, before.channel_id, before.role) != (
             caller.client_id,
@@ -183,41 +183,40 @@ class Session:
         ):
             self.unsubscribe(*self._topics)
 
-    async def _answer_all(self) -> None:
+    async def _run(self) -> None:
         done = 0
         try:
-            while self._waiting:
-                text = self._waiting.pop(0)
-                self._bytes_waiting -= len(text or b"")
+            while self._queue:
+                text = self._queue.pop(0)
+                self._queued_bytes -= len(text or b"")
                 if text is None:
                     self._close(CloseCode.UNSUPPORTED_DATA, "text frames only")
                     return
-                self._is_answering = True
-                self.outlet.send(await self._answers.answer(self, text))
-                self._is_answering = False
-                self._hand_out()
-                if self.failures >= MOST_FAILURES:
-                    self._close(CloseCode.POLICY_VIOLATION, f"{MOST_FAILURES} failed attempts to authenticate")
-                if self._leaving:
-                    self.outlet.close(CloseCode.GOING_AWAY, "the service stops")
-                if self._paused and len(self._waiting) < _MOST_WAITING // 2:
+                self._busy = True
+                self.connection.send(await self._handler.answer(self, text))
+                self._busy = False
+                self._flush_held()
+                if self.failed_logins >= MAX_FAILED_LOGINS:
+                    self._close(CloseCode.POLICY_VIOLATION, f"{MAX_FAILED_LOGINS} failed attempts to authenticate")
+                if self._closing:
+                    self.connection.close(CloseCode.GOING_AWAY, "the service stops")
+                if self._paused and len(self._queue) < _MAX_QUEUED // 2:
                     self._paused = False
-                    self.outlet.resume()
+                    self.connection.resume()
                 done += 1
-                if done % _AT_ONCE == 0:
+                if done % _BATCH == 0:
                     await asyncio.sleep(0)
         finally:
-            self._is_answering = False
-            self._hand_out()
-            self._work = None
+            self._busy = False
+            self._flush_held()
+            self._task = None
 
-    def _hand_out(self) -> None:
-        """Send what was held back behind an answer."""
+    def _flush_held(self) -> None:
         held, self._held = self._held, []
         for frame in held:
-            self.outlet.write(frame)
+            self.connection.write(frame)
 
     def _close(self, code: int, reason: str) -> None:
-        self._waiting.clear()
-        self._leaving = True
-        self.outlet.close(code, reason)
+        self._queue.clear()
+        self._closing = True
+        self.connection.close(code, reason)

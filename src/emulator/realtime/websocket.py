@@ -1,8 +1,7 @@
-"""One WebSocket on the wire: its handshake, its frames and its end. What is said on it is left to a `Peer`.
+"""A WebSocket connection: handshake, frames and close. A `Peer` handles the messages.
 
-The library's protocol does the reading; this puts it on uvicorn's transport. Between two frames a connection holds no
-task and no timer, and a frame for many is written as it stands, so a node can hold many thousands of them
-(docs/decisions/0005).
+It runs the `websockets` library's protocol on uvicorn's transport. An idle connection has no task and no timer, and a
+frame for many connections is serialized once, so that a node can hold many thousands (docs/decisions/0005).
 """
 
 from __future__ import annotations
@@ -28,165 +27,163 @@ from emulator.realtime.frames import PING, text_frame
 from emulator.wire.coalescing_transport import CoalescingTransport
 from emulator.wire.errors import error_body
 
-CLOSE_WITHIN = 2.0
-"""Seconds in which the other side is to answer a close; then the connection is cut."""
-_BEYOND_LIMITS: dict[int, ServiceError] = {
+CLOSE_TIMEOUT = 2.0
+"""Seconds that the client has to answer a close before the connection is aborted."""
+_LIMIT_CLOSES: dict[int, ServiceError] = {
     CloseCode.MESSAGE_TOO_BIG: TooLarge("Message too large"),
     CloseCode.TRY_AGAIN_LATER: TooManyRequests("Too much to be read"),
 }
-"""Closes by which a limit is kept, as those who count refusals are told of them."""
+"""Close codes that enforce a limit, with the errors they count as in the metrics."""
 _log = logging.getLogger("emulator.socket")
 _library_log = logging.getLogger("emulator.socket.library")
-_library_log.setLevel(logging.CRITICAL)  # what a client sends wrong is the client's matter
+_library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
 
 
 class Peer(Protocol):
-    """What speaks on a connection. Nothing here waits: each method returns at once."""
+    """Handles the messages of a connection. No method blocks."""
 
     def opened(self) -> None:
-        """The handshake is done."""
+        """Called after the handshake."""
         ...
 
     def received(self, text: bytes | None) -> None:
-        """A whole message came: UTF-8 text, or `None` for a binary one."""
+        """Called for each message: UTF-8 text, or `None` for a binary one."""
         ...
 
     def going_away(self) -> None:
-        """The service stops: finish, and close."""
+        """Called when the service stops: finish and close."""
         ...
 
-    def ended(self) -> None:
-        """The connection is no more."""
+    def closed(self) -> None:
+        """Called when the connection is closed or lost."""
         ...
 
 
 class PeerFactory(Protocol):
-    """The service that connections belong to."""
+    """The application that connections belong to."""
 
     @property
     def limits(self) -> Limits: ...
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Who speaks at a path; raises a `ServiceError` where there is no socket."""
+        """Return the peer of a connection to `path`; raises a `ServiceError` if there is no socket."""
         ...
 
     def refused(self, error: ServiceError) -> None:
-        """Something was refused before it came so far."""
+        """Count an error that occurred before a peer was involved."""
         ...
 
 
 class WebSocket(asyncio.Protocol):
-    """One WebSocket. `uvicorn` makes it of the request that asked for it."""
+    """One WebSocket. uvicorn creates it from an upgrade request."""
 
     def __init__(
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], _loop: object = None
     ) -> None:
-        home: Any = config.app
-        self._home: PeerFactory = home
-        self._outbox: int = self._home.limits.outbox
+        factory: Any = config.app
+        self._factory: PeerFactory = factory
+        self._max_outbox: int = self._factory.limits.outbox
         self._connections: set[Any] = server_state.connections
         self.request_id = ""
-        """That of the handshake."""
-        self._protocol = ServerProtocol(max_size=self._home.limits.frame, logger=_library_log)
+        """The id of the handshake request."""
+        self._protocol = ServerProtocol(max_size=self._factory.limits.frame, logger=_library_log)
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._pieces: list[bytes] = []
+        self._fragments: list[bytes] = []
         self._binary = False
         self._is_open = False
-        """Whether frames may be written. The protocol knows; to ask it for each of many costs more than the writing."""
-        self._heard = True
+        """Whether frames may be written. Cached, because asking the protocol costs more than the write."""
+        self._alive = True
+        """Whether anything was received since the last ping."""
         self._paused = False
         self._overflowed = False
-        self._cut: asyncio.TimerHandle | None = None
+        self._abort_timer: asyncio.TimerHandle | None = None
 
-    # What uvicorn and its transport call
+    # Called by uvicorn and the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, on the transport of the request."""
+        """Take over the transport of the upgrade request."""
         assert isinstance(transport, CoalescingTransport)
         self._transport = transport
-        self._since = asyncio.get_running_loop().time()
-        transport.set_write_buffer_limits(self._outbox)
+        self._started = asyncio.get_running_loop().time()
+        transport.set_write_buffer_limits(self._max_outbox)
         self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came."""
-        self._heard = True
+        """Parse received bytes and handle the frames."""
+        self._alive = True
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):
-                self._shake_hands(event)
+                self._handshake(event)
             elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
-                self._take(event)
-        self._hand_on()
+                self._receive_frame(event)
+        self._flush()
 
     def pause_writing(self) -> None:
-        """Close: more than the outbox waits to be read, of messages, or of answers to pings."""
-        self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._outbox} bytes wait to be read")
+        """Close (1013): the client has left more than the outbox limit unread."""
+        self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._max_outbox} bytes unread")
         self._overflowed = True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Release the connection."""
         self._is_open = False
         self._connections.discard(self)
-        if self._cut:
-            self._cut.cancel()
+        if self._abort_timer:
+            self._abort_timer.cancel()
         if self._peer:
-            self._peer.ended()
+            self._peer.closed()
 
     def shutdown(self) -> None:
-        """The server stops."""
+        """Close the connection because the server stops."""
         if self._peer:
             self._peer.going_away()
         else:
             self._transport.close()
 
-    # What a peer calls
+    # Called by peers
 
     def send(self, text: bytes) -> None:
-        """Queue a message for this connection alone."""
+        """Queue a text message."""
         self.write(text_frame(text))
 
     def write(self, frame: bytes) -> None:
-        """Queue a frame that is ready for the wire; never waits.
-
-        A reader so slow that the outbox overflows is closed (1013), and nobody else notices (ruling B4).
-        """
+        """Queue a serialized frame without blocking; closes (1013) if the outbox overflows (ruling B4)."""
         if self._is_open:
             self._transport.write(frame)
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close behind what was queued; a second time does nothing."""
+        """Close after the queued frames; a second call has no effect."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, reason)
-            self._hand_on()
-            self._transport.resume_reading()  # for the answer
+            self._flush()
+            self._transport.resume_reading()  # to receive the client's close frame
 
     def pause(self) -> None:
-        """Take no more from the other side for now."""
+        """Stop reading."""
         self._paused = True
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Take from the other side again."""
-        self._paused, self._heard = False, True
+        """Resume reading."""
+        self._paused, self._alive = False, True
         if not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def check(self) -> None:
-        """Ping; a connection from which nothing at all came since the last ping is dead, and is cut."""
+    def ping(self) -> None:
+        """Ping the client, or abort the connection if nothing was received since the last ping."""
         if self._paused:
-            return  # nobody listens, so nobody can say whether it is silent
-        if not self._heard:
+            return  # while reading is paused, silence proves nothing
+        if not self._alive:
             self._transport.abort()
             return
-        self._heard = False
+        self._alive = False
         self.write(PING)
 
-    def _shake_hands(self, request: Request) -> None:
-        brought = ((name.lower().encode(), value.encode()) for name, value in request.headers.raw_items())
-        self.request_id = request_id(brought)
+    def _handshake(self, request: Request) -> None:
+        headers = ((name.lower().encode(), value.encode()) for name, value in request.headers.raw_items())
+        self.request_id = request_id(headers)
         response = self._protocol.accept(request)
         response.headers["X-Request-Id"] = self.request_id
         if response.status_code == 101:
@@ -194,42 +191,42 @@ class WebSocket(asyncio.Protocol):
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
             with bound_to(RequestContext(self.request_id)):
-                self._log_refusal(response)
+                self._log_error_response(response)
             self._protocol.send_response(response)
 
     async def _open(self, path: str, query: str, response: Response) -> None:
-        """Answer the handshake once it is known who speaks here."""
+        """Find the peer, then answer the handshake."""
         current.set(RequestContext(self.request_id))
         try:
-            self._peer = await self._home.open_peer(path, query, self)
+            self._peer = await self._factory.open_peer(path, query, self)
         except ServiceError as error:
-            response = self._refusal(error)
+            response = self._error_response(error)
         except EngineError as error:
             _log.error("storage failed in opening %s: %s", path[:100], error)
-            response = self._refusal(Unavailable())
+            response = self._error_response(Unavailable())
         self._opening = None
         if self._peer is None:
-            self._log_refusal(response)
+            self._log_error_response(response)
         if self._transport.is_closing():
             if self._peer:
-                self._peer.ended()
+                self._peer.closed()
             return
         self._protocol.send_response(response)
-        self._hand_on()
+        self._flush()
         if self._peer:
             self._peer.opened()
 
-    def _take(self, frame: Frame) -> None:
-        """One frame of a message, or all of it."""
+    def _receive_frame(self, frame: Frame) -> None:
+        """Add a frame to its message; hand over the message when it is complete."""
         if self._peer is None:
-            return  # it came before the handshake was answered
+            return  # received before the handshake was answered
         if frame.opcode is not Opcode.CONT:
             self._binary = frame.opcode is Opcode.BINARY
-        if frame.data:  # any number of empty ones is within the limit of a message
-            self._pieces.append(bytes(frame.data))
+        if frame.data:  # empty frames do not count toward the message limit, so do not store them
+            self._fragments.append(bytes(frame.data))
         if not frame.fin:
             return
-        message, self._pieces = b"".join(self._pieces), []
+        message, self._fragments = b"".join(self._fragments), []
         if self._binary:
             self._peer.received(None)
         elif message.isascii() or _is_utf8(message):
@@ -237,30 +234,30 @@ class WebSocket(asyncio.Protocol):
         else:
             self._protocol.fail(CloseCode.INVALID_DATA, "not UTF-8")
 
-    def _hand_on(self) -> None:
-        """Write what the protocol has to say, and see to it that a closed connection ends."""
+    def _flush(self) -> None:
+        """Write the protocol's pending output, and start the close timeout once a close has begun."""
         self._is_open = self._protocol.state is State.OPEN
         ends = self._protocol.close_expected()
         for data in self._protocol.data_to_send():
-            if data and not self._overflowed:  # else there are only answers to pings, of one who reads nothing
+            if data and not self._overflowed:  # after an overflow only pongs remain, to a client that does not read
                 self._transport.write(data)
             elif not data:
-                # What still comes is read and dropped: closed at once, the connection would be reset, and the other
-                # side might never see why.
+                # Close only the sending side and discard further input: closing both would reset the connection, and
+                # the client might never read the close frame.
                 self._transport.write_eof()
                 ends = True
-        if ends and self._cut is None:
+        if ends and self._abort_timer is None:
             sent = self._protocol.close_sent
-            if sent is not None and sent.code in _BEYOND_LIMITS:
-                self._home.refused(_BEYOND_LIMITS[sent.code])
-            self._cut = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
+            if sent is not None and sent.code in _LIMIT_CLOSES:
+                self._factory.refused(_LIMIT_CLOSES[sent.code])
+            self._abort_timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._transport.abort)
 
-    def _log_refusal(self, response: Response) -> None:
-        """A handshake that is granted has no line: its requests have."""
-        took = asyncio.get_running_loop().time() - self._since
+    def _log_error_response(self, response: Response) -> None:
+        """Log a rejected handshake; after an accepted one, its requests are logged."""
+        took = asyncio.get_running_loop().time() - self._started
         log_request({"action": "socket handshake"}, response.status_code, took, len(response.body or b""), None)
 
-    def _refusal(self, error: ServiceError) -> Response:
+    def _error_response(self, error: ServiceError) -> Response:
         body = error_body(error)
         headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
         headers["X-Request-Id"] = self.request_id
