@@ -1,7 +1,4 @@
-"""What can go wrong, in the service's words (ruling W4).
-
-Rules and services raise these; nobody builds an error body.
-"""
+"""The service's exceptions (ruling W4). `wire/errors.py` makes the bodies of error replies from them."""
 
 from __future__ import annotations
 
@@ -9,17 +6,16 @@ from collections.abc import Sequence
 
 
 class ServiceError(Exception):
-    """A refusal that a client is told about.
+    """An error that is reported to the client.
 
-    `reason` is the short fixed text that clients compare with; `detail` says what happened and which limit
-    was passed, for a person. Both sides of ruling W4's body are made of these two. `others` are further details, where
-    a body has several faults.
+    `reason` is a short fixed text for programs to compare. `detail` explains the error to a person. `others` holds
+    further details if the body has several errors.
     """
 
     status = 500
     title = "Internal Service Error"
     retry_after: int | None = None
-    """Seconds after which the same call may fare better; `None` where waiting is no help."""
+    """Seconds to wait before a retry; `None` if a retry does not help."""
 
     def __init__(self, reason: str, detail: str = "", *, others: Sequence[str] = ()) -> None:
         super().__init__(detail or reason)
@@ -29,12 +25,12 @@ class ServiceError(Exception):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """All that is wrong, in order."""
+        """All details, in order."""
         return (self.detail, *self.others)
 
 
 class BadRequest(ServiceError):
-    """The input is unreadable or breaks a rule."""
+    """The input is malformed or breaks a rule."""
 
     status = 400
     title = "Bad Request"
@@ -48,21 +44,21 @@ class Unauthorized(ServiceError):
 
 
 class Forbidden(ServiceError):
-    """The credential is fine, but its role or stage is not allowed here."""
+    """The credential is valid, but its role or stage is not allowed."""
 
     status = 403
     title = "Forbidden"
 
 
 class NotFound(ServiceError):
-    """No such path, or nothing is kept under that name."""
+    """The path, or the thing that it names, does not exist."""
 
     status = 404
     title = "Not Found"
 
 
 class MethodNotAllowed(ServiceError):
-    """The path exists, with other methods."""
+    """The path does not support the method."""
 
     status = 405
     title = "Method Not Allowed"
@@ -76,14 +72,14 @@ class RequestTimeout(ServiceError):
 
 
 class TooLarge(ServiceError):
-    """The body is over the limit of its route (ruling W8)."""
+    """The body exceeds its route's limit (ruling W8)."""
 
     status = 413
     title = "Content Too Large"
 
 
 class TooManyRequests(ServiceError):
-    """Not so many."""
+    """A rate or count limit is exceeded."""
 
     status = 429
     title = "Too Many Requests"
@@ -94,26 +90,26 @@ class TooManyRequests(ServiceError):
 
 
 class HeadTooLarge(ServiceError):
-    """The request line and headers are over the limit."""
+    """The request line and headers exceed the limit."""
 
     status = 431
     title = "Request Header Fields Too Large"
 
 
 class Unavailable(ServiceError):
-    """Not now: storage fails or cannot be reached. What was not acknowledged may or may not have been done."""
+    """Storage failed or is unreachable. The call may or may not have taken effect."""
 
     status = 503
     title = "Service Unavailable"
     retry_after = 1
 
     def __init__(self) -> None:
-        super().__init__("Service Unavailable", "storage cannot do this for now; try again")
+        super().__init__("Service Unavailable", "storage is unavailable; try again")
 
 
 class ConfigurationError(Exception):
-    """The service cannot start as it was told to. The message is one line: the file, the key and what is wrong."""
+    """The configuration is invalid. The message is one line: the file, the key and what is wrong."""
 
 
 class EngineError(Exception):
-    """Storage failed or cannot be reached. Engines wrap their driver's failures in it; clients see `Unavailable`."""
+    """Storage failed or is unreachable. Engines raise it for driver errors; clients get `Unavailable`."""

@@ -1,4 +1,4 @@
-"""Names that nobody can guess, from the system's secure source."""
+"""Unguessable ids and keys, from the system's secure random source."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import secrets
 import string
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
-_UNMISTAKABLE = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
-"""Without I, L, O, 0, 1 and 5."""
+_PIN_ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
+"""Letters and digits without I, L, O, 0, 1 and 5."""
 
 
 def token_id() -> str:
-    """A `jti`: 22 letters and digits, about 130 bits."""
+    """Return a `jti`: 22 letters and digits, about 130 bits."""
     return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(22))
 
 
 def pin() -> str:
-    """Six characters that nobody takes for others (ruling T1): one of 729 million."""
-    return "".join(secrets.choice(_UNMISTAKABLE) for _ in range(6))
+    """Return six characters without look-alikes (ruling T1): one of 729 million."""
+    return "".join(secrets.choice(_PIN_ALPHABET) for _ in range(6))
 
 
 def anonymous_id() -> str:
-    """An opaque id for a viewer who is not logged in: `A` and 20 digits.
+    """Return the opaque id of a viewer who is not logged in: `A` and 20 digits.
 
-    Digits, so that it is known for an id where an admin patches many users (`stores.rules`).
+    Only digits, so that a PATCH with a map of users recognizes it as an id (`stores.rules`).
     """
     return "A" + "".join(secrets.choice(string.digits) for _ in range(20))
 
 
 def signing_key() -> str:
-    """64 hexadecimal digits, 256 bits: a key for HS256."""
+    """Return a key for HS256: 64 hexadecimal digits, 256 bits."""
     return secrets.token_hex(32)

@@ -1,4 +1,4 @@
-"""Several services behind one port: `/_ns/<name>/…` is a service of its own (`operations.md`, Namespaces)."""
+"""Namespaces: isolated services at `/_ns/<name>/…` on the same port (`operations.md`, Namespaces)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Open = Callable[[str], AbstractAsyncContextManager[Front]]
 
 @dataclass
 class _Tenant:
-    """One namespace that is open, or about to be."""
+    """A namespace that is open or opening."""
 
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -42,18 +42,18 @@ class _Tenant:
 
 
 class Namespaces:
-    """An ASGI application that finds the service of an address. A namespace exists from its first use."""
+    """An ASGI application that routes to the service of each namespace. A namespace is created on first use."""
 
-    def __init__(self, default: Front, open_front: Open, gate: Gate, most: int) -> None:
+    def __init__(self, default: Front, open_front: Open, gate: Gate, max_open: int) -> None:
         self._default = default
         self._open = open_front
         self._gate = gate
-        self._most = most
+        self._max_open = max_open
         self._tenants: dict[str, _Tenant] = {}
 
     @property
     def limits(self) -> Limits:
-        """How much a WebSocket may take."""
+        """The limits of WebSocket connections."""
         return self._default.limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +73,7 @@ class Namespaces:
                 await self.drop(_checked(name))
                 await Reply(200, b"{}", cors=False, content_type=JSON)(send)
                 return
-            front = await self.named(_checked(name))
+            front = await self._front(_checked(name))
         except ServiceError as error:
             self.refused(error)
             await error_reply(error, cors=path.startswith("/v1/"))(send)
@@ -86,30 +86,31 @@ class Namespaces:
         await front(inner, receive, send)
 
     def refused(self, error: ServiceError) -> None:
-        """Something was refused before anybody knew whose it was."""
+        """Count a request rejected before dispatch, in the default namespace."""
         self._default.refused(error)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Who speaks on a WebSocket at a path; raises `NotFound` where there is none."""
+        """Return the handler of a WebSocket at `path`; raises `NotFound` if there is none."""
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
-        front = await self.named(_checked(found["name"]))
+        front = await self._front(_checked(found["name"]))
         return await front.open_peer(found["path"], query, connection)
 
-    async def named(self, name: str) -> Front:
-        """The service of a namespace, opened at its first use. Raises `TooManyRequests` when there are too many."""
+    async def _front(self, name: str) -> Front:
+        """The service of a namespace, opened on first use. Raises `TooManyRequests` beyond the limit."""
         if name == DEFAULT:
             return self._default
         tenant = self._tenants.get(name)
         if tenant is None:
-            if len(self._tenants) >= self._most:
-                raise TooManyRequests("Too many namespaces", f"{self._most} are open; DELETE /_ns/<name> drops one")
+            if len(self._tenants) >= self._max_open:
+                detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
+                raise TooManyRequests("Too many namespaces", detail)
             tenant = self._tenants[name] = _Tenant()
         async with tenant.opening:
             if tenant.front is None:
                 try:
-                    with detached():  # its housekeeping is no part of the request that came first
+                    with detached():  # background tasks do not belong to the first request
                         tenant.front = await tenant.stack.enter_async_context(self._open(name))
                 except BaseException:
                     self._tenants.pop(name, None)
@@ -117,15 +118,15 @@ class Namespaces:
             return tenant.front
 
     async def drop(self, name: str) -> None:
-        """Forget a namespace: its data, its clock and its connections. The next use begins a new one."""
-        front = await self.named(name)
+        """Delete a namespace with its data, clock and connections. The next use creates a new one."""
+        front = await self._front(name)
         await front.reset()
         tenant = self._tenants.pop(name, None)
         if tenant is not None:
             await tenant.stack.aclose()
 
     async def close(self) -> None:
-        """Close all that were opened here."""
+        """Close all namespaces except the default one."""
         tenants, self._tenants = self._tenants, {}
         for tenant in tenants.values():
             await tenant.stack.aclose()
@@ -133,7 +134,7 @@ class Namespaces:
 
 def _checked(name: str) -> str:
     if not name:
-        raise NotFound("Not Found", "a namespace is addressed as /_ns/<name>/…")
+        raise NotFound("Not Found", "the path of a namespace is /_ns/<name>/…")
     if not _NAME.fullmatch(name):
-        raise BadRequest("Invalid namespace", "namespace: 1 to 64 letters, digits, '-' and '_'")
+        raise BadRequest("Invalid namespace", "namespace: must be 1 to 64 letters, digits, '-' and '_'")
     return name

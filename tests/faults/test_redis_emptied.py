@@ -54,4 +54,4 @@ def test_nodes_whose_data_are_gone_go_on_with_a_new_one_as_one_service(tmp_path:
                 assert {200} == statuses(again, one, other, fresh) == statuses(linked(fresh, other), one, other, fresh)
                 assert {401} == statuses(token, one, other, fresh)
             print(f"\nall of it is gone; one service again after {ms(back)}")  # noqa: T201 - seen with -s only
-            says(one, "the data were emptied or exchanged")
+            says(one, "the data was deleted or replaced")

@@ -146,7 +146,7 @@ def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the
         ]
 
     assert {(503, "1")} == {(answer.status_code, answer.headers["retry-after"]) for answer in answers}
-    assert {("Service Unavailable", "storage cannot do this for now; try again")} == {
+    assert {("Service Unavailable", "storage is unavailable; try again")} == {
         (facts(each)["reason"], facts(each)["info"]) for each in answers
     }
 

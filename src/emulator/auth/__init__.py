@@ -1,1 +1,1 @@
-"""Tokens: verifying those that clients send, and signing those that the service issues."""
+"""Verification of clients' tokens, and signing of the service's own."""

@@ -1,4 +1,4 @@
-"""The key that signs the service's own tokens: made once and kept with the data (ruling A5)."""
+"""The key that signs the service's own tokens, stored with the data (ruling A5)."""
 
 from __future__ import annotations
 
@@ -9,47 +9,48 @@ from emulator.clock import Clock
 from emulator.engines.base import NEVER, Documents, Key
 from emulator.ids import signing_key
 
-_KEPT = Key("signing_key", "", "")
+_KEY = Key("signing_key", "", "")
 _log = logging.getLogger("emulator")
 
 
 class SigningKey:
-    """`text` is the key. All nodes on the same data have the same: those that run when the data are emptied under them
-    and those that start after it agree again."""
+    """The key `value`, the same on all nodes that share data; nodes agree again if the data is deleted."""
 
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents
         self._clock = clock
-        self._is_kept = False
+        self._is_stored = False
         self._on_change: list[Callable[[], None]] = []
-        self.text = signing_key()
+        self.value = signing_key()
 
-    def on_change(self, changed: Callable[[], None]) -> None:
-        """Have `changed` called when what was signed before is worth nothing any more."""
-        self._on_change.append(changed)
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the key changes, which invalidates all issued tokens."""
+        self._on_change.append(callback)
 
     async def sync(self) -> None:
-        """Take the key that is kept with the data; where none is, keep this one with them."""
-        own = self.text.encode()
+        """Load the stored key; if there is none, store this one. Raises `EngineError`."""
+        own = self.value.encode()
         if await self._read() == own:
-            self._is_kept = True
+            self._is_stored = True
             return
-        if self._is_kept:
-            _log.warning("the data were emptied or exchanged under this service, which goes on with what is there now")
+        if self._is_stored:
+            _log.warning(
+                "the data was deleted or replaced while the service was running; it continues with the new data"
+            )
         await self._documents.update(
-            [_KEPT], lambda found: {} if found else {_KEPT: own}, now=self._clock.now(), expires_at=NEVER
+            [_KEY], lambda found: {} if found else {_KEY: own}, now=self._clock.now(), expires_at=NEVER
         )
-        kept = await self._read()
-        self._is_kept = kept is not None
-        if kept not in (None, own):
-            self.text = kept.decode()
-            for changed in self._on_change:
-                changed()
+        stored = await self._read()
+        self._is_stored = stored is not None
+        if stored not in (None, own):
+            self.value = stored.decode()
+            for callback in self._on_change:
+                callback()
 
     async def restore(self) -> None:
-        """As `agree`, after the service itself has emptied the data."""
-        self._is_kept = False
+        """Store the key again after the service has deleted the data itself."""
+        self._is_stored = False
         await self.sync()
 
     async def _read(self) -> bytes | None:
-        return (await self._documents.read([_KEPT], now=self._clock.now())).get(_KEPT)
+        return (await self._documents.read([_KEY], now=self._clock.now())).get(_KEY)

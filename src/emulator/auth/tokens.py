@@ -1,4 +1,4 @@
-"""Signing and checking JWTs; the service's only use of pyjwt (rulings A1, A2, A5)."""
+"""Verification and signing of JWTs; the only user of pyjwt (rulings A1, A2, A5)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from emulator.errors import BadRequest, Forbidden, Unauthorized
 from emulator.ids import token_id
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
-"""The claim `use` of what is no ordinary access token: dead until a PIN is validated, or for refreshing only."""
+"""Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
 UNAUTHORIZED = "User was unauthorized to access this resource"
-_CACHED = 65_536
-_LONGEST_CACHED = 1_024
-_LONGEST_HEADER = 8_192
+_MAX_CACHED = 65_536
+_MAX_CACHED_LENGTH = 1_024
+_MAX_HEADER_LENGTH = 8_192
 
-_DEMANDS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
-"""What a token's header may not have: it brings a key, or asks for more than a signature over header and claims.
+_FORBIDDEN_HEADERS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
+"""Header fields that supply a key or change how the token is verified. `kid` is allowed but ignored: some libraries
+always add it."""
 
-A `kid` is a hint, which some libraries add by themselves; nobody looks at it."""
-
-# Lifetimes are compared with the service's clock, so pyjwt must not look at its own.
+# Lifetimes are checked against the service's clock, not pyjwt's.
 _UNVERIFIED: Any = {"verify_signature": False}
 _SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
 
 
-class _PlainBase64(json.JSONEncoder):
-    """Escapes what would put `-` or `_` into a base64url segment: `>`, `?`, `~`, DEL; the rest is ASCII (ruling A5)."""
+class _PlainBase64Encoder(json.JSONEncoder):
+    """Escapes `>`, `?`, `~` and DEL, so that the base64url payload contains no `-` or `_` (ruling A5)."""
 
     def encode(self, o: Any) -> str:
         text = super().encode(o)
@@ -46,17 +45,17 @@ class _PlainBase64(json.JSONEncoder):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A token that passed every check that does not depend on the time."""
+    """A token that passed every check except those of its lifetime."""
 
     caller: Caller
     not_before: int
-    """In ms; 0 when the token does not say."""
+    """In Unix ms; 0 without `nbf`."""
     pin_token_id: str = ""
-    """Its `jti`, if whether it is alive, and for which channel, is written elsewhere."""
+    """The `jti` of a PIN token, whose validity and channel are stored separately; empty for other tokens."""
 
 
 class Tokens:
-    """Turns `Authorization` headers into callers, and claims into tokens."""
+    """Verifies `Authorization` headers and signs tokens."""
 
     def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey) -> None:
         self._extensions = extensions
@@ -65,41 +64,41 @@ class Tokens:
         self._clock = clock
         self._service_key = service_key
         service_key.on_change(self.forget)
-        self._checked: dict[str, Credential] = {}
-        self._checked_by = extensions.current
+        self._cache: dict[str, Credential] = {}
+        self._cached_for = extensions.current
 
     def forget(self) -> None:
-        """Check every token anew; to be called when data change. New secrets are noticed."""
-        self._checked.clear()
-        self._checked_by = self._extensions.current
+        """Clear the cache of verified tokens. A change of secrets also clears it."""
+        self._cache.clear()
+        self._cached_for = self._extensions.current
 
     def cached_caller(self, header: str | None) -> Caller | None:
-        """The caller of a header seen before, or `None`. Raises `Unauthorized` if its token has come to its end."""
-        if self._checked_by is not self._extensions.current:
+        """The caller of a cached header, or `None`. Raises `Unauthorized` if its token has expired."""
+        if self._cached_for is not self._extensions.current:
             self.forget()
-        credential = self._checked.get(header) if header else None
-        return self._live(credential) if credential else None
+        credential = self._cache.get(header) if header else None
+        return self._check_lifetime(credential) if credential else None
 
     def verify(self, header: str | None) -> Credential:
-        """What `<client id> <JWT>` proves; raises `Unauthorized` or `Forbidden` and says why."""
-        client_id, token = split_header(header)
+        """Verify `<client id> <JWT>`; raises `Unauthorized` or `Forbidden` with the reason."""
+        client_id, token = _split_header(header)
         claims = self._claims(client_id, token)
         use = claims.get("use")
         if use == REFRESH_USE:
-            raise Unauthorized(UNAUTHORIZED, "a refresh token is for the socket's authenticate, and for nothing else")
+            raise Unauthorized(UNAUTHORIZED, "a refresh token is only valid in the WebSocket action authenticate")
         pin_token_id = (_id(claims, "jti") or "-") if use == PIN_USE else ""
-        credential = Credential(caller_of(client_id, claims), _instant(claims, "nbf") or 0, pin_token_id)
-        self._live(credential)
-        if header and len(header) <= _LONGEST_CACHED and not pin_token_id:
-            if len(self._checked) >= _CACHED:
-                del self._checked[next(iter(self._checked))]
-            self._checked[header] = credential
+        credential = Credential(_caller_of(client_id, claims), _milliseconds(claims, "nbf") or 0, pin_token_id)
+        self._check_lifetime(credential)
+        if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
+            if len(self._cache) >= _MAX_CACHED:
+                del self._cache[next(iter(self._cache))]
+            self._cache[header] = credential
         return credential
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
-        """The claims of a token that this service has signed for this use and that has not expired, else `None`."""
+        """The claims of an unexpired token that this service signed for `use`; otherwise `None`."""
         try:
-            claims = jwt.decode(token, self._service_key.text, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+            claims = jwt.decode(token, self._service_key.value, algorithms=["HS256"], options=_SIGNATURE_ONLY)
         except (jwt.InvalidTokenError, RecursionError, ValueError):
             return None
         exp = claims.get("exp")
@@ -107,29 +106,29 @@ class Tokens:
         return claims if alive and claims.get("use") == use else None
 
     def check_receipt(self, client_id: str, receipt: str) -> None:
-        """Raise `BadRequest` for a purchase's receipt that the extension's secret has not signed, or that has expired.
+        """Raise `BadRequest` if a purchase receipt has expired or is not signed with the extension's secret.
 
-        A sandbox checks nothing: there, pages forge receipts.
+        The sandbox accepts any receipt, because pages make their own there.
         """
         if not self._environment.verifies_tokens:
             return
         try:
-            exp = _instant(self._verified(client_id, receipt), "exp")
+            exp = _milliseconds(self._verified(client_id, receipt), "exp")
         except Unauthorized as error:
             raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
         if exp is None or exp + self._leeway <= self._clock.now():
             raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
 
     def issue(self, lifetime: int, **claims: str | None) -> str:
-        """Sign a token that lives `lifetime` ms from now and carries these claims, those that are `None` left out."""
+        """Sign a token with a lifetime in ms and these claims; claims that are `None` are left out."""
         now = self._clock.now() // 1000
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
         payload = {"jti": token_id(), **payload, "iat": now, "exp": now + lifetime // 1000}
         if self._environment.stage:
             payload["allowed_stage"] = self._environment.stage
-        return jwt.encode(payload, self._service_key.text, algorithm="HS256", json_encoder=_PlainBase64)
+        return jwt.encode(payload, self._service_key.value, algorithm="HS256", json_encoder=_PlainBase64Encoder)
 
-    def _live(self, credential: Credential) -> Caller:
+    def _check_lifetime(self, credential: Credential) -> Caller:
         now = self._clock.now()
         caller = credential.caller
         if caller.expires_at is not None and caller.expires_at + self._leeway <= now:
@@ -160,7 +159,7 @@ class Tokens:
     def _verified(self, client_id: str, token: str) -> Mapping[str, Any]:
         _check_header(token)
         extension = self._extensions.find(client_id)
-        for key in (*(extension.secrets if extension else ()), self._service_key.text):
+        for key in (*(extension.secrets if extension else ()), self._service_key.value):
             try:
                 return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
             except jwt.InvalidSignatureError:
@@ -170,43 +169,45 @@ class Tokens:
         raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
 
     def check_registered(self, client_id: str) -> None:
-        """Raise `Unauthorized` for a client id that this service does not take."""
+        """Raise `Unauthorized` for a client id that this service does not accept."""
         if not self._extensions.admits(client_id):
             raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
 
 
 def _check_header(token: str) -> None:
-    """Raise `Unauthorized` for a token that would have a say in how it is verified."""
+    """Raise `Unauthorized` for a token that tries to control its own verification."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.InvalidTokenError, RecursionError, ValueError):
         raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
-    if found := sorted(_DEMANDS & header.keys()):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: its header has {', '.join(found)}, which is not taken")
+    if found := sorted(_FORBIDDEN_HEADERS & header.keys()):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: {', '.join(found)} is not allowed in the header")
 
 
-def split_header(header: str | None) -> tuple[str, str]:
-    """Client id and token of `Authorization: <client id> <JWT>`; a pair of double quotes around it is taken off."""
+def _split_header(header: str | None) -> tuple[str, str]:
+    """Split `<client id> <JWT>`; surrounding double quotes are removed. Raises `Unauthorized`."""
     if not header:
         raise Unauthorized(UNAUTHORIZED, "missing Authorization header: '<client id> <JWT>' is expected")
-    if len(header) > _LONGEST_HEADER:
-        raise Unauthorized(UNAUTHORIZED, f"the Authorization header is over {_LONGEST_HEADER} characters")
+    if len(header) > _MAX_HEADER_LENGTH:
+        raise Unauthorized(UNAUTHORIZED, f"the Authorization header is over {_MAX_HEADER_LENGTH} characters")
     parts = header.strip().strip('"').split()
     if len(parts) != 2:
         raise Unauthorized(UNAUTHORIZED, "malformed Authorization header: '<client id> <JWT>' is expected")
     if parts[0] == "Bearer":
-        raise Unauthorized(UNAUTHORIZED, "the word before the token is the client id, not 'Bearer'")
+        raise Unauthorized(
+            UNAUTHORIZED, "malformed Authorization header: put the client id before the token, not Bearer"
+        )
     return parts[0], parts[1]
 
 
-def caller_of(client_id: str, claims: Mapping[str, Any]) -> Caller:
-    """Read the claims (ruling A2); raises `Unauthorized` naming the claim that cannot be read."""
+def _caller_of(client_id: str, claims: Mapping[str, Any]) -> Caller:
+    """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
     role = _role(claims.get("role"))
     channel_id, user_id = _id(claims, "channel_id"), _id(claims, "user_id")
     opaque_id = _id(claims, "opaque_user_id") or _opaque(user_id) or f"A-{role}"
     if role is Role.BROADCASTER:
         channel_id = channel_id or user_id
-    return Caller(client_id, role, channel_id, user_id, opaque_id, _instant(claims, "exp"))
+    return Caller(client_id, role, channel_id, user_id, opaque_id, _milliseconds(claims, "exp"))
 
 
 def _role(value: Any) -> Role:
@@ -214,7 +215,7 @@ def _role(value: Any) -> Role:
 
 
 def _opaque(user_id: str | None) -> str | None:
-    """The opaque id of a logged-in user: `U` and the platform's id."""
+    """The opaque id of a logged-in user: `U` and the user id."""
     return None if user_id is None else user_id if user_id.startswith("U") else f"U{user_id}"
 
 
@@ -229,8 +230,8 @@ def _id(claims: Mapping[str, Any], name: str) -> str | None:
     return value or None
 
 
-def _instant(claims: Mapping[str, Any], name: str) -> int | None:
-    """A claim in Unix seconds, as milliseconds."""
+def _milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim in Unix seconds, converted to milliseconds."""
     value = claims.get(name)
     if value is None:
         return None

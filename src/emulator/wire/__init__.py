@@ -1,1 +1,1 @@
-"""What both transports share: JSON, error bodies, queries, and write coalescing."""
+"""Shared by HTTP and WebSockets: JSON, error bodies, query strings, and write coalescing."""

@@ -1,4 +1,4 @@
-"""The body of every error, on both transports (ruling W4)."""
+"""The body of error replies (ruling W4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from emulator.wire import json_codec
 
 
 def error_body(error: ServiceError) -> bytes:
-    """Ruling W4: the socket's error shape and the `reason` and `info` that REST clients read, with the same facts."""
+    """Serialize an error: `errors` as on the socket, and `reason` and `info` for REST clients, with the same facts."""
     return json_codec.encode(
         {
             "errors": [{"status": error.status, "title": error.title, "detail": detail} for detail in error.details],

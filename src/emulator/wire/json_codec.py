@@ -1,4 +1,4 @@
-"""JSON as it arrives and leaves (rulings W2, W3): strict values, tolerant wrapping, compact text."""
+"""JSON encoding and decoding (rulings W2, W3)."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ def encode(value: object) -> bytes:
 
 
 def decode(raw: bytes, shape: type[T]) -> T:
-    """Read a body as `shape`. A body that is a JSON *string* is parsed once more.
+    """Decode a body as `shape`. A JSON string is decoded a second time.
 
-    NaN, Infinity and lone surrogates are refused; of duplicate keys the last wins; unknown fields are ignored.
-    Raises `BadRequest` with reason `Malformed json body` for text that is no JSON, `Invalid body` for another shape.
+    NaN, Infinity and lone surrogates are rejected; the last of duplicate keys wins; unknown fields are ignored.
+    Raises `BadRequest` with reason `Malformed json body` for invalid JSON, and `Invalid body` for another shape.
     """
     try:
         if not raw.isascii():
-            raw.decode()  # msgspec does not look into the texts of fields it skips
+            raw.decode()  # msgspec does not validate strings in fields that it skips
         return msgspec.json.decode(raw, type=shape)
     except msgspec.ValidationError as error:
         if not raw.lstrip().startswith(b'"'):
             raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {error_text(error)}") from None
+        raise BadRequest(MALFORMED, f"the body is not valid JSON: {error_text(error)}") from None
     return _decode_inner(raw, shape)
 
 
 def decode_any(raw: bytes) -> Any:
-    """Read a body of any JSON. A string that holds an object or array is read as that; another stays a string."""
+    """Decode a body of any JSON. A string that contains an object or array is decoded a second time."""
     try:
         value = _any.decode(raw)
     except msgspec.ValidationError as error:
         raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the body is not readable as JSON: {error_text(error)}") from None
+        raise BadRequest(MALFORMED, f"the body is not valid JSON: {error_text(error)}") from None
     return _unwrapped(value) if isinstance(value, str) else value
 
 
@@ -64,11 +64,11 @@ def _decode_inner(raw: bytes, shape: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the text inside the body is not readable as JSON: {error_text(error)}") from None
+        raise BadRequest(MALFORMED, f"the string in the body is not valid JSON: {error_text(error)}") from None
 
 
 def convert(value: object, shape: type[T], *, inside: str) -> T:
-    """Read a decoded value as `shape`; raises `BadRequest` naming the member, as one of `inside`."""
+    """Convert a decoded value to `shape`; raises `BadRequest` naming the member as `<inside>.<member>`."""
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
@@ -77,7 +77,7 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
 
 
 def error_text(error: Exception) -> str:
-    """The decoder's words, with `$.value` turned into the field's name."""
+    """The decoder's message, starting with the field's name."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     text, _, place = str(error).partition(" - at `$")

@@ -6,7 +6,7 @@ from urllib.parse import unquote_plus
 
 
 def query_of(raw: bytes) -> dict[str, str]:
-    """The query string as a mapping; of a repeated name the first wins, and what is not UTF-8 is replaced."""
+    """Parse a query string. The first of a repeated name wins; invalid UTF-8 is replaced."""
     query: dict[str, str] = {}
     if raw:
         for part in raw.decode("latin-1").split("&"):

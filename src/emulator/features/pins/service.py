@@ -103,7 +103,7 @@ class Pins:
         if not channel_id:
             raise BadRequest("Invalid channel", "the token names no channel to link: channel_id is missing")
         self.attempt_limit.check(caller.client_id)
-        key = pin_key(caller.client_id, pin, self._service_key.text)
+        key = pin_key(caller.client_id, pin, self._service_key.value)
         record = await self._read(key, PinRecord)
         if record is None or record.channel_id not in ("", channel_id) or not await self._is_good(caller, record):
             self._failed(caller.client_id)
@@ -151,7 +151,7 @@ class Pins:
     async def authenticate_by_pin(self, client_id: str, pin: str) -> Admission:
         """Exchange a PIN for a pair of tokens; it stays usable until it expires. Raises `BadRequest`."""
         self.attempt_limit.check(client_id)
-        record = await self._read(pin_key(client_id, pin, self._service_key.text), PinRecord)
+        record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
         if record is None:
             self._failed(client_id)
             raise wrong_pin()
@@ -198,7 +198,7 @@ class Pins:
         """A PIN that no other live one of the client id has."""
         for _ in range(_TRIES):
             now, pin = self._clock.now(), new_pin()
-            key = pin_key(client_id, pin, self._service_key.text)
+            key = pin_key(client_id, pin, self._service_key.value)
             text = json_codec.encode(msgspec.convert({"until": now + PIN_LIFETIME, **members}, PinRecord))
 
             def keep(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
