@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from support import preloaded
 from support.service import RunningService
 
 COMMAND = (str(Path(sys.executable).with_name("extcli")), "serve")
@@ -23,7 +24,7 @@ T = TypeVar("T")
 class ServerProcess(RunningService):
     """A running `extcli serve`, which has said where it listens."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str] | preloaded.Process) -> None:
         assert process.stdout is not None
         self.process = process
         self.first_line = process.stdout.readline()
@@ -71,13 +72,13 @@ def server_process(*args: str, under: Sequence[str] = (), **environment: str) ->
     `under` is a command that starts it, and becomes it.
     """
     port = () if "EXTCLI_SERVE_PORT" in environment else ("--port", "0")
-    with subprocess.Popen(
-        [*under, *COMMAND, *port, *args],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    ) as process:
+    variables = {**os.environ, **environment}
+    if under:
+        command, pipe = [*under, *COMMAND, *port, *args], subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=variables)
+    else:
+        process = preloaded.start(["serve", *port, *args], variables)
+    with process:
         try:
             yield ServerProcess(process)
         finally:
