@@ -75,7 +75,7 @@ def test_of_several_channels_one_has_to_be_chosen(extcli, login):
 
     token = extcli("token", "refresh", "--channel", "2").stdout.strip()
     assert "2" == extcli("user", "info", "-o", "json", env={"EXTCLI_TOKEN": token}).json["channel_id"]
-    assert "no link is kept" in extcli("token", "refresh", "--channel", "3").stderr
+    assert "no link is stored" in extcli("token", "refresh", "--channel", "3").stderr
 
 
 def test_a_link_that_was_revoked_elsewhere_is_forgotten_and_that_is_said(extcli, login, broadcaster):
@@ -85,7 +85,7 @@ def test_a_link_that_was_revoked_elsewhere_is_forgotten_and_that_is_said(extcli,
     result = extcli("token", "refresh")
 
     assert (4, "") == (result.exit_code, result.stdout)
-    assert "the kept link to channel 777 is dead, and forgotten now" in result.stderr
+    assert "the stored link to channel 777 is no longer valid, and was deleted" in result.stderr
     assert "link again with `extcli pin login`" in result.stderr
     assert "" == extcli("token", "list").stdout
 
@@ -142,7 +142,7 @@ def test_revoke_ends_the_link_at_the_service_and_here(extcli, login, live):
     result = extcli("token", "revoke", "--channel", "1")
 
     assert (0, "") == (result.exit_code, result.stdout)
-    assert f"the link to channel 1 of my-extension at {live.url} is revoked and forgotten" in result.stderr
+    assert f"revoked and deleted the link to channel 1 of my-extension at {live.url}" in result.stderr
     assert ["2"] == [row[2] for row in extcli("token", "list").rows]
     assert "false\n" == extcli("pin", "status", "--channel", "1").stdout
     assert "true\n" == extcli("pin", "status", "--channel", "2").stdout
@@ -155,7 +155,7 @@ def test_revoking_a_dead_link_says_so_and_forgets_it(extcli, login, broadcaster)
     result = extcli("token", "revoke")
 
     assert (0, "") == (result.exit_code, result.stdout)
-    assert "was dead already; it is forgotten now" in result.stderr
+    assert "was no longer valid, and was deleted" in result.stderr
     assert "" == extcli("token", "list").stdout
 
 
@@ -165,7 +165,7 @@ def test_who_revokes_a_channel_s_pins_keeps_no_link_to_it(extcli, login):
 
     result = extcli("pin", "revoke", "--channel", "1")
 
-    assert (0, "the link to channel 1 that was kept here is forgotten\n") == (result.exit_code, result.stderr)
+    assert (0, "deleted the stored link to channel 1\n") == (result.exit_code, result.stderr)
     assert ["2"] == [row[2] for row in extcli("token", "list").rows]
 
 
@@ -188,7 +188,7 @@ def test_who_resets_a_service_keeps_no_link_to_it(extcli, login, live):
     assert 2 == len(extcli("token", "list").rows)
 
     result = extcli("reset")
-    assert (0, 2) == (result.exit_code, result.stderr.count("that was kept here is forgotten"))
+    assert (0, 2) == (result.exit_code, result.stderr.count("deleted the stored link to channel"))
     assert "" == extcli("token", "list").stdout
 
 

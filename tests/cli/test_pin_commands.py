@@ -1,4 +1,4 @@
-"""The PIN flow by hand: each half by itself, and both ways round (rulings T1, T2, T3)."""
+"""`extcli pin`: both directions of linking, step by step (rulings T1, T2, T3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PIN = re.compile(r"[A-HJ-KMNP-Z2-46-9]{6}")
 MINUTES = 60_000
 
 
-def requested(extcli, *args: str) -> str:
+def request_pin(extcli, *args: str) -> str:
     return extcli("pin", "request", *args).stdout.strip()
 
 
@@ -24,29 +24,29 @@ def refused(extcli, *args: str) -> bool:
 # Requests
 
 
-def test_a_pin_is_requested_by_the_broadcaster_for_their_channel(extcli, live):
-    pin = requested(extcli, "--channel", "9")
+def test_a_requested_pin_is_for_the_broadcaster_s_channel(extcli, live):
+    pin = request_pin(extcli, "--channel", "9")
 
     assert PIN.fullmatch(pin)
     with SocketClient(live) as game:
         assert "9" == game.data("authenticate", data={"client_id": "my-extension", "pin": pin})["twitch_id"]
 
 
-def test_people_see_the_pin_in_a_frame_and_how_long_it_is_valid(extcli):
+def test_a_table_shows_the_pin_in_a_frame_and_its_lifetime(extcli):
     stdout = extcli("pin", "request", "-o", "table").stdout
 
     assert re.search(rf"│ +{PIN.pattern} +│", stdout)
     assert "valid for 5m" in stdout
 
 
-def test_json_is_the_answer_as_it_came(extcli):
+def test_json_output_is_the_answer_of_the_service(extcli):
     document = extcli("pin", "request", "-o", "json").json
 
     assert document == {"pin": document["pin"], "token": document["pin"]}
 
 
 def test_a_game_gets_a_pin_and_a_token_without_credentials(extcli, production):
-    """Only the client id is needed, also of a production service."""
+    """Production needs no more than the client id, either."""
     result = extcli("pin", "request", "--game", "-v", "--url", production.url)
 
     ((pin, token),) = result.rows
@@ -56,14 +56,14 @@ def test_a_game_gets_a_pin_and_a_token_without_credentials(extcli, production):
     assert "authtoken" not in result.stderr
 
 
-def test_people_see_the_game_s_token_on_one_line_to_be_copied(extcli):
+def test_a_table_shows_the_game_s_token_on_one_line(extcli):
     result = extcli("pin", "request", "--game", "-o", "table")
 
     assert re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]+", result.stdout.splitlines()[-1])
-    assert "dead until then" in result.stderr
+    assert "valid from then on" in result.stderr
 
 
-def test_an_unbound_pin_is_requested_with_the_client_id_alone(extcli):
+def test_an_unbound_pin_needs_only_the_client_id(extcli):
     result = extcli("pin", "request", "--unbound", "-v")
 
     assert PIN.fullmatch(result.stdout.strip())
@@ -71,18 +71,18 @@ def test_an_unbound_pin_is_requested_with_the_client_id_alone(extcli):
     assert "authtoken" not in result.stderr
 
 
-def test_an_unbound_pin_is_bound_by_its_validation(extcli):
-    pin = requested(extcli, "--unbound")
+def test_validation_binds_an_unbound_pin_to_a_channel(extcli):
+    pin = request_pin(extcli, "--unbound")
 
     assert 0 == extcli("pin", "validate", "--channel", "9", input=pin).exit_code
     assert ["channel_id", "9"] == extcli("pin", "login", input=pin).rows[0]
 
 
-def test_the_two_ways_round_exclude_each_other(extcli):
+def test_game_and_unbound_exclude_each_other(extcli):
     assert 2 == extcli("pin", "request", "--game", "--unbound").exit_code
 
 
-def test_a_deployment_may_have_another_path_for_pins(extcli):
+def test_the_path_for_pins_is_configurable(extcli):
     result = extcli("pin", "request", "-v", env={"EXTCLI_PIN_PATH": "/gamelink/token"})
 
     assert 0 == result.exit_code
@@ -90,20 +90,20 @@ def test_a_deployment_may_have_another_path_for_pins(extcli):
 
 
 @pytest.mark.parametrize("path", ["link/pin?x=1", "../vote", "http://x/pin", "link//pin", "link pin", "/"])
-def test_a_path_for_pins_that_is_none_is_wrong_configuration(extcli, path):
+def test_an_invalid_path_for_pins_is_a_configuration_error(extcli, path):
     result = extcli("pin", "request", env={"EXTCLI_PIN_PATH": path})
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "EXTCLI_PIN_PATH" in result.stderr
 
 
-# Both flows
+# Linking
 
 
-def test_the_extension_shows_the_pin_and_the_game_sends_it(extcli):
+def test_a_game_logs_in_with_the_pin_of_the_extension(extcli):
     assert "not linked\n" == extcli("pin", "status", "-o", "table").stdout
 
-    result = extcli("pin", "login", input=requested(extcli) + "\n")
+    result = extcli("pin", "login", input=request_pin(extcli) + "\n")
 
     assert {"channel_id", "name", "access_until", "refresh_until"} == {name for name, _ in result.rows}
     assert "linked\n" == extcli("pin", "status", "-o", "table").stdout
@@ -111,38 +111,38 @@ def test_the_extension_shows_the_pin_and_the_game_sends_it(extcli):
     assert {"exists": True} == extcli("pin", "status", "-o", "json").json
 
 
-def test_the_game_shows_the_pin_and_the_broadcaster_types_it(extcli, tmp_path):
+def test_a_broadcaster_validates_the_pin_of_a_game(extcli, tmp_path):
     ((pin, token),) = extcli("pin", "request", "--game").rows
     (tmp_path / "token").write_text(token)
     assert refused(extcli, "--token-file", str(tmp_path / "token"))
 
     result = extcli("pin", "validate", "--channel", "9", "-o", "table", input=pin)
 
-    assert (0, "", "the PIN is right: the game is linked\n") == (result.exit_code, result.stdout, result.stderr)
+    assert (0, "", "the game is linked\n") == (result.exit_code, result.stdout, result.stderr)
     info = extcli("user", "info", "-o", "json", "--token-file", str(tmp_path / "token")).json
     assert ("broadcaster", "9") == (info["role"], info["channel_id"])
 
 
-def test_both_halves_work_in_production_with_the_extension_s_secret(extcli, production):
+def test_linking_works_in_production_with_a_secret(extcli, production):
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
     pin = extcli("pin", "request", "--channel", "31", env=variables).stdout
 
     assert ["channel_id", "31"] == extcli("pin", "login", input=pin, env={"EXTCLI_URL": production.url}).rows[0]
 
 
-def test_people_see_when_the_tokens_end(extcli, live):
+def test_login_shows_when_the_tokens_expire(extcli, live):
     now = live.freeze()
-    login = extcli("pin", "login", "-o", "json", input=requested(extcli)).json
+    login = extcli("pin", "login", "-o", "json", input=request_pin(extcli)).json
     assert (now // 1000 + 7 * 86_400) * 1000 == login["access_until"]
     assert (now // 1000 + 365 * 86_400) * 1000 == login["refresh_until"]
 
-    table = extcli("pin", "login", "-o", "table", input=requested(extcli)).stdout
+    table = extcli("pin", "login", "-o", "table", input=request_pin(extcli)).stdout
     assert re.search(r"^access until +20\d\d-", table, re.MULTILINE)
     assert re.search(r"^refresh until +20\d\d-", table, re.MULTILINE)
 
 
-def test_a_login_never_shows_a_token_or_the_pin(extcli):
-    pin = requested(extcli)
+def test_login_never_shows_the_pin_or_a_token(extcli):
+    pin = request_pin(extcli)
 
     for form in ("table", "plain", "json"):
         result = extcli("pin", "login", "-v", "-o", form, input=pin)
@@ -153,21 +153,21 @@ def test_a_login_never_shows_a_token_or_the_pin(extcli):
             assert "eyJ" not in text
 
 
-# Ends
+# Expiry and revocation
 
 
-def test_expire_lets_every_pin_run_out_and_says_so(extcli, live):
-    pin, now = requested(extcli), live.freeze()
+def test_expire_advances_the_clock_past_every_pin(extcli, live):
+    pin, now = request_pin(extcli), live.freeze()
 
     result = extcli("pin", "expire")
 
     assert ["pin"] == [row[0] for row in result.rows]
-    assert "the clock is advanced by 5m: no PIN from before is valid" in result.stderr
+    assert "advanced the clock by 5m; all earlier PINs have expired" in result.stderr
     assert 5 * MINUTES == live.now() - now
     assert 4 == extcli("pin", "login", input=pin).exit_code
 
 
-def test_only_an_emulator_can_let_pins_run_out(extcli, production):
+def test_expire_is_only_for_an_emulator(extcli, production):
     result = extcli("pin", "expire", "--url", production.url)
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -175,7 +175,7 @@ def test_only_an_emulator_can_let_pins_run_out(extcli, production):
 
 
 def test_revoke_ends_pins_and_links_of_the_channel(extcli):
-    pin = requested(extcli)
+    pin = request_pin(extcli)
     extcli("pin", "login", input=pin)
 
     result = extcli("pin", "revoke", "-o", "table")
@@ -184,9 +184,9 @@ def test_revoke_ends_pins_and_links_of_the_channel(extcli):
     assert "the channel's PINs, PIN tokens and refresh tokens are revoked" in result.stderr
     assert "false\n" == extcli("pin", "status").stdout
     assert 4 == extcli("pin", "login", input=pin).exit_code
-    assert "no link is kept" in extcli("token", "refresh").stderr
+    assert "no link is stored" in extcli("token", "refresh").stderr
 
 
-def test_a_viewer_may_neither_validate_nor_revoke(extcli):
-    assert 4 == extcli("pin", "validate", "--as", "viewer:U1", input=requested(extcli)).exit_code
+def test_a_viewer_cannot_validate_or_revoke(extcli):
+    assert 4 == extcli("pin", "validate", "--as", "viewer:U1", input=request_pin(extcli)).exit_code
     assert 4 == extcli("pin", "revoke", "--as", "viewer:U1").exit_code

@@ -247,7 +247,7 @@ def test_a_conversation_at_a_terminal_is_not_interrupted_by_questions_and_says_s
     write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("socket", "repl", "-p", "live", "--no-auth") as terminal:
-        terminal.read_until("this is production, and what is typed here is sent without a question")
+        terminal.read_until("this is production; requests are sent without confirmation")
         terminal.read_until("> ")
         terminal.type(CTRL_D)
 
@@ -261,7 +261,7 @@ def test_a_conversation_that_is_piped_in_needs_a_yes(extcli, live):
     result = extcli("socket", "repl", "-p", "live", "--no-auth", "-v", input=typed)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "what is piped in may replace or delete" in result.stderr
+    assert "piped requests may replace or delete data" in result.stderr
     assert "CONNECT" not in result.stderr
     assert 4 == extcli("socket", "repl", "-p", "live", "--no-auth", "--yes", input=typed).exit_code
     assert "production" not in extcli("socket", "repl", "--url", f"{live.url}/_ns/dev", input="").stderr

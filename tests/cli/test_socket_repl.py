@@ -1,4 +1,4 @@
-"""`extcli socket repl`: a conversation, piped in or typed."""
+"""`extcli socket repl`: an interactive session, piped in or typed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_script_of_requests_is_answered_in_order(extcli, repl):
     assert {"round": 2} == next(each for each in messages if each["meta"]["action"] == "get")["data"]["state"]
 
 
-def test_a_script_with_refusals_is_exit_4_at_its_end(repl):
+def test_a_script_with_refusals_exits_4_at_its_end(repl):
     result = repl("get nonsense", "{", f"get state {CHANNEL_STATE}")
 
     assert 4 == result.exit_code
@@ -45,14 +45,14 @@ def test_a_script_with_refusals_is_exit_4_at_its_end(repl):
     assert "extcli: 2 of 3 requests were refused" in result.stderr
 
 
-def test_a_line_that_cannot_be_sent_ends_a_script_and_is_named(repl):
+def test_an_invalid_line_ends_a_script_and_is_named(repl):
     result = repl(f"get state {CHANNEL_STATE}", "get state {bad", "get state {}")
 
     assert (2, 1) == (result.exit_code, len(result.stdout.splitlines()))
     assert "extcli: line 2: the data is not JSON" in result.stderr
 
 
-def test_what_follows_exit_is_not_sent(repl):
+def test_lines_after_exit_are_not_sent(repl):
     assert (0, "") == (repl("exit", "get nonsense").exit_code, repl("quit", "get nonsense").stdout)
 
 
@@ -63,21 +63,21 @@ def test_help_goes_to_standard_error(repl):
     assert "ACTION [TARGET] [JSON]" in result.stderr
 
 
-def test_no_input_is_no_failure(extcli):
+def test_empty_input_exits_0(extcli):
     assert (0, "") == (extcli("socket", "repl").exit_code, extcli("socket", "repl", input="\n\n").stdout)
 
 
-def test_a_last_line_needs_no_end(extcli):
+def test_the_last_line_needs_no_newline(extcli):
     assert 1 == len(extcli("socket", "repl", input=f"get state {CHANNEL_STATE}").jsonl)
 
 
-def test_a_long_script_is_answered_to_the_last_line(repl):
+def test_a_long_script_is_answered_completely(repl):
     result = repl(*[f"get state {CHANNEL_STATE}"] * 3000)
 
     assert (0, 3000) == (result.exit_code, len(result.stdout.splitlines()))
 
 
-def test_a_conversation_may_begin_without_authentication(extcli, live):
+def test_a_script_can_authenticate_itself(extcli, live):
     data = json.dumps({"client_id": "my-extension", "pin": request_pin(live)})
 
     result = extcli("socket", "repl", "--no-auth", input=f"authenticate {data}\nget state {CHANNEL_STATE}\n")
@@ -85,7 +85,7 @@ def test_a_conversation_may_begin_without_authentication(extcli, live):
     assert (0, 2, "") == (result.exit_code, len(result.jsonl), result.stderr)
 
 
-def test_a_reader_that_leaves_early_is_no_failure_of_a_conversation(shell):
+def test_a_closed_pipe_exits_0(shell):
     process = shell("socket", "repl")
     process.stdin.write(f"get state {CHANNEL_STATE}\n".encode() * 500)
     process.stdin.flush()
@@ -96,7 +96,7 @@ def test_a_reader_that_leaves_early_is_no_failure_of_a_conversation(shell):
     assert 0 == process.wait(timeout=20)
 
 
-def test_on_a_terminal_replies_and_updates_show_as_they_come(extcli):
+def test_a_terminal_shows_replies_and_updates_when_they_arrive(extcli):
     with Terminal("socket", "repl") as terminal:
         terminal.read_until("> ")
         terminal.type('subscribe state {"topic_id": "channel"}\n')
@@ -109,7 +109,7 @@ def test_on_a_terminal_replies_and_updates_show_as_they_come(extcli):
         assert 0 == terminal.wait()
 
 
-def test_on_a_terminal_a_mistake_is_part_of_the_conversation(environment):
+def test_a_mistake_on_a_terminal_does_not_end_the_session(environment):
     with Terminal("socket", "repl") as terminal:
         for typed, shown in (("get state {bad\n", "the data is not JSON"), ("get nonsense\n", '"status":404')):
             terminal.read_until("> ")
@@ -120,7 +120,7 @@ def test_on_a_terminal_a_mistake_is_part_of_the_conversation(environment):
         assert 0 == terminal.wait()
 
 
-def test_an_interrupted_conversation_is_130_without_a_traceback(environment):
+def test_an_interrupt_exits_130_without_a_traceback(environment):
     with Terminal("socket", "repl") as terminal:
         terminal.read_until("> ")
         terminal.process.send_signal(signal.SIGINT)
@@ -128,7 +128,7 @@ def test_an_interrupted_conversation_is_130_without_a_traceback(environment):
     assert "Traceback" not in terminal.screen
 
 
-def test_verbose_masks_what_is_typed_too(extcli, live):
+def test_verbose_masks_secrets_in_typed_lines(extcli, live):
     pin = request_pin(live)
     lines = [
         json.dumps({"action": "authenticate", "data": {"client_id": "my-extension", "pin": pin}}),

@@ -220,7 +220,7 @@ def test_mint_needs_a_secret_and_says_which_variable(extcli):
     result = extcli("token", "mint")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file" in result.stderr
+    assert "set EXTCLI_SECRET, or name its file in EXTCLI_SECRET_FILE" in result.stderr
 
 
 def test_sandbox_prints_a_token_of_the_service(extcli):

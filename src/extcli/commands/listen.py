@@ -1,4 +1,4 @@
-"""`extcli listen`: prints events as they arrive."""
+"""`extcli listen`: prints events when they arrive."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from extcli.session import Session
 def listen(
     session: Session,
     events: Annotated[
-        list[str] | None, typer.Argument(metavar="EVENT", help="Which events; else all.", show_default=False)
+        list[str] | None, typer.Argument(metavar="EVENT", help="The events to print. Default: all.", show_default=False)
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", metavar="N", min=1, help="End after so many.", show_default=False)
+        int | None, typer.Option("--count", metavar="N", min=1, help="End after N events.", show_default=False)
     ] = None,
 ) -> None:
-    """Print events as they arrive, one on each line. Acts as viewer:U1, or for the channel of a kept link.
+    """Print events when they arrive, one per line. Acts as broadcaster of a stored link, else as viewer:U1.
 
-    Standard error says `ready` when events are heard from then on. A lost connection is
-    made again for up to two minutes, and `gap` says for how long nothing was heard.
-    --quiet leaves out both.
+    Standard error says `ready` when listening starts. A lost connection is retried for
+    up to two minutes, and `gap` then says how long it was lost. --quiet hides both.
 
-    Ends after --count events, or after --timeout from `ready` on: with exit code 7 if
-    there were fewer than --count, 3 if the service was not to be reached then. Plain
-    output is `event<TAB>data`.
+    Ends after --count events, or --timeout after `ready`. Exits 7 if there were fewer
+    than --count events, 3 if the service was unreachable at the end. Plain output is
+    `event<TAB>data`.
 
     \b
     Examples:
@@ -43,17 +42,17 @@ def listen(
     from extcli.realtime import views
     from extcli.realtime.listener import Listener
 
-    listening = Listener(session, events or [])
-    how = listening.begin()
-    session.output.report(f"ready: {visible(', '.join(events)) if events else 'all events'}, {how}")
+    listener = Listener(session, events or [])
+    identity = listener.begin()
+    session.output.report(f"ready: {visible(', '.join(events)) if events else 'all events'}, {identity}")
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else None
-    heard = 0
-    for update in listening.heard(deadline):
+    received = 0
+    for update in listener.updates(deadline):
         session.output.show_value(views.event_of(update), views.EVENT)
         flush()
-        heard += 1
-        if heard == count:
+        received += 1
+        if received == count:
             return
     if count is not None:
-        what = f"{heard} of {count} events came in time"
-        raise ExpectationFailed(what, fix="give them more time with --timeout, or listen before they are sent")
+        what = f"received {received} of {count} events in time"
+        raise ExpectationFailed(what, fix="use a longer --timeout, or start listening before they are sent")

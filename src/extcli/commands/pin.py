@@ -1,4 +1,4 @@
-"""`extcli pin`: a game is linked to a channel by a PIN, each step by itself."""
+"""`extcli pin`: links a game to a channel by a PIN, step by step."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FromPipe = Annotated[str | None, typer.Argument(metavar="-", hidden=True)]
 @command(app)
 def request(
     session: Session,
-    game: Annotated[bool, typer.Option("--game", help="The other way round: a PIN that the game shows.")] = False,
+    game: Annotated[bool, typer.Option("--game", help="Get a PIN for the game to show, and the game's token.")] = False,
     unbound: Annotated[
-        bool, typer.Option("--unbound", help="Ask with the client id alone, for no channel in particular.")
+        bool, typer.Option("--unbound", help="Send only the client id, for a PIN without a channel.")
     ] = False,
 ) -> None:
-    """Get a PIN to type into the game. Acts as broadcaster.
+    """Get a PIN for the channel, to type into the game. Acts as broadcaster.
 
-    It is for the broadcaster's channel. With --game, which needs no credentials, a
-    PIN and the game's token, which lives once the PIN is validated; plain output is
+    With --game, get a PIN that the broadcaster types into the extension, and the token
+    that becomes valid with it. --game needs no credentials; its plain output is
     `PIN<TAB>TOKEN`.
 
     \b
@@ -46,8 +46,8 @@ def request(
         answer = session.open_service().issue_pin(session.resolver.client_id())
         session.output.show(answer, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
-            session.output.note("the game's token, dead until then:")
-            session.output.line(visible(answer.json()["token"]))  # unbroken, so that it can be copied
+            session.output.note("the game's token, valid from then on:")
+            session.output.line(visible(answer.json()["token"]))  # on one line, for copying
         return
     service = session.named_service() if unbound else session.service(BROADCASTER)
     session.output.show(service.request_pin(session.resolver.pin_path()), link_views.PIN)
@@ -55,10 +55,10 @@ def request(
 
 @command(app)
 def validate(session: Session, source: FromPipe = None) -> None:
-    """Take the PIN that a game shows. Acts as broadcaster.
+    """Accept the PIN that a game shows. Acts as broadcaster.
 
-    The PIN is asked for, or read from a pipe. From then on the game's token acts for
-    the broadcaster's channel.
+    Prompts for the PIN, or reads it from a pipe. The game's token then acts for the
+    broadcaster's channel.
 
     \b
     Examples:
@@ -68,15 +68,15 @@ def validate(session: Session, source: FromPipe = None) -> None:
     service = session.service(BROADCASTER)
     answer = pins.ask_for_pin(session, source, "the game", service.validate_pin)
     session.output.show(answer, views.NOTHING)
-    session.output.note("the PIN is right: the game is linked")
+    session.output.note("the game is linked")
 
 
 @command(app)
 def login(session: Session, source: FromPipe = None) -> None:
-    """Be the game: send a PIN over the socket, and keep the link.
+    """Log in as a game: send a PIN over the WebSocket, and store the link.
 
-    The PIN is asked for, or read from a pipe. What is kept is the refresh token,
-    for `token refresh` and `socket`; the access token is neither shown nor kept.
+    Prompts for the PIN, or reads it from a pipe. Stores the refresh token, for
+    `listen`, `socket` and `token refresh`. The access token is neither shown nor stored.
 
     \b
     Examples:
@@ -94,12 +94,12 @@ def login(session: Session, source: FromPipe = None) -> None:
         "refresh_until": link.until,
     }
     session.output.show_value(facts, link_views.LOGIN)
-    session.output.note(f"the refresh token is kept in {session.link_store.path}")
+    session.output.note(f"the refresh token is stored in {session.link_store.path}")
 
 
 @command(app)
 def status(session: Session) -> None:
-    """Tell whether a game is linked to the channel. Acts as broadcaster.
+    """Print whether a game is linked to the channel. Acts as broadcaster.
 
     Plain output is `true` or `false`.
 
@@ -108,16 +108,16 @@ def status(session: Session) -> None:
     session.output.show(session.service(BROADCASTER).pin_token_exists(), link_views.LINKED)
 
 
-@command(app, loses="the clock moves by five minutes, and every PIN runs out")
+@command(app, loses="the clock moves by five minutes, and every PIN expires")
 def expire(session: Session) -> None:
-    """Let every PIN of an emulator run out, and print what expired.
+    """Advance the emulator's clock by five minutes, so that every PIN expires, and print what expired.
 
-    Its clock is advanced by five minutes, which others meet as well.
+    The clock moves for every client of the emulator.
 
     Example: extcli pin expire
     """
     answer = session.open_service().move_clock({"advance": pins.LIFETIME})
-    session.output.report(f"the clock is advanced by {times.span(pins.LIFETIME)}: no PIN from before is valid")
+    session.output.report(f"advanced the clock by {times.span(pins.LIFETIME)}; all earlier PINs have expired")
     session.output.show(answer, views.MOVED_CLOCK)
 
 
@@ -125,8 +125,8 @@ def expire(session: Session) -> None:
 def revoke(session: Session) -> None:
     """End all PINs and links of the channel. Acts as broadcaster.
 
-    Refresh tokens and the tokens of PINs die at once, access tokens at their end. A
-    link to it that is kept here is forgotten.
+    Refresh tokens and the tokens of PINs are invalid at once; access tokens stay valid
+    until they expire. Deletes the stored link to the channel.
 
     Example: extcli pin revoke --channel 1001
     """
@@ -134,4 +134,4 @@ def revoke(session: Session) -> None:
 
     session.output.show(session.service(BROADCASTER).revoke_pins(), views.NOTHING)
     session.output.note("the channel's PINs, PIN tokens and refresh tokens are revoked")
-    login.forget_ended(session, login.own_channel(session))
+    login.delete_links(session, login.own_channel(session))

@@ -1,4 +1,4 @@
-"""`extcli reset`: an empty emulator."""
+"""`extcli reset`: empties the emulator."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from extcli.session import Session
 
 
 @shared
-@guarded("all data goes")
+@guarded("all data is deleted")
 def reset(session: Session) -> None:
-    """Forget all data of the emulator, and set its clock right.
+    """Delete all data of the emulator, and reset its clock to real time.
 
-    Links to it that are kept here are dead with it, and forgotten.
+    Deletes the stored links to it, too: they are no longer valid.
 
     Example: extcli reset
     """
     from extcli.realtime import login
 
     session.output.show(session.open_service().reset(), views.NOTHING)
-    session.output.note("everything is gone; the clock shows real time")
-    login.forget_ended(session)
+    session.output.note("deleted all data; the clock shows real time")
+    login.delete_links(session)

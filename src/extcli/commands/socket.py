@@ -1,4 +1,4 @@
-"""`extcli socket`: the service's WebSocket, one request or many by hand."""
+"""`extcli socket`: sends requests over the WebSocket, one or an interactive session."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from extcli.output import views
 from extcli.output.sanitize import json_text
 from extcli.session import Session
 
-app = noun("The WebSocket: requests, their replies, and updates of what is followed.")
+app = noun("The WebSocket: send requests, print replies and updates.")
 
-NoAuth = Annotated[bool, typer.Option("--no-auth", help="Do not authenticate first.")]
+NoAuth = Annotated[bool, typer.Option("--no-auth", help="Skip authentication.")]
 
 
 @command(app)
@@ -31,16 +31,15 @@ def send(
         str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The request's data.", show_default=False)
     ] = None,
     wait: Annotated[
-        int, typer.Option("--wait", metavar="N", min=0, help="Then print so many updates, one JSON a line.")
+        int, typer.Option("--wait", metavar="N", min=0, help="Then print N updates, one JSON document per line.")
     ] = 0,
     no_auth: NoAuth = False,
     yes: Yes = False,
 ) -> None:
-    """Send one request, and print the data of its reply.
+    """Send one request, and print the data of its reply. Acts as broadcaster.
 
-    Acts for the channel of a kept link (`extcli pin login`), else as broadcaster, or as
-    --as says. With --wait also prints updates, at most for --timeout; exit code 7 if
-    they do not come.
+    Uses a stored link (`extcli pin login`) if there is one, unless you pass --as or a
+    token. With --wait it exits 7 if there are fewer updates before --timeout.
 
     \b
     Examples:
@@ -49,12 +48,12 @@ def send(
     """
     if action == "authenticate" and data is not None and data != "-" and not data.startswith("@"):
         raise UsageError(
-            "PINs and tokens are not taken from the command line",
-            why="process lists and histories show them",
+            "PINs and tokens cannot be given on the command line",
+            why="process lists and shell histories show them",
             fix="pipe the data in: --data -",
         )
     if action in ("set", "delete"):
-        confirm.guard(session, f"{action} {target} replaces or deletes", yes=yes, over_socket=True)
+        confirm.guard(session, f"{action} {target} replaces or deletes data", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
     reply = session.websocket.ask(action, target, document)
@@ -67,12 +66,11 @@ def send(
 
 @command(app)
 def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
-    """Talk to the socket: type requests, see replies and updates.
+    """Open an interactive session: type requests, see replies and updates.
 
-    A line is `ACTION [TARGET] [JSON]` or a whole frame; every message that arrives is
-    one JSON on one line. `help` explains, `exit` ends. Lines may also be piped in: the
-    exit code is then 4 if some were refused. Where a profile says production, what is
-    piped in needs --yes, whatever it is.
+    A line is `ACTION [TARGET] [JSON]` or a complete frame; `help` shows examples, `exit`
+    ends. Each message is printed as one line of JSON. Lines can be piped in; it then exits
+    4 if a request is refused, and a production profile requires --yes.
 
     \b
     Examples:
@@ -82,9 +80,9 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
     from extcli.realtime.repl import Repl
 
     if not sys.stdin.isatty():
-        confirm.guard(session, "what is piped in may replace or delete", yes=yes, over_socket=True)
+        confirm.guard(session, "piped requests may replace or delete data", yes=yes, over_socket=True)
     elif confirm.in_production(session):
-        session.output.report("this is production, and what is typed here is sent without a question")
+        session.output.report("this is production; requests are sent without confirmation")
     _connect(session, no_auth)
     Repl(session.websocket, session.output).run()
 
@@ -95,17 +93,17 @@ def _connect(session: Session, no_auth: bool) -> None:
         return
     from extcli.realtime import login
 
-    session.output.report(f"authenticated {login.introduce(session)}")
+    session.output.report(f"authenticated {login.authenticate(session)}")
 
 
 def _follow(session: Session, count: int) -> None:
     from extcli.output.printer import flush
 
     deadline = clock.elapsed() + session.resolver.timeout()
-    for seen in range(count):
+    for received in range(count):
         flush()
         update = session.websocket.update(deadline)
         if update is None:
-            what = f"{seen} of {count} updates came in time"
-            raise ExpectationFailed(what, fix="give them more time with --timeout, for example 2m")
+            what = f"received {received} of {count} updates in time"
+            raise ExpectationFailed(what, fix="use a longer --timeout, for example 2m")
         session.output.line(json_text(update.document))

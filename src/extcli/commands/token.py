@@ -1,4 +1,4 @@
-"""`extcli token`: tokens signed here, handed out by a sandbox, had for a kept link, or explained."""
+"""`extcli token`: signs tokens, requests them from a sandbox or for a stored link, and explains them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from extcli.errors import Refused, UsageError
 from extcli.output import times, views
 from extcli.session import BACKEND, VIEWER, Session
 
-app = noun("Tokens: the JWT behind the client id in every Authorization header.")
+app = noun("Tokens: the JWT in every Authorization header, after the client id.")
 
 Role = Annotated[
     str | None,
     typer.Option("--role", metavar="ROLE", help="viewer, broadcaster, admin or backend.", show_default=False),
 ]
 User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id.", show_default=False)]
-Header = Annotated[bool, typer.Option("--header", help="Print the whole header, for curl -H.")]
+Header = Annotated[bool, typer.Option("--header", help="Print the complete header, for curl -H.")]
 
 
 @command(app)
@@ -32,15 +32,16 @@ def mint(
     role: Role = None,
     user: User = None,
     opaque: Annotated[
-        str | None, typer.Option(metavar="ID", help="The opaque id; else U and the user's id.", show_default=False)
+        str | None, typer.Option(metavar="ID", help="The opaque id. Default: U and the user's id.", show_default=False)
     ] = None,
-    ttl: Annotated[str, typer.Option(metavar="DURATION", help="How long it lives.")] = "15m",
+    ttl: Annotated[str, typer.Option(metavar="DURATION", help="The lifetime of the token.")] = "15m",
     header: Header = False,
 ) -> None:
     """Sign a token with the extension's secret.
 
-    The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE or the profile names. As backend unless told.
-    A backend or admin without --channel gets a token for all channels.
+    The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE or the profile
+    names. The default role is backend. Without --channel a token for backend or admin is
+    valid for all channels.
 
     Example: extcli token mint --role backend --channel 1001
     """
@@ -49,8 +50,8 @@ def mint(
     secret = secret_lookup.secret(session.resolver)
     if secret is None:
         raise UsageError(
-            "there is no secret to sign with",
-            fix="set EXTCLI_SECRET, or EXTCLI_SECRET_FILE to its file; or name that in a profile",
+            "no secret is configured",
+            fix="set EXTCLI_SECRET, or name its file in EXTCLI_SECRET_FILE or in a profile",
         )
     identity = _identity(session, role, user, BACKEND)
     claims = tokens.claims_of(
@@ -65,7 +66,7 @@ def mint(
 
 @command(app)
 def sandbox(session: Session, role: Role = None, user: User = None, header: Header = False) -> None:
-    """Ask a sandbox for a token, as viewer:U1 unless told.
+    """Request a token from a sandbox, for viewer:U1 by default.
 
     \b
     Examples:
@@ -85,7 +86,7 @@ def inspect(
     session: Session,
     token: Annotated[str, typer.Argument(metavar="TOKEN|-", help="The token, or - for standard input.")],
 ) -> None:
-    """Explain a token without asking anybody. Its signature is not checked.
+    """Explain a token, without checking its signature. Sends nothing.
 
     Example: extcli token sandbox | extcli token inspect -
     """
@@ -97,10 +98,10 @@ def inspect(
 
 @command(app)
 def refresh(session: Session, header: Header = False) -> None:
-    """Get an access token for a kept link, and print it.
+    """Print a new access token for a stored link (see `extcli pin login`).
 
-    The link is that of `extcli pin login`; the new refresh token replaces the kept
-    one. With links to several channels, choose by --channel.
+    The new refresh token replaces the stored one. With links to several channels, choose
+    one with --channel.
 
     \b
     Examples:
@@ -109,15 +110,15 @@ def refresh(session: Session, header: Header = False) -> None:
     """
     from extcli.realtime import login
 
-    _print(session, login.renew(session, login.kept_link(session)).access, header)
+    _print(session, login.renew(session, login.stored_link(session)).access, header)
 
 
 @command(app, "list")
 def list_links(session: Session) -> None:
-    """List the links that are kept here, without their tokens.
+    """List the stored links, without their tokens. Sends nothing.
 
-    Asks no service. Plain output is `service<TAB>client id<TAB>channel<TAB>since<TAB>until`,
-    with times in Unix milliseconds.
+    Plain output is `service<TAB>client id<TAB>channel<TAB>since<TAB>until`, with times in
+    Unix milliseconds.
 
     Example: extcli token list
     """
@@ -128,26 +129,24 @@ def list_links(session: Session) -> None:
 
 @command(app, loses="all links and PINs of the channel end")
 def revoke(session: Session) -> None:
-    """End a kept link at the service, and forget it here.
-
-    All links and PINs of that channel end with it.
+    """End a stored link at the service, with all links and PINs of its channel, and delete it.
 
     Example: extcli token revoke --channel 1001
     """
     from extcli.realtime import login
 
-    link = login.kept_link(session)
+    link = login.stored_link(session)
     where = f"channel {link.channel_id} of {link.client_id} at {link.service}"
     try:
         pair = login.renew(session, link)
     except Refused as error:
         if not login.is_invalid(error):
             raise
-        session.output.report(f"the link to {where} was dead already; it is forgotten now")
+        session.output.report(f"the link to {where} was no longer valid, and was deleted")
         return
     session.service_with(pair.access).revoke_pins()
     session.link_store.forget(link, whatever=True)
-    session.output.report(f"the link to {where} is revoked and forgotten")
+    session.output.report(f"revoked and deleted the link to {where}")
 
 
 def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:

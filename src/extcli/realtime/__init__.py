@@ -1,1 +1,1 @@
-"""The WebSocket commands: login, listening, and the interactive session."""
+"""The WebSocket commands: PIN login, listening, and the interactive session."""

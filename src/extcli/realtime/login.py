@@ -1,4 +1,4 @@
-"""How the socket is told who speaks: by a PIN, by a kept refresh token, or by a token; and what is kept of it."""
+"""Authenticates the WebSocket with a PIN, a stored refresh token or another token, and stores new refresh tokens."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from extcli.api.envelope import Message
 from extcli.config import secret_lookup, settings
 from extcli.config.link_store import Link
 from extcli.config.settings import DEFAULT_CHANNEL
-from extcli.errors import CliError, Refused, ServerError, UsageError
+from extcli.errors import CliError, ExitCode, Refused, UsageError
 from extcli.output.times import instant_of
 from extcli.session import BROADCASTER, Session
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """The tokens that a channel's game was handed out."""
+class TokenPair:
+    """The tokens that a game receives for a channel."""
 
     access: str = field(repr=False)
     refresh: str = field(repr=False)
@@ -29,45 +29,44 @@ class Pair:
 
     @property
     def access_until(self) -> int | None:
-        """When the access token ends, in ms, if it says so."""
-        return _end_of(self.access)
+        """When the access token expires, in ms; `None` if it has no `exp`."""
+        return _expiry_of(self.access)
 
 
-def log_in(session: Session, pin: str) -> tuple[Pair, Link]:
-    """Exchange a PIN for tokens, and keep the one that may be kept."""
-    pair = _pair_of(session, _authenticate(session, pin=pin))
-    now = clock.now()
+def log_in(session: Session, pin: str) -> tuple[TokenPair, Link]:
+    """Exchange a PIN for tokens, and store the refresh token."""
+    pair = _pair_of(session, _send_authenticate(session, pin=pin))
     link = Link(
         service=session.resolver.url(),
         socket=session.resolver.ws_url(),
         client_id=session.resolver.client_id(),
         channel_id=pair.channel_id,
         refresh=pair.refresh,
-        since=now,
-        until=_end_of(pair.refresh),
+        since=clock.now(),
+        until=_expiry_of(pair.refresh),
     )
     session.link_store.keep(link)
     return pair, link
 
 
-def renew(session: Session, link: Link) -> Pair:
-    """Exchange a kept refresh token for new tokens, and keep the new one. One that is invalid is forgotten."""
+def renew(session: Session, link: Link) -> TokenPair:
+    """Exchange a stored refresh token for new tokens, and store the new one. Deletes the link if it is invalid."""
     try:
-        pair = _pair_of(session, _authenticate(session, refresh=link.refresh), link.channel_id)
+        pair = _pair_of(session, _send_authenticate(session, refresh=link.refresh), link.channel_id)
     except Refused as error:
         if is_invalid(error):
             session.link_store.forget(link)
-            error.what = f"the kept link to channel {link.channel_id} is dead, and forgotten now"
-            error.fix = "link again with `extcli pin login`; a service without --data forgets all links when it stops"
+            error.what = f"the stored link to channel {link.channel_id} is no longer valid, and was deleted"
+            error.fix = "link again with `extcli pin login`; a service without --data loses all links when it stops"
         raise
-    session.link_store.renew(link, pair.refresh, _end_of(pair.refresh))
+    session.link_store.renew(link, pair.refresh, _expiry_of(pair.refresh))
     return pair
 
 
-def forget_ended(session: Session, channel_id: str | None = None) -> None:
-    """Drop the kept links that the service has ended: of a channel, or all of it, whatever their client id.
+def delete_links(session: Session, channel_id: str | None = None) -> None:
+    """Delete the stored links that the service has ended: this client id's to one channel, or all of the service.
 
-    A file of links that cannot be used is no failure here: what ended them is done.
+    Ignores a links file that cannot be used: the service has ended the links already.
     """
     resolver = session.resolver
     with suppress(CliError):
@@ -75,106 +74,106 @@ def forget_ended(session: Session, channel_id: str | None = None) -> None:
             of_channel = (link.client_id, link.channel_id) == (resolver.client_id(), channel_id)
             if link.service == resolver.url() and (channel_id is None or of_channel):
                 session.link_store.forget(link)
-                session.output.report(f"the link to channel {link.channel_id} that was kept here is forgotten")
+                session.output.report(f"deleted the stored link to channel {link.channel_id}")
 
 
 def own_channel(session: Session) -> str:
-    """The channel that a command acts for as broadcaster: that of a token that was given, else the one chosen."""
+    """Return the channel of a command that acts as broadcaster: the given token's, else the configured one."""
     given = secret_lookup.token(session.resolver)
     return _channel_of(given) if given else session.resolver.channel() or DEFAULT_CHANNEL
 
 
 def is_invalid(error: Refused) -> bool:
-    """Whether it was the refresh token that the service did not want, and never will."""
+    """Return whether the service refused the refresh token itself."""
     return error.status == 400 and "refresh" in error.why.lower()
 
 
-def kept_link(session: Session) -> Link:
-    """The link of this service, client id and channel; raises `UsageError` if none is kept."""
-    link = _kept(session)
+def stored_link(session: Session) -> Link:
+    """Return the link to this service, client id and channel. Raises `UsageError` if there is none."""
+    link = _find_link(session)
     if link is None:
         resolver = session.resolver
         channel = resolver.channel()
         raise UsageError(
-            f"no link is kept of {resolver.client_id()} at {resolver.url()}"
+            f"no link is stored for {resolver.client_id()} at {resolver.url()}"
             + (f", channel {channel}" if channel else ""),
-            fix="link with `extcli pin request -o plain | extcli pin login`; `extcli token list` shows what is kept",
+            fix="link with `extcli pin request -o plain | extcli pin login`; `extcli token list` shows stored links",
         )
     return link
 
 
-def introduce(session: Session, acts_as: str = BROADCASTER) -> str:
-    """Give the connection the rights of a kept link, else of the credentials, which are of `acts_as` unless chosen.
+def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
+    """Authenticate the connection and return the identity in words.
 
-    Returns which, in words.
+    An identity or token that the user chose comes first, then a stored link, then a token for `acts_as`.
     """
-    link = None if _names_somebody(session) else _kept(session)
+    link = None if _is_identity_chosen(session) else _find_link(session)
     if link is not None:
         renew(session, link)
-        return f"as broadcaster of channel {link.channel_id}, by the refresh token that is kept"
-    return _introduce_by_token(session, acts_as)
+        return f"as broadcaster of channel {link.channel_id}, with the stored refresh token"
+    return _authenticate_by_token(session, acts_as)
 
 
-def _introduce_by_token(session: Session, acts_as: str) -> str:
+def _authenticate_by_token(session: Session, acts_as: str) -> str:
     credentials = session.credentials(acts_as, to=session.resolver.ws_url())
     try:
-        reply = _authenticate(session, jwt=credentials.token())
+        reply = _send_authenticate(session, jwt=credentials.token())
     except Refused as error:
         if error.status != 401:
             raise
         error.fix = credentials.advice
         if not credentials.renew(error.why):
             raise
-        reply = _authenticate(session, jwt=credentials.token())
+        reply = _send_authenticate(session, jwt=credentials.token())
     if credentials.given:
-        return f"by {credentials.origin}"
+        return f"with {credentials.origin}"
     channel = reply.data.get("twitch_id")
     where = f" of channel {channel}" if isinstance(channel, str) and channel else ""
-    return f"as {session.resolver.identity(acts_as).role}{where}, by {credentials.origin}"
+    return f"as {session.resolver.identity(acts_as).role}{where}, with {credentials.origin}"
 
 
-def _names_somebody(session: Session) -> bool:
-    """Whether the user said whom to act as, by a role or by a token."""
+def _is_identity_chosen(session: Session) -> bool:
+    """Return whether the user chose a role or a token."""
     resolver = session.resolver
     return bool(resolver.find(settings.ACTS_AS) or secret_lookup.token_at(resolver, resolver.ws_url()))
 
 
-def _kept(session: Session) -> Link | None:
+def _find_link(session: Session) -> Link | None:
     resolver = session.resolver
     found = session.link_store.find(
         service=resolver.url(), socket=resolver.ws_url(), client_id=resolver.client_id(), channel_id=resolver.channel()
     )
     if len(found) > 1:
         channels = ", ".join(link.channel_id for link in found)
-        raise UsageError("links to several channels are kept", why=channels, fix="choose one with --channel")
+        raise UsageError("links to several channels are stored", why=channels, fix="choose one with --channel")
     return found[0] if found else None
 
 
-def _authenticate(session: Session, **by: str) -> Message:
+def _send_authenticate(session: Session, **by: str) -> Message:
     return session.websocket.ask("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
-def _pair_of(session: Session, reply: Message, channel_id: str = "") -> Pair:
+def _pair_of(session: Session, reply: Message, channel_id: str = "") -> TokenPair:
     data: Mapping[str, Any] = reply.data
     channel = channel_id or _text(data.get("twitch_id")) or _channel_of(_text(data.get("jwt")))
-    pair = Pair(
+    pair = TokenPair(
         access=_text(data.get("jwt")),
         refresh=_text(data.get("refresh")),
         channel_id=channel,
         channel_name=_text(data.get("twitch_name")) or channel,
     )
     if not (pair.access and pair.refresh and pair.channel_id):
-        raise _NoPair(session.resolver.ws_url())
+        raise _NoTokens(session.resolver.ws_url())
     return pair
 
 
-class _NoPair(CliError):
-    """Success, and nothing to go on with."""
+class _NoTokens(CliError):
+    """A successful reply without tokens."""
 
-    exit_code = ServerError.exit_code
+    exit_code = ExitCode.SERVICE_FAILED
 
     def __init__(self, url: str) -> None:
-        super().__init__(f"{url} answered without tokens", fix="is EXTCLI_WS_URL (or --url) an extension service?")
+        super().__init__(f"{url} replied without tokens", fix="is EXTCLI_WS_URL (or --url) an extension service?")
 
 
 def _text(value: object) -> str:
@@ -188,10 +187,10 @@ def _claims_of(token: str) -> Mapping[str, Any]:
         return {}
 
 
-def _end_of(token: str) -> int | None:
+def _expiry_of(token: str) -> int | None:
     return instant_of(_claims_of(token).get("exp"))
 
 
 def _channel_of(token: str) -> str:
-    """The channel by the token's own words: the specified reply does not name it."""
+    """Return the channel in the token's claims; the specified reply does not name it."""
     return _text(_claims_of(token).get("channel_id"))

@@ -1,4 +1,4 @@
-"""PINs as people hand them over: read from a terminal or a pipe, never from the command line, and looked at once."""
+"""Reads a PIN from a terminal or a pipe, never from the command line, and points out likely typing errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from extcli.output.printer import write_stderr
 from extcli.session import Session
 
 LIFETIME = 5 * 60_000
-"""How long a PIN lives, in ms (ruling T1)."""
+"""The lifetime of a PIN in ms (ruling T1)."""
 
 _LENGTH = 6
-_RETYPINGS = 3
-_LONGEST_LINE = 200
-_LOOK_ALIKES = {
+_RETRIES = 3
+_MAX_LINE = 200
+_AMBIGUOUS = {
     "I": "the letter I, or a one",
     "L": "the letter L, or a one",
     "O": "the letter O, or a zero",
@@ -24,68 +24,70 @@ _LOOK_ALIKES = {
     "1": "a one, or the letter I",
     "5": "a five, or the letter S",
 }
-"""What no PIN of this service has in it, because people confuse it (ruling T1)."""
-_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
+"""Characters that PINs of this service never contain, because they are easily confused (ruling T1)."""
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 T = TypeVar("T")
 
 
 def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
-    """What `use` makes of the PIN. On a terminal one that is refused may be typed again, three times."""
+    """Read a PIN and return `use(pin)`. On a terminal a refused PIN can be retyped three times.
+
+    `shown_by` names what shows the PIN, for the prompt.
+    """
     if argument not in (None, "-"):
         raise UsageError(
-            "a PIN is not taken from the command line",
-            why="process lists and histories show it",
-            fix="type it when asked, or pipe it in",
+            "a PIN cannot be given on the command line",
+            why="process lists and shell histories show it",
+            fix="type it at the prompt, or pipe it in",
         )
     if sys.__stdin__ is None:
-        raise UsageError("standard input is closed", fix="type the PIN when asked, or pipe it in")
-    left = _RETYPINGS if sys.stdin.isatty() else 0
+        raise UsageError("standard input is closed", fix="type the PIN at the prompt, or pipe it in")
+    left = _RETRIES if sys.stdin.isatty() else 0
     while True:
         try:
             pin = checked_pin(_typed(f"The PIN that {shown_by} shows: "))
-            for remark in remarks_on(pin):
-                session.output.report(remark)
+            for warning in warnings_about(pin):
+                session.output.report(warning)
             return use(pin)
         except CliError as error:
-            wrong = isinstance(error, _Unlike) or (isinstance(error, Refused) and error.status == 400)
-            if isinstance(error, Refused) and error.status == 400:
-                error.fix = f"PINs run out after five minutes: let {shown_by} ask for a new one"
-            if not (wrong and left):
+            refused = isinstance(error, Refused) and error.status == 400
+            if refused:
+                error.fix = f"PINs expire after five minutes: request a new one in {shown_by}"
+            if not (left and (refused or isinstance(error, _InvalidPin))):
                 raise
             write_stderr(error.lines())
             left -= 1
 
 
-class _Unlike(UsageError):
-    """What was handed over is no PIN at all."""
+class _InvalidPin(UsageError):
+    """The input cannot be a PIN."""
 
 
 def checked_pin(text: str) -> str:
-    """Six letters or digits, or `UsageError`, which does not quote them."""
+    """Return the PIN. Raises `UsageError`, without quoting it, unless it is six letters or digits."""
     if not text:
-        raise UsageError("no PIN was given", why="standard input is empty", fix="type it when asked, or pipe it in")
+        raise UsageError("no PIN was given", why="standard input is empty", fix="type it at the prompt, or pipe it in")
     if len(text) != _LENGTH or not (text.isascii() and text.isalnum()):
-        raise _Unlike(
-            "this is no PIN",
-            why=f"a PIN has {_LENGTH} letters and digits, and nothing else",
-            fix="of several columns pipe the first, `cut -f1`; `extcli pin request -o plain` prints the PIN alone",
+        raise _InvalidPin(
+            "this is not a PIN",
+            why=f"a PIN is {_LENGTH} letters and digits",
+            fix="pipe in the PIN alone: `extcli pin request -o plain`, or with --game its first column, `cut -f1`",
         )
     return text
 
 
-def remarks_on(pin: str) -> Iterator[str]:
-    """What may be a slip. It is sent as typed all the same: other deployments have PINs of all letters and digits."""
-    for place, character in zip(_PLACES, pin, strict=False):
-        if doubt := _LOOK_ALIKES.get(character.upper()):
-            yield f"is the {place} character {doubt}? PINs mostly have neither"
+def warnings_about(pin: str) -> Iterator[str]:
+    """Yield likely typing errors. The PIN is sent anyway: other deployments use all letters and digits."""
+    for place, character in zip(_ORDINALS, pin, strict=False):
+        if doubt := _AMBIGUOUS.get(character.upper()):
+            yield f"is the {place} character {doubt}? most PINs have neither"
     if pin != pin.upper():
-        yield "case matters, and it is sent as typed: the PINs of an emulator are upper case"
+        yield "PINs are case-sensitive, and those of an emulator are upper case; this one is sent as typed"
 
 
 def _typed(prompt: str) -> str:
-    """The first line of standard input."""
     if sys.stdin.isatty():
         sys.stderr.write(prompt)
         sys.stderr.flush()
-    return sys.stdin.buffer.readline(_LONGEST_LINE).decode(errors="replace").strip()
+    return sys.stdin.buffer.readline(_MAX_LINE).decode(errors="replace").strip()

@@ -1,4 +1,4 @@
-"""Talks to the socket line by line: what is typed goes out at once, what arrives is printed at once."""
+"""The interactive session: sends each line of input at once, and prints each message when it arrives."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from extcli.api import envelope
 from extcli.api.envelope import Message
 from extcli.api.http import timed_out
 from extcli.api.websocket import WebSocketClient
-from extcli.errors import CliError, Refused, ServerError, UsageError
+from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import Output, flush, write_stderr
 from extcli.output.sanitize import json_text
 
 HELP = """\
-ACTION [TARGET] [JSON]   a request, like: get state {"state_id": "channel"}
-{"action": …}            a frame, sent as it is
-help, exit               this, and the end (also Ctrl-D)"""
+ACTION [TARGET] [JSON]   a request, for example: get state {"state_id": "channel"}
+{"action": …}            a frame, sent unchanged
+help                     show this
+exit, Ctrl-D             end"""
 
-_MOST_UNANSWERED = 32
+_MAX_UNANSWERED = 32
 _PROMPT = "> "
 
 
@@ -34,47 +35,47 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
-    """There is nothing more to send."""
+class _EndOfInput:
+    """The end of standard input."""
 
 
-class LinesRefused(CliError):
-    """Some requests were refused; each reply says why."""
+class RequestsRefused(CliError):
+    """The service refused some requests of a script."""
 
-    exit_code = Refused.exit_code
+    exit_code = ExitCode.REFUSED
 
 
 class Repl:
-    """One connection and one standard input, until either ends."""
+    """Connects standard input with one WebSocket, until either ends."""
 
-    def __init__(self, live: WebSocketClient, output: Output) -> None:
-        self._live = live
+    def __init__(self, websocket: WebSocketClient, output: Output) -> None:
+        self._websocket = websocket
         self._output = output
-        self._events: SimpleQueue[_Line | _Ended | Message | CliError] = SimpleQueue()
-        self._room = Semaphore(_MOST_UNANSWERED)
-        self._is_watched = sys.stdin.isatty()
+        self._events: SimpleQueue[_Line | _EndOfInput | Message | CliError] = SimpleQueue()
+        self._slots = Semaphore(_MAX_UNANSWERED)
+        self._interactive = sys.stdin.isatty()
         self._prompted = False
         self._ended = False
         self._unanswered = 0
         self._answered = 0
         self._refused: list[int] = []
-        self._wrong: CliError | None = None
+        self._invalid: CliError | None = None
         self._next_id = 1
 
     def run(self) -> None:
-        """Go on until there is no more input and every request is answered.
+        """Run until the input has ended and every request is answered.
 
-        On a terminal a refusal is part of the conversation. In a script it is raised at the end, and a line that
-        cannot be sent ends it at once.
+        In a script, refusals are raised at the end, and an invalid line ends the input. On a terminal both are only
+        printed.
         """
-        for work in (self._read, self._receive):
-            Thread(target=work, daemon=True).start()
+        for target in (self._read, self._receive):
+            Thread(target=target, daemon=True).start()
         self._prompt()
         while self._unanswered or not self._ended:
             event = self._next()
             if isinstance(event, _Line):
                 self._take(event)
-            elif isinstance(event, _Ended):
+            elif isinstance(event, _EndOfInput):
                 self._ended = True
             elif isinstance(event, Message):
                 self._print(event)
@@ -82,27 +83,27 @@ class Repl:
                 raise event
             self._prompt()
         if self._prompted:
-            write_stderr([""])  # so that what comes after begins on a line of its own
-        if self._wrong:
-            raise self._wrong
-        if self._refused and not self._is_watched:
+            write_stderr([""])  # ends the line of the prompt
+        if self._invalid:
+            raise self._invalid
+        if self._refused and not self._interactive:
             raise _refusal(self._refused, self._answered)
 
-    def _next(self) -> _Line | _Ended | Message | CliError:
-        """What happens next; too long without an answer is an error, too long without a question is not."""
+    def _next(self) -> _Line | _EndOfInput | Message | CliError:
+        """Return the next event. Raises `Unreachable` if a reply takes too long."""
         try:
-            return self._events.get(timeout=self._live.timeout if self._unanswered else None)
+            return self._events.get(timeout=self._websocket.timeout if self._unanswered else None)
         except Empty:
-            raise timed_out(self._live.url) from None
+            raise timed_out(self._websocket.url) from None
 
     def _take(self, line: _Line) -> None:
         self._prompted = False
         text = line.text.strip()
         if self._ended or not self._send(text, line.number):
-            self._room.release()
+            self._slots.release()
 
     def _send(self, text: bytes, number: int) -> bool:
-        """Whether something was sent that will be answered."""
+        """Send a line; returns whether it is a request that will be answered."""
         if not text:
             return False
         if text == b"help":
@@ -114,16 +115,16 @@ class Repl:
         try:
             frame = self._frame(text)
         except UsageError as error:
-            if self._is_watched:
+            if self._interactive:
                 write_stderr(error.lines())
             else:
                 error.what = f"line {number}: {error.what}"
-                self._wrong, self._ended = error, True
+                self._invalid, self._ended = error, True
             return False
         try:
-            self._live.send(frame)
+            self._websocket.send(frame)
         except CliError:
-            # What arrived before the end is printed first; the end itself is the last that `_receive` brings.
+            # `_receive` delivers what arrived before the connection ended, then this error.
             self._ended = True
         self._unanswered += 1
         return True
@@ -151,27 +152,27 @@ class Repl:
             return
         self._unanswered -= 1
         self._answered += 1
-        self._room.release()
+        self._slots.release()
         if message.faults:
             self._refused.append(envelope.status_of(message))
 
     def _prompt(self) -> None:
-        if self._is_watched and not (self._prompted or self._unanswered or self._ended):
+        if self._interactive and not (self._prompted or self._unanswered or self._ended):
             sys.stderr.write(_PROMPT)
             sys.stderr.flush()
             self._prompted = True
 
     def _read(self) -> None:
-        """In a thread: lines as there is room for more requests without an answer."""
+        """Read lines in a thread, while fewer than the maximum of requests are unanswered."""
         for number, text in enumerate(_lines(sys.stdin.fileno()), 1):
-            self._room.acquire()
+            self._slots.acquire()
             self._events.put(_Line(number, text))
-        self._events.put(_Ended())
+        self._events.put(_EndOfInput())
 
     def _receive(self) -> None:
-        """In a thread: messages until the connection ends."""
+        """Read messages in a thread, until the connection ends."""
         try:
-            while message := self._live.receive():
+            while message := self._websocket.receive():
                 self._events.put(message)
         except CliError as error:
             self._events.put(error)
@@ -181,12 +182,12 @@ def _data(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        how = 'write it like: get state {"state_id": "channel"}'
-        raise UsageError("the data is not JSON", why=str(error), fix=how) from None
+        example = 'for example: get state {"state_id": "channel"}'
+        raise UsageError("the data is not JSON", why=str(error), fix=example) from None
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:
-    """Lines as soon as they are whole. Not by `sys.stdin`: a thread that still waits would hold its lock at the end."""
+    """Yield complete lines. Not from `sys.stdin`, whose lock a waiting thread would still hold when Python exits."""
     rest = b""
     while chunk := _read_some(descriptor):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -198,12 +199,12 @@ def _lines(descriptor: int) -> Iterator[bytes]:
 def _read_some(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 65536)
-    except OSError:  # the terminal has gone
+    except OSError:  # the terminal is closed
         return b""
 
 
 def _refusal(statuses: list[int], answered: int) -> CliError:
-    error = LinesRefused(f"{len(statuses):,} of {answered:,} requests were refused", why="their replies say why")
+    error = RequestsRefused(f"{len(statuses):,} of {answered:,} requests were refused", why="see their replies")
     if all(status >= 500 for status in statuses):
-        error.exit_code = ServerError.exit_code
+        error.exit_code = ExitCode.SERVICE_FAILED
     return error
