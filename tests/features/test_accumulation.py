@@ -1,4 +1,4 @@
-"""Accumulation: small blobs in order of arrival (Accumulation; rulings R2, R3, A4, W2)."""
+"""Accumulation buffers (Accumulation; rulings R2, R3, A4, W2)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def reason(answer: httpx.Response) -> tuple[int, str]:
 
 
 def text_of(size: int, character: str = "x") -> str:
-    """A JSON string of `size` bytes of UTF-8, mostly of one character."""
-    room, each = size - 2, len(character.encode())
-    return json.dumps(character * (room // each) + "y" * (room % each), ensure_ascii=False)
+    """A JSON string of `size` bytes of UTF-8 that repeats `character`."""
+    content, width = size - 2, len(character.encode())
+    return json.dumps(character * (content // width) + "y" * (content % width), ensure_ascii=False)
 
 
 @pytest.mark.ruling("R2")
@@ -44,7 +44,7 @@ def test_adding_a_blob_answers_an_empty_object(viewer):
 
 
 @pytest.mark.ruling("R2", "A3")
-def test_an_entry_names_its_time_channel_and_poster(live, viewer, broadcaster):
+def test_an_entry_has_its_time_channel_and_poster(live, viewer, broadcaster):
     now = live.freeze()
     add(viewer("5551"), {"rating": 5})
     add(viewer(None, opaque="Aabc"), [1])
@@ -56,7 +56,7 @@ def test_an_entry_names_its_time_channel_and_poster(live, viewer, broadcaster):
 
 
 @pytest.mark.ruling("R2")
-def test_the_newest_come_first_and_ties_in_reverse_order_of_arrival(live, viewer, broadcaster):
+def test_entries_are_newest_first_and_ties_in_reverse_order_of_arrival(live, viewer, broadcaster):
     live.freeze()
     for number in range(6):
         add(viewer(), number)
@@ -66,7 +66,7 @@ def test_the_newest_come_first_and_ties_in_reverse_order_of_arrival(live, viewer
 
 
 @pytest.mark.ruling("R2")
-def test_the_order_is_by_time_also_when_the_clock_was_set_back(live, viewer, broadcaster):
+def test_entries_are_ordered_by_time_even_if_the_clock_is_set_back(live, viewer, broadcaster):
     now = live.freeze()
     add(viewer(), "late")
     live.set(now - 5)
@@ -76,7 +76,7 @@ def test_the_order_is_by_time_also_when_the_clock_was_set_back(live, viewer, bro
 
 
 @pytest.mark.ruling("R2")
-def test_start_is_inclusive_and_leaves_latest_alone(live, viewer, broadcaster):
+def test_start_is_inclusive_and_does_not_change_latest(live, viewer, broadcaster):
     now = live.freeze()
     for number in range(3):
         add(viewer(), number)
@@ -88,7 +88,7 @@ def test_start_is_inclusive_and_leaves_latest_alone(live, viewer, broadcaster):
 
 @pytest.mark.ruling("R2")
 @pytest.mark.parametrize("start", ["", "0", "-1", "-" + "9" * 19, "-" + "9" * 40])
-def test_an_absent_or_early_start_reads_all(viewer, broadcaster, start):
+def test_an_absent_or_early_start_reads_all_entries(viewer, broadcaster, start):
     add(viewer(), 1)
 
     assert [1] == blobs(broadcaster, f"?start={start}")
@@ -96,7 +96,7 @@ def test_an_absent_or_early_start_reads_all(viewer, broadcaster, start):
 
 @pytest.mark.ruling("R2")
 @pytest.mark.parametrize("start", ["9" * 18, "9223372036854775807", "9223372036854775808", "9" * 20, "9" * 40])
-def test_a_start_beyond_all_time_reads_nothing(viewer, broadcaster, start):
+def test_a_start_after_the_year_9999_reads_nothing(viewer, broadcaster, start):
     add(viewer(), 1)
 
     assert [] == blobs(broadcaster, f"?start={start}")
@@ -112,7 +112,7 @@ def test_a_start_that_is_not_an_integer_is_refused(broadcaster, start):
 
 @pytest.mark.ruling("R3")
 @pytest.mark.parametrize("character", ["x", "é", "€", "😀"])
-def test_a_blob_of_255_bytes_of_utf_8_passes_and_one_of_256_does_not(viewer, broadcaster, character):
+def test_a_blob_has_at_most_255_bytes_of_utf_8(viewer, broadcaster, character):
     fits, too_large = text_of(255, character), text_of(256, character)
 
     answers = [viewer().post("accumulate", content=text.encode()) for text in (fits, too_large)]
@@ -136,7 +136,7 @@ def test_a_blob_of_255_bytes_of_utf_8_passes_and_one_of_256_does_not(viewer, bro
     ],
     ids=["spaces", "escapes", "surrogate pairs", "duplicate keys", "digits", "slashes", "double-encoded"],
 )
-def test_the_size_is_that_of_the_compact_json_not_of_the_body(viewer, broadcaster, body, kept):
+def test_the_limit_applies_to_the_compact_json_not_the_body(viewer, broadcaster, body, kept):
     answer = viewer().post("accumulate", content=body)
 
     assert 200 == answer.status_code
@@ -155,14 +155,14 @@ def test_control_characters_count_as_their_escapes(viewer):
     ["{}", "[]", "null", "true", "0", "-0.5", '""', '"5"', '"hello"', '{"":""}', '{"a":{"b":[null]}}',
      '"\\u0000"', "123456789012345678901234567890", "-18446744073709551617", "9" * 255, "[" * 127 + "]" * 127],
 )  # fmt: skip
-def test_any_json_is_kept_as_it_is(viewer, broadcaster, text):
+def test_any_json_is_stored_unchanged(viewer, broadcaster, text):
     viewer().post("accumulate", content=text)
 
     assert [json.loads(text)] == blobs(broadcaster)
 
 
 @pytest.mark.ruling("W2")
-def test_a_string_that_holds_an_object_is_that_object(viewer, broadcaster):
+def test_a_string_that_contains_an_object_or_array_is_parsed(viewer, broadcaster):
     for text in ('"{\\"a\\":1}"', '"[1]"', '"{a}"'):
         viewer().post("accumulate", content=text)
 
@@ -175,33 +175,33 @@ def test_a_string_that_holds_an_object_is_that_object(viewer, broadcaster):
     [b"", b"rating=5", b"{", b"NaN", b"[Infinity]", b"-Infinity", b'"\\ud800"', b'{"\\udfff":1}', b'"\xff"',
      b'"\xed\xa0\x80"', b"01", b"'a'", b"[1,]", b"\xef\xbb\xbf1", b"{}{}", b"[" * 30_000 + b"]" * 30_000],
 )  # fmt: skip
-def test_a_body_that_is_no_json_is_refused_and_nothing_is_kept(viewer, broadcaster, body):
+def test_a_malformed_body_is_refused_and_stores_nothing(viewer, broadcaster, body):
     assert (400, "Malformed json body") == reason(viewer().post("accumulate", content=body))
     assert [] == blobs(broadcaster)
 
 
 @pytest.mark.ruling("W2")
 @pytest.mark.parametrize("body", ["1e400", "-1e400", '{"a":[1e999]}', "9" * 5000])
-def test_a_number_that_no_double_holds_is_refused(viewer, broadcaster, body):
+def test_a_number_too_large_for_a_double_is_refused(viewer, broadcaster, body):
     assert 400 == viewer().post("accumulate", content=body).status_code
     assert [] == blobs(broadcaster)
 
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
-def test_any_user_adds(live, broadcaster, role):
+def test_any_role_may_add(live, broadcaster, role):
     add(live.client(role, user="777", channel="777"), role)
 
     assert [role] == blobs(broadcaster)
 
 
 @pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)])
-def test_a_broadcaster_admin_or_backend_reads(live, role, status):
+def test_only_broadcaster_admin_and_backend_may_read(live, role, status):
     assert status == live.client(role, user="777", channel="777").get("accumulate").status_code
 
 
 @pytest.mark.ruling("W8")
 @pytest.mark.parametrize("buffer", ["a b&c", "caf\u00e9", "\U0001f600" * 64, "x" * 64, "a/b?c#d", "%", "+"])
-def test_an_id_is_any_printable_text_of_at_most_64_characters(viewer, broadcaster, buffer):
+def test_an_id_is_1_to_64_printable_characters(viewer, broadcaster, buffer):
     viewer().post("accumulate", params={"id": buffer}, json=1)
 
     assert 1 == len(broadcaster.get("accumulate", params={"id": buffer}).json()["data"])
@@ -211,7 +211,7 @@ def test_an_id_is_any_printable_text_of_at_most_64_characters(viewer, broadcaste
 @pytest.mark.ruling("W8")
 @pytest.mark.parametrize("buffer", ["x" * 65, "a\u0000", "a\tb", "\u200b"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_another_id_is_refused(broadcaster, method, buffer):
+def test_an_invalid_id_is_refused(broadcaster, method, buffer):
     answer = broadcaster.request(method, "accumulate", params={"id": buffer}, json=1)
 
     assert (400, "Invalid id") == reason(answer)
@@ -228,7 +228,7 @@ def test_latest_is_the_newest_in_the_caller_s_scope(live, viewer, broadcaster, b
 
 
 @pytest.mark.ruling("R2", "A4")
-def test_all_channels_together_are_in_one_order(live, viewer, backend):
+def test_entries_of_all_channels_are_merged_in_one_order(live, viewer, backend):
     live.freeze()
     for number in range(30):
         add(viewer(channel=str(number % 4)), number)
@@ -237,7 +237,7 @@ def test_all_channels_together_are_in_one_order(live, viewer, backend):
     assert list(range(29, -1, -1)) == blobs(backend)
 
 
-def test_a_long_buffer_is_read_whole_and_in_order(live, viewer, broadcaster):
+def test_a_long_buffer_is_read_completely_and_in_order(live, viewer, broadcaster):
     poster = live.service.tokens.verify(viewer().headers["Authorization"]).caller
 
     async def collect() -> None:

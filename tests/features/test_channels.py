@@ -1,4 +1,4 @@
-"""Where polls, rankings and accumulation live, and who reads, writes and ends them there (Poll; rulings A2, A4)."""
+"""The channels of polls, rankings and accumulation buffers (Poll; rulings A2, A4)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def blobs(client: Client, where: str = "") -> list[object]:
 
 
 @pytest.fixture
-def three_places(live, viewer) -> None:
-    """One vote, answer and blob each in channel 777, in channel 888 and in no channel."""
+def three_channels(live, viewer) -> None:
+    """One vote, answer and blob in each of channel 777, channel 888 and no channel."""
     for user, channel in (("1", "777"), ("2", "888"), ("3", None)):
         client = viewer(user, channel=channel)
         cast(client, int(user))
@@ -36,13 +36,13 @@ def three_places(live, viewer) -> None:
         client.post("accumulate", json=int(user))
 
 
-def test_a_poll_is_open_in_its_channel_only(viewer):
+def test_a_poll_belongs_to_one_channel(viewer):
     cast(viewer("U1"))
 
     assert 0 == count(viewer("U1", channel="888"))
 
 
-def test_a_user_has_one_vote_in_each_channel_s_poll(viewer):
+def test_a_user_has_one_vote_per_channel(viewer):
     cast(viewer("U1"), 3)
 
     poll = cast(viewer("U1", channel="888"), 4)
@@ -51,7 +51,7 @@ def test_a_user_has_one_vote_in_each_channel_s_poll(viewer):
     assert 3 == viewer("U1").get("vote").json()["vote"]
 
 
-def test_a_global_poll_is_open_to_all_channels_of_the_extension(viewer, backend):
+def test_a_global_poll_is_shared_by_all_channels_of_the_extension(viewer, backend):
     for user, channel in (("U1", "777"), ("U2", "888"), ("U3", None), ("U1", "888")):
         cast(viewer(user, channel=channel), 3, "?id=global-x")
 
@@ -59,20 +59,20 @@ def test_a_global_poll_is_open_to_all_channels_of_the_extension(viewer, backend)
 
 
 @pytest.mark.parametrize("poll", ["globalx", "global_x", "Global-x", "GLOBAL-x", "x-global-"])
-def test_only_the_very_prefix_makes_a_poll_global(viewer, poll):
+def test_only_the_exact_prefix_makes_a_poll_global(viewer, poll):
     cast(viewer(), 3, f"?id={poll}")
 
     assert 0 == count(viewer(channel="888"), f"?id={poll}")
 
 
-def test_a_poll_is_unique_for_each_extension(live):
+def test_polls_of_different_extensions_are_separate(live):
     for client_id in ("one", "two", "ONE"):
         client = live.client("viewer", user="U1", channel="777", client_id=client_id)
         assert 1 == cast(client)["count"] == cast(client, 1, "?id=global-x")["count"]
 
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster"])
-def test_a_viewer_or_broadcaster_never_leaves_the_token_s_channel(live, role, three_places):
+def test_viewers_and_broadcasters_cannot_leave_the_channel_of_their_token(live, role, three_channels):
     client = live.client(role, user="777", channel="777")
 
     assert 1 == count(client, "?channel_id=888")
@@ -80,7 +80,7 @@ def test_a_viewer_or_broadcaster_never_leaves_the_token_s_channel(live, role, th
 
 
 @pytest.mark.parametrize("role", ["admin", "backend"])
-def test_an_admin_or_backend_acts_on_the_named_channel_else_on_the_token_s(live, role, three_places):
+def test_admin_and_backend_use_channel_id_or_else_the_channel_of_the_token(live, role, three_channels):
     client = live.client(role, user="9", channel="777")
 
     poll = cast(client, 5, "?channel_id=888")
@@ -90,14 +90,14 @@ def test_an_admin_or_backend_acts_on_the_named_channel_else_on_the_token_s(live,
 
 
 @pytest.mark.ruling("A2", "A4")
-def test_a_broadcaster_without_a_channel_acts_for_that_of_the_user_id(live, three_places):
+def test_a_broadcaster_without_channel_id_acts_on_the_channel_of_the_user_id(live, three_channels):
     broadcaster = live.client("broadcaster", user="888")
 
     assert (1, [2]) == (count(broadcaster), blobs(broadcaster))
 
 
 @pytest.mark.parametrize("role", ["admin", "backend"])
-def test_an_extension_level_token_reads_all_channels_together(live, role, three_places):
+def test_an_extension_level_token_reads_all_channels_together(live, role, three_channels):
     client = live.client(role)
 
     poll = client.get("vote").json()
@@ -109,7 +109,7 @@ def test_an_extension_level_token_reads_all_channels_together(live, role, three_
 
 
 @pytest.mark.parametrize("role", ["admin", "backend"])
-def test_an_extension_level_token_reads_the_one_channel_that_is_named(live, role, three_places):
+def test_an_extension_level_token_reads_one_channel_with_channel_id(live, role, three_channels):
     client = live.client(role)
 
     assert 2 == client.get("vote?channel_id=888").json()["sum"]
@@ -118,7 +118,7 @@ def test_an_extension_level_token_reads_the_one_channel_that_is_named(live, role
     assert [2] == blobs(client, "?channel_id=888")
 
 
-def test_an_extension_level_deletion_ends_the_poll_in_all_channels(viewer, backend, three_places):
+def test_an_extension_level_delete_removes_the_poll_in_all_channels(viewer, backend, three_channels):
     cast(viewer("1"), 1, "?id=other")
 
     backend.delete("vote")
@@ -127,7 +127,7 @@ def test_an_extension_level_deletion_ends_the_poll_in_all_channels(viewer, backe
     assert (0, 1) == (count(backend), count(backend, "?id=other"))
 
 
-def test_an_extension_level_deletion_in_a_named_channel_ends_that_poll_only(backend, three_places):
+def test_an_extension_level_delete_with_channel_id_affects_that_channel_only(backend, three_channels):
     backend.delete("vote?channel_id=888")
     backend.delete("rank?channel_id=888")
 
@@ -135,20 +135,20 @@ def test_an_extension_level_deletion_in_a_named_channel_ends_that_poll_only(back
     assert {"blue": 2} == ranking(backend)
 
 
-def test_an_extension_level_deletion_ends_the_ranking_in_all_channels(broadcaster, backend, three_places):
+def test_an_extension_level_delete_removes_the_ranking_in_all_channels(broadcaster, backend, three_channels):
     backend.delete("rank")
 
     assert ({}, {}) == (ranking(backend), ranking(broadcaster))
 
 
-def test_a_deletion_with_a_channel_leaves_the_other_channels(broadcaster, backend, three_places):
+def test_a_delete_in_one_channel_keeps_the_other_channels(broadcaster, backend, three_channels):
     broadcaster.delete("vote?channel_id=888")
     broadcaster.delete("rank")
 
     assert (0, 2, {"blue": 2}) == (count(broadcaster), count(backend), ranking(backend))
 
 
-def test_what_an_extension_level_token_writes_belongs_to_no_channel(viewer, broadcaster, backend):
+def test_an_extension_level_write_belongs_to_no_channel(viewer, broadcaster, backend):
     cast(backend, 5)
     backend.post("rank", json={"key": "blue"})
     backend.post("accumulate", json=5)
@@ -158,14 +158,14 @@ def test_what_an_extension_level_token_writes_belongs_to_no_channel(viewer, broa
     assert [""] == [entry["channel_id"] for entry in backend.get("accumulate").json()["data"]]
 
 
-def test_the_vote_that_an_extension_level_token_reads_is_its_user_s_latest_anywhere(live, viewer):
+def test_an_extension_level_read_shows_the_callers_latest_vote_in_any_channel(live, viewer):
     cast(viewer("9", channel="777"), 1)
     cast(viewer("9", channel="888"), 2)
 
     assert 2 == live.client("admin", user="9").get("vote").json()["vote"]
 
 
-def test_a_ranking_is_its_channel_s_and_a_global_one_the_extension_s(viewer, broadcaster, live):
+def test_a_ranking_belongs_to_a_channel_and_a_global_one_to_the_extension(viewer, broadcaster, live):
     for user, channel in (("1", "777"), ("2", "888")):
         for buffer in ("default", "global-x", "global-"):
             viewer(user, channel=channel).post(f"rank?id={buffer}", json={"key": "blue"})
@@ -175,14 +175,14 @@ def test_a_ranking_is_its_channel_s_and_a_global_one_the_extension_s(viewer, bro
     assert [{"blue": 1}, {"blue": 2}, {"blue": 2}] == scores
 
 
-def test_an_accumulation_buffer_is_its_channel_s_whatever_its_name(viewer, broadcaster, backend):
+def test_an_accumulation_buffer_belongs_to_a_channel_whatever_its_id(viewer, broadcaster, backend):
     for user, channel in (("1", "777"), ("2", "888")):
         viewer(user, channel=channel).post("accumulate?id=global-x", json=int(user))
 
     assert ([1], [2, 1]) == (blobs(broadcaster, "?id=global-x"), blobs(backend, "?id=global-x"))
 
 
-def test_answers_of_several_channels_are_ranked_together(viewer, backend):
+def test_answers_from_all_channels_are_ranked_together(viewer, backend):
     for number, (channel, answer) in enumerate(
         [("1", "late"), ("2", "most"), ("3", "most"), ("2", "tie"), ("3", "late")]
     ):
@@ -193,7 +193,7 @@ def test_answers_of_several_channels_are_ranked_together(viewer, backend):
     assert [("late", 2), ("most", 2), ("tie", 1)] == [(row["key"], row["score"]) for row in rows]
 
 
-def test_a_vote_with_an_extension_level_token_answers_what_a_reading_answers(viewer, backend):
+def test_an_extension_level_vote_returns_the_same_as_a_read(viewer, backend):
     viewer("U1", channel="c1").post("vote", json={"value": 6})
     viewer("U2", channel="c2").post("vote", json={"value": 4})
 

@@ -17,13 +17,13 @@ INSTANT = 2_000_000_000_000
 
 @pytest.fixture
 def clock(stranger: httpx.Client) -> Callable[..., dict[str, Any]]:
-    """`clock(advance=5)` moves the service's clock, `clock()` only asks for what fell due; answers the record."""
+    """`clock(advance=5)` moves the service's clock; `clock()` only lists what expired. Returns the response."""
     return lambda **move: stranger.post("/_emulator/clock", json=move).raise_for_status().json()
 
 
 @pytest.fixture
-def everything(viewer, broadcaster, backend) -> Callable[[], None]:
-    """Writes one of each thing that comes to an end in sandbox."""
+def write_all(viewer, broadcaster, backend) -> Callable[[], None]:
+    """Writes one of each item that expires in the sandbox."""
 
     def write() -> None:
         viewer("U1").post("vote?id=round-7", json={"value": 3})
@@ -38,20 +38,20 @@ def everything(viewer, broadcaster, backend) -> Callable[[], None]:
     return write
 
 
-def test_a_fresh_service_runs_with_the_machine(live, stranger):
+def test_a_new_service_runs_on_system_time(live, stranger):
     record = stranger.get("/_emulator/clock").json()
 
     assert {"now": record["now"], "offset": 0, "frozen": False} == record
 
 
-def test_set_makes_it_that_instant_and_the_clock_runs_on(live, clock):
+def test_set_changes_the_time_and_the_clock_keeps_running(live, clock):
     record = clock(set=INSTANT)
 
     assert (False, True) == (record["frozen"], INSTANT <= record["now"] < INSTANT + MINUTE)
     assert live.now() >= record["now"]
 
 
-def test_freeze_stops_the_clock_and_unfreezing_lets_it_run_on_from_there(live, clock):
+def test_freeze_stops_the_clock_and_unfreeze_restarts_it_from_there(live, clock):
     clock(set=INSTANT, freeze=True)
     frozen = [live.now() for _ in range(20)]
     record = clock(freeze=False)
@@ -60,7 +60,7 @@ def test_freeze_stops_the_clock_and_unfreezing_lets_it_run_on_from_there(live, c
     assert (False, True) == (record["frozen"], INSTANT <= record["now"] < INSTANT + MINUTE)
 
 
-def test_advance_moves_a_frozen_clock_by_that_much(live, clock):
+def test_advance_moves_a_frozen_clock(live, clock):
     clock(set=INSTANT, freeze=True)
 
     record = clock(advance=250)
@@ -68,19 +68,19 @@ def test_advance_moves_a_frozen_clock_by_that_much(live, clock):
     assert (INSTANT + 250, True) == (record["now"], record["frozen"])
 
 
-def test_advance_moves_a_running_clock_by_exactly_that_much(live, clock):
+def test_advance_moves_the_offset_of_a_running_clock_exactly(live, clock):
     offsets = [clock(advance=1_000)["offset"] for _ in range(20)]
 
     assert list(range(1_000, 21_000, 1_000)) == offsets
 
 
-def test_a_clock_that_is_set_advanced_and_frozen_stands_at_that_very_instant(live, clock):
+def test_set_advance_and_freeze_in_one_call_stop_the_clock_at_that_instant(live, clock):
     records = [clock(freeze=freeze, advance=5, set=INSTANT) for freeze in [False, True] * 100]
 
     assert {(INSTANT + 5, True)} == {(record["now"], record["frozen"]) for record in records[1::2]}
 
 
-def test_moves_at_the_same_time_all_count(live):
+def test_concurrent_moves_all_count(live):
     frozen_at = live.freeze()
 
     with ThreadPoolExecutor(8) as operators:
@@ -90,7 +90,7 @@ def test_moves_at_the_same_time_all_count(live):
 
 
 @pytest.mark.parametrize("move", [{}, {"set": None, "advance": None, "freeze": None}, {"advance": 0}, {"tomorrow": 1}])
-def test_a_move_that_says_nothing_leaves_the_clock(live, stranger, move):
+def test_an_empty_move_does_not_change_the_clock(live, stranger, move):
     stranger.post("/_emulator/clock", json={"set": INSTANT, "freeze": True})
 
     record = stranger.post("/_emulator/clock", json=move).json()
@@ -105,7 +105,7 @@ def test_a_move_that_says_nothing_leaves_the_clock(live, stranger, move):
      '{"advance":NaN}', '{"advance":[1]}', '{"freeze":1}', '{"freeze":"true"}', '{"set":5,"freeze":0}',
      '{"set":253402300799999,"advance":1}', '{"set":5,"advance":-1}', "", "[]", "null", "5", '"x"', "{"],
 )  # fmt: skip
-def test_a_bad_move_is_400_and_changes_nothing(live, stranger, body):
+def test_an_invalid_move_is_refused_and_changes_nothing(live, stranger, body):
     stranger.post("/_emulator/clock", json={"set": INSTANT, "freeze": True})
 
     answer = stranger.post("/_emulator/clock", content=body)
@@ -117,17 +117,17 @@ def test_a_bad_move_is_400_and_changes_nothing(live, stranger, body):
 
 
 @pytest.mark.parametrize("instant", [0, END_OF_TIME - 1])
-def test_the_service_works_at_both_ends_of_time(live, viewer, broadcaster, admin, everything, instant):
+def test_the_service_works_at_the_first_and_the_last_instant(live, viewer, broadcaster, admin, write_all, instant):
     live.set(instant)
 
-    everything()
+    write_all()
 
     assert 3 == viewer("U2").get("vote?id=round-7").json()["sum"]
     assert [instant] == [vote["timestamp"] for vote in admin.get("vote_logs?id=round-7").json()["result"]]
     assert instant == broadcaster.get("accumulate?id=stars").json()["latest"]
 
 
-def test_every_timestamp_is_of_this_clock(live, viewer, broadcaster, admin):
+def test_every_timestamp_comes_from_the_clock(live, viewer, broadcaster, admin):
     live.set(INSTANT)
     viewer().post("vote", json={"value": 3})
     viewer().post("accumulate", json=1)
@@ -137,7 +137,7 @@ def test_every_timestamp_is_of_this_clock(live, viewer, broadcaster, admin):
     assert INSTANT == viewer().get("user_info").json()["server_time"]
 
 
-def test_reset_runs_the_clock_with_the_machine_s_again(live, clock, stranger):
+def test_reset_sets_the_clock_back_to_system_time(live, clock, stranger):
     clock(set=INSTANT, freeze=True)
 
     stranger.post("/_emulator/reset")
@@ -146,9 +146,9 @@ def test_reset_runs_the_clock_with_the_machine_s_again(live, clock, stranger):
     assert (0, False) == (record["offset"], record["frozen"])
 
 
-def test_what_expired_is_listed_completely_and_in_order_of_time(live, clock, everything, viewer):
+def test_a_move_lists_everything_that_expired_oldest_first(live, clock, write_all, viewer):
     start = live.freeze()
-    everything()
+    write_all()
     live.advance(5)
     viewer("U2", channel="888").post("vote?id=round-7", json={"value": 3})
 
@@ -167,7 +167,7 @@ def test_what_expired_is_listed_completely_and_in_order_of_time(live, clock, eve
     ] == [(each["kind"], each["id"], each["at"]) for each in expired]
 
 
-def test_an_expiry_is_listed_once_at_the_move_that_reaches_it(live, clock, viewer):
+def test_an_expiry_is_listed_once_by_the_move_that_reaches_it(live, clock, viewer):
     start = live.freeze()
     viewer().post("vote", json={"value": 3})
 
@@ -177,7 +177,7 @@ def test_an_expiry_is_listed_once_at_the_move_that_reaches_it(live, clock, viewe
     assert ("poll", "default", start + WEEK) == tuple(moves[1][0][name] for name in ("kind", "id", "at"))
 
 
-def test_what_fell_due_is_listed_though_it_was_written_or_deleted_since(live, clock, viewer, broadcaster):
+def test_an_expiry_is_listed_even_if_the_id_was_reused_or_deleted_since(live, clock, viewer, broadcaster):
     start = live.freeze()
     for where in ("again", "deleted"):
         viewer().post(f"vote?id={where}", json={"value": 3})
@@ -191,7 +191,7 @@ def test_what_fell_due_is_listed_though_it_was_written_or_deleted_since(live, cl
     assert 4 == viewer().get("vote?id=again").json()["sum"]
 
 
-def test_what_housekeeping_took_away_is_listed_by_the_next_move(live, clock, viewer):
+def test_items_removed_by_housekeeping_are_listed_by_the_next_move(live, clock, viewer):
     start = live.freeze()
     for ms in (0, 1, 2):
         live.service.clock.set(start + ms)
@@ -204,7 +204,7 @@ def test_what_housekeeping_took_away_is_listed_by_the_next_move(live, clock, vie
     assert [["0", "1"], ["2"], []] == [[each["id"] for each in expired] for expired in moves]
 
 
-def test_a_reset_forgets_what_housekeeping_took_away(live, clock, viewer):
+def test_a_reset_drops_the_items_removed_by_housekeeping(live, clock, viewer):
     start = live.freeze()
     viewer().post("vote", json={"value": 3})
     live.service.clock.set(start + WEEK)
@@ -214,7 +214,7 @@ def test_a_reset_forgets_what_housekeeping_took_away(live, clock, viewer):
     assert [] == clock(advance=WEEK)["expired"]
 
 
-def test_what_was_deleted_before_its_end_never_expires(live, clock, viewer, broadcaster):
+def test_a_deleted_item_does_not_expire(live, clock, viewer, broadcaster):
     viewer().post("vote", json={"value": 3})
     broadcaster.delete("vote")
 
@@ -222,9 +222,9 @@ def test_what_was_deleted_before_its_end_never_expires(live, clock, viewer, broa
 
 
 @pytest.mark.parametrize("swept", [True, False], ids=["swept", "never swept"])
-def test_setting_the_clock_back_never_brings_back_what_had_ended(live, clock, everything, viewer, backend, swept):
+def test_setting_the_clock_back_does_not_revive_expired_items(live, clock, write_all, viewer, backend, swept):
     start = live.freeze()
-    everything()
+    write_all()
     if swept:
         clock(set=start + 30 * DAY)
     live.service.clock.set(start + 30 * DAY)
@@ -242,7 +242,7 @@ def test_setting_the_clock_back_never_brings_back_what_had_ended(live, clock, ev
     ]
 
 
-def test_what_has_not_ended_keeps_its_end_when_the_clock_is_set_back(live, clock, viewer):
+def test_setting_the_clock_back_does_not_change_when_items_expire(live, clock, viewer):
     start = live.freeze()
     viewer().post("vote", json={"value": 3})
     clock(set=start - DAY)
@@ -252,7 +252,7 @@ def test_what_has_not_ended_keeps_its_end_when_the_clock_is_set_back(live, clock
     assert [1, 0] == counts
 
 
-def test_hundreds_of_expiries_are_listed_by_the_one_move_that_reaches_them(live, clock, viewer):
+def test_one_move_lists_hundreds_of_expiries(live, clock, viewer):
     start = live.freeze()
     caller = live.service.tokens.verify(viewer().headers["Authorization"]).caller
 
@@ -268,7 +268,7 @@ def test_hundreds_of_expiries_are_listed_by_the_one_move_that_reaches_them(live,
     assert 600 == len(expired)
 
 
-def test_the_offset_of_a_running_clock_does_not_waver():
+def test_the_offset_of_a_running_clock_is_constant():
     clock = Clock(count(INSTANT).__next__)
 
     clock.freeze(False)
@@ -277,7 +277,7 @@ def test_the_offset_of_a_running_clock_does_not_waver():
     assert [HOUR] * 5 == [clock.offset for _ in range(5)]
 
 
-def test_a_paused_clock_shows_one_instant_and_then_catches_up():
+def test_a_paused_clock_shows_one_instant_and_catches_up_afterwards():
     machine = [INSTANT]
     clock = Clock(lambda: machine[0])
 

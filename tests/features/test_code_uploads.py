@@ -1,4 +1,4 @@
-"""What a PUT of codes may hold, how faults are named, and that nothing is half done (Game codes, Limits, ruling C2)."""
+"""Limits, errors and atomicity of `PUT codes` (Game codes, Limits, ruling C2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.config.settings import Limits, Settings
 from support.service import Client, LiveServer, live_server
 
 
-def faults(backend: Client, **body: Any) -> list[str]:
+def errors(backend: Client, **body: Any) -> list[str]:
     answer = backend.put("codes", json=body)
     assert 400 == answer.status_code, answer.text
     return [error["detail"] for error in answer.json()["errors"]]
@@ -22,7 +22,7 @@ def faults(backend: Client, **body: Any) -> list[str]:
 
 @pytest.fixture
 def hat(backend: Client) -> None:
-    """A set that is there before."""
+    """An existing set."""
     backend.put("codes", json={"codes": [["OLD"]], "names": ["Hat"]}).raise_for_status()
 
 
@@ -50,15 +50,15 @@ def test_a_code_has_1_to_63_characters(backend: Client, code: str):
     ],
 )
 @pytest.mark.usefixtures("hat")
-def test_a_fault_is_named_by_set_position_and_rule_and_nothing_is_changed(backend: Client, code: object, rule: str):
-    found = faults(backend, codes=[["fine"], ["fine", "fine too", code]], names=["Cap", "Sword"])
+def test_an_error_names_set_position_and_rule_and_nothing_changes(backend: Client, code: object, rule: str):
+    found = errors(backend, codes=[["fine"], ["fine", "fine too", code]], names=["Cap", "Sword"])
 
     assert [f"codes[1][2]: {rule}"] == found
     assert ["Hat"] == names(backend)
 
 
-def test_the_first_twenty_faults_are_named(backend: Client):
-    found = faults(backend, codes=[[""] * 15, ["ok", *[7] * 50]], names=["A", "B"])
+def test_the_first_20_errors_are_listed(backend: Client):
+    found = errors(backend, codes=[[""] * 15, ["ok", *[7] * 50]], names=["A", "B"])
 
     assert 20 == len(found)
     assert "codes[0][0]: has 0 characters; a code has 1 to 63" == found[0]
@@ -66,7 +66,7 @@ def test_the_first_twenty_faults_are_named(backend: Client):
 
 
 @pytest.mark.parametrize(
-    ("body", "fault"),
+    ("body", "error"),
     [
         ({"codes": [["a"]], "names": []}, "names: 0 given for 1 sets"),
         ({"codes": [["a"]], "names": ["A", "B"]}, "names: 2 given for 1 sets"),
@@ -76,25 +76,25 @@ def test_the_first_twenty_faults_are_named(backend: Client):
         ({"codes": [["a"]], "names": ["A"], "indices": [-1]}, "indices[0]: -1 is not within 0 to 9"),
         ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1, 1]}, "indices: must be unique"),
         ({"codes": [["a"], ["b"]], "names": ["A", "B"], "indices": [1]}, "indices: 1 given for 2 sets"),
-        ({"codes": [], "names": []}, "codes: 0 sets given; the limit is 1 to 10"),
+        ({"codes": [], "names": []}, "codes: 0 sets given; must be 1 to 10"),
     ],
 )
 @pytest.mark.usefixtures("hat")
-def test_names_and_indices_go_with_the_codes_and_differ(backend: Client, body: dict[str, Any], fault: str):
-    assert fault in faults(backend, **body)
+def test_names_and_indices_match_the_sets_and_are_unique(backend: Client, body: dict[str, Any], error: str):
+    assert error in errors(backend, **body)
     assert ["Hat"] == names(backend)
 
 
 def test_there_are_at_most_ten_sets(backend: Client):
-    found = faults(backend, codes=[["a"]] * 11, names=[f"S{number}" for number in range(11)])
+    found = errors(backend, codes=[["a"]] * 11, names=[f"S{number}" for number in range(11)])
 
-    assert "codes: 11 sets given; the limit is 1 to 10" in found
+    assert "codes: 11 sets given; must be 1 to 10" in found
 
 
 @pytest.mark.usefixtures("hat")
 @pytest.mark.ruling("C2")
-def test_a_name_is_unique_over_all_active_sets(backend: Client):
-    found = faults(backend, codes=[["a"]], names=["Hat"], indices=[3])
+def test_a_name_is_unique_among_all_active_sets(backend: Client):
+    found = errors(backend, codes=[["a"]], names=["Hat"], indices=[3])
 
     assert ["names[0]: the set at 0 has this name"] == found
     assert [0] == backend.get("codes").json()["indices"]
@@ -139,7 +139,7 @@ def test_a_set_has_fewer_than_a_million_codes(backend: Client):
     ],
 )
 @pytest.mark.usefixtures("hat")
-def test_a_body_that_is_none_is_refused_and_nothing_is_changed(backend: Client, body: str):
+def test_an_invalid_body_is_refused_and_changes_nothing(backend: Client, body: str):
     answer = backend.put("codes", content=body)
 
     assert 400 == answer.status_code
@@ -152,7 +152,7 @@ def test_no_error_quotes_the_body(backend: Client):
     assert (400, False) == (answer.status_code, "SECRET" in answer.text)
 
 
-def test_members_come_in_any_order_and_unknown_ones_are_ignored(backend: Client):
+def test_members_may_come_in_any_order_and_unknown_ones_are_ignored(backend: Client):
     body = '{"x":{"codes":[["no"]]},"indices":[3],"names":["Hat"],"codes":[["A1"]],"y":[[1,[2]],null]}'
 
     answer = backend.put("codes", content=body)
@@ -160,7 +160,7 @@ def test_members_come_in_any_order_and_unknown_ones_are_ignored(backend: Client)
     assert (200, [3]) == (answer.status_code, backend.get("codes").json()["indices"])
 
 
-def test_of_codes_given_twice_the_last_count(backend: Client, viewer):
+def test_the_last_of_duplicate_codes_members_counts(backend: Client, viewer):
     backend.put("codes", content='{"codes":[["A1",""],["B1"]],"names":["Hat"],"codes":[["Z1"]]}').raise_for_status()
     backend.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": ["5551"]})
 
@@ -174,7 +174,7 @@ def test_a_body_over_the_limit_is_refused(backend: Client):
     assert 413 == answer.status_code
 
 
-def test_an_upload_that_breaks_off_leaves_what_was_there_before(live: LiveServer, backend: Client, viewer):
+def test_an_aborted_upload_changes_nothing(live: LiveServer, backend: Client, viewer):
     backend.put("codes", json={"codes": [["OLD"]], "names": ["Hat"]}).raise_for_status()
     address = urlsplit(live.url)
     with socket.create_connection((address.hostname or "", address.port or 0)) as connection:
@@ -187,13 +187,13 @@ def test_an_upload_that_breaks_off_leaves_what_was_there_before(live: LiveServer
     assert (["Hat"], "OLD") == (names(backend), viewer().post("codes/redeem", json={"prize": 0}).json()["code"])
 
 
-def test_compressed_bodies_are_no_json(backend: Client):
+def test_a_compressed_body_is_refused(backend: Client):
     answer = backend.put("codes", content=gzip.compress(b'{"codes":[["a"]],"names":["A"]}'))
 
     assert 400 == answer.status_code
 
 
-def test_a_chunked_body_is_taken(backend: Client):
+def test_a_chunked_body_is_accepted(backend: Client):
     pieces = [b'{"codes":[["A', b'1"],["B1"]],"na', b'mes":["Hat","Cap"]}']
 
     answer = backend.put("codes", content=iter(pieces))

@@ -1,6 +1,6 @@
 """The table of roles in production: every operation, every role, and every way in which a token can be no good.
 
-The rows are those of `test_roles.py`; the columns are here.
+The rows are those of `tests/support/role_table.py`; the columns are here.
 `pytest -s tests/production/test_production_roles.py` prints the table.
 """
 
@@ -16,7 +16,7 @@ import pytest
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
-from features.test_roles import NAMED_ROWS, OPEN_ROWS, ROLES, ROWS, Row
+from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row
 from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server, real_seconds
 
 REMOVED_ID, REMOVED_SECRET = "removed-extension", b"the secret of an extension that was removed"
@@ -157,7 +157,7 @@ def test_with_a_bad_token_no_role_helps(row: Row, anybody: Client):
     compared(row, {cell: bad.status for cell, (bad, _) in cells.items()}, answered)
 
 
-@named(NAMED_ROWS)
+@named(CLIENT_ID_ROWS)
 def test_where_a_client_id_is_enough_a_bad_token_is_not_better_than_none(row: Row, strict: LiveServer, anybody: Client):
     enough = {"no token": 200, "a client id alone": 200}
 

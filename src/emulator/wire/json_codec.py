@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,16 @@ _any = msgspec.json.Decoder()
 def encode(value: object) -> bytes:
     """Compact UTF-8 JSON."""
     return _encoder.encode(value)
+
+
+async def stream_array(start: bytes, pages: AsyncIterator[list[bytes]], end: bytes) -> AsyncIterator[bytes]:
+    """`start`, the items of all pages with commas between them, and `end`. Sends nothing before the first page."""
+    before = start
+    async for page in pages:
+        if page:
+            yield before + b",".join(page)
+            before = b","
+    yield end if before == b"," else start + end
 
 
 def decode(raw: bytes, shape: type[T]) -> T:

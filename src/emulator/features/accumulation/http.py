@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
 from emulator.features.accumulation.rules import BufferEntry
-from emulator.features.accumulation.service import Buffers, Entries
+from emulator.features.accumulation.service import Buffers
 from emulator.web.call import Call, checked_id
 from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
+from emulator.wire.json_codec import stream_array
 
 _BUFFER = Parameter("id", "The buffer id; `default` when absent or empty.")
 _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+_START = Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")
 
 
 class Buffer(Struct):
@@ -32,26 +33,12 @@ async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
     return Nothing()
 
 
-@endpoint(
-    "GET",
-    "/v1/e/accumulate",
-    roles=CHANNEL_WRITERS,
-    answer=Buffer,
-    query=(_BUFFER, _CHANNEL, Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")),
-)
+@endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, _CHANNEL, _START))
 async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
     """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
     start = call.integer("start", 0)
-    return Streamed(_as_data(await buffers.read(call.caller, call.channel, checked_id(call.id, "id"), start)))
-
-
-async def _as_data(entries: Entries) -> AsyncIterator[bytes]:
-    before = b'{"data":['
-    async for page in entries.pages:
-        if page:
-            yield before + b",".join(page)
-            before = b","
-    yield (b"" if before == b"," else before) + b'],"latest":%d}' % entries.latest
+    latest, pages = await buffers.read(call.caller, call.channel, checked_id(call.id, "id"), start)
+    return Streamed(stream_array(b'{"data":[', pages, b'],"latest":%d}' % latest))
 
 
 endpoints: Final = (add_to_buffer, read_buffer)

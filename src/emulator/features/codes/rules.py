@@ -110,7 +110,7 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
 def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
     """The index of each set of a PUT. Adds what is wrong to `errors`."""
     if not 1 <= arrays <= MAX_SETS:
-        errors.add(f"codes: {arrays} sets given; the limit is 1 to {MAX_SETS}")
+        errors.add(f"codes: {arrays} sets given; must be 1 to {MAX_SETS}")
     if len(body.names) != arrays:
         errors.add(f"names: {len(body.names)} given for {arrays} sets")
     for position, name in enumerate(body.names):

@@ -96,9 +96,7 @@ def _channel(message: Message, poll_id: str) -> str:
     """The connection's channel; raises `BadRequest` if there is none and the poll is not global."""
     channel = message.channel
     if not channel and not is_global(poll_id):
-        raise BadRequest(
-            "Invalid channel", "a poll belongs to a channel: authenticate with a token that has a channel_id"
-        )
+        raise BadRequest("Invalid channel", "a poll needs a channel: authenticate with a token that has a channel_id")
     return channel or ""
 
 

@@ -144,14 +144,11 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
         if status_of(definition, now=now) == "expired":
             members["endsAt"] = definition.ends_at
         else:  # also ends a poll that has not started
-            members["startsAt"] = min(members["startsAt"], now // 1000) if _is_int(members["startsAt"]) else 0
+            starts_at = members["startsAt"]
+            members["startsAt"] = min(starts_at, now // 1000) if type(starts_at) is int else 0
     if not members["options"]:
         members.pop("options")
     return checked_definition(definition.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
@@ -163,12 +160,9 @@ def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, n
     if absolute == _NOW and name == "endsAt":
         return seconds
     if not 0 <= absolute <= _LAST_SECOND:
-        raise _invalid(name, f"{absolute} is not a Unix time in seconds, 0 to {_LAST_SECOND}")
+        raise _invalid(name, f"{absolute} is not within 0 to {_LAST_SECOND} Unix seconds")
     if not 0 <= relative < _LAST_SECOND - seconds:
-        raise _invalid(
-            relative_name,
-            f"{relative} is not a number of seconds from now; it must be 0 or more and end before the year 10000",
-        )
+        raise _invalid(relative_name, f"{relative} is not within 0 to {_LAST_SECOND - seconds - 1} seconds from now")
     return absolute or (-(-now // 1000) + relative if relative else 0)
 
 

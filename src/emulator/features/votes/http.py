@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Final
 
 from msgspec import Struct
@@ -14,9 +13,12 @@ from emulator.features.votes.rules import Poll
 from emulator.features.votes.service import Polls, Vote
 from emulator.web.call import Call
 from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
+from emulator.wire.json_codec import stream_array
 
 _POLL = Parameter("id", "The poll id; `default` when absent or empty.")
 _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+_SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
+_LIMIT = Parameter("limit", "At most this many entries.", "integer")
 
 
 class VoteBody(Struct):
@@ -68,25 +70,14 @@ async def clear_poll(polls: Polls, call: Call) -> Nothing:
     return Nothing()
 
 
-@endpoint(
-    "GET",
-    "/v1/e/vote_logs",
-    roles=EXTENSION_WRITERS,
-    answer=VoteLog,
-    query=(
-        _POLL,
-        _CHANNEL,
-        Parameter("since", "Only votes received at or after this Unix time in ms.", "integer"),
-        Parameter("limit", "At most this many entries.", "integer"),
-    ),
-)
+@endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, _CHANNEL, _SINCE, _LIMIT))
 async def read_vote_log(polls: Polls, call: Call) -> Streamed:
     """Read every voter's latest vote, oldest first. The response is streamed."""
     since, limit = call.integer("since", 0), call.integer("limit", -1)
     if call.text("limit") and limit < 0:
         raise BadRequest("Malformed limit parameter", "limit: must be 0 or more")
     pages = await polls.log(call.caller, call.channel, call.id, since=since, limit=None if limit < 0 else limit)
-    return Streamed(_as_result(pages))
+    return Streamed(stream_array(b'{"result":[', pages, b"]}"))
 
 
 @endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, _CHANNEL))
@@ -101,15 +92,6 @@ async def define_poll(polls: Polls, call: Call) -> Nothing:
 async def read_poll_definition(polls: Polls, call: Call) -> Definition:
     """Read a poll's definition and its status: pending, active or expired."""
     return await polls.definition(call.caller, call.channel, call.id)
-
-
-async def _as_result(pages: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
-    before = b'{"result":['
-    async for page in pages:
-        if page:
-            yield before + b",".join(page)
-            before = b","
-    yield (b"" if before == b"," else before) + b"]}"
 
 
 endpoints: Final = (read_poll, cast_vote, clear_poll, read_vote_log, define_poll, read_poll_definition)

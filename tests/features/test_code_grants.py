@@ -1,4 +1,4 @@
-"""Who is made eligible for codes: from a list, from a poll, and how much (rulings C3, C4)."""
+"""Grants of codes: `mark_from_list` and `mark_from_poll` (rulings C3, C4)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.codes import eligible
 from support.service import Client, LiveServer
 
 SECOND = 1_000
@@ -15,7 +16,7 @@ SECOND = 1_000
 
 @pytest.fixture(autouse=True)
 def sets(backend: Client) -> None:
-    """Ten codes at each of the indices 0, 1 and 4."""
+    """Sets of ten codes at the indices 0, 1 and 4."""
     codes = [[f"{name}{number}" for number in range(10)] for name in "ABE"]
     backend.put("codes", json={"codes": codes, "names": ["A", "B", "E"], "indices": [0, 1, 4]}).raise_for_status()
 
@@ -30,12 +31,8 @@ def from_poll(backend: Client, *, poll: str = "", channel: str = "", **body: Any
     return backend.post("codes/mark_from_poll", params=query, json=default | body)
 
 
-def eligible(viewer: Client) -> list[int]:
-    return list(viewer.get("codes/eligibility").raise_for_status().json()["eligible"])
-
-
 @pytest.mark.ruling("C3")
-def test_one_code_of_each_listed_prize_is_granted_and_two_of_one_listed_twice(backend: Client, viewer):
+def test_each_listed_prize_grants_one_code(backend: Client, viewer):
     answer = from_list(backend, "5551", prizes=[0, 4, 4], limits=[9, 9, 9, 9, 9])
 
     assert (200, {}) == (answer.status_code, answer.json())
@@ -44,7 +41,7 @@ def test_one_code_of_each_listed_prize_is_granted_and_two_of_one_listed_twice(ba
 
 
 @pytest.mark.ruling("C3")
-def test_held_and_eligible_together_never_pass_the_limit(backend: Client, viewer):
+def test_redeemed_plus_eligible_never_exceeds_the_limit(backend: Client, viewer):
     from_list(backend, "5551", prizes=[0, 0], limits=[2])
     viewer().post("codes/redeem", json={"prize": 0})
 
@@ -56,7 +53,7 @@ def test_held_and_eligible_together_never_pass_the_limit(backend: Client, viewer
 
 
 @pytest.mark.ruling("C3")
-def test_a_lower_limit_takes_nothing_away(backend: Client, viewer):
+def test_a_lower_limit_does_not_reduce_eligibility(backend: Client, viewer):
     from_list(backend, "5551", prizes=[0, 0, 0], limits=[3])
 
     from_list(backend, "5551", prizes=[0], limits=[1])
@@ -67,16 +64,16 @@ def test_a_lower_limit_takes_nothing_away(backend: Client, viewer):
 @pytest.mark.parametrize(
     ("prizes", "limits", "granted"),
     [
-        ([4, 4], [1, 1, 1, 1, 2], 2),  # the entry at the set's index
-        ([4, 4], [1], 1),  # shorter: the entry parallel to `prizes`
+        ([4, 4], [1, 1, 1, 1, 2], 2),  # the entry at the index of the set
+        ([4, 4], [1], 1),  # the array is shorter: the entry parallel to `prizes`
         ([0, 4, 4], [1, 2], 2),
-        ([0, 4, 4], [5], 1),  # neither: 1
+        ([0, 4, 4], [5], 1),  # no such entry: 1
         ([4, 4], [], 1),
         ([4], [9, 9, 9, 9, 0], 0),
     ],
 )
 @pytest.mark.ruling("C3")
-def test_which_entry_of_prize_limits_counts(
+def test_the_limit_is_the_entry_at_the_index_or_parallel_to_prizes_or_1(
     backend: Client, viewer, prizes: list[int], limits: list[int], granted: int
 ):
     from_list(backend, "5551", prizes=prizes, limits=limits)
@@ -86,7 +83,7 @@ def test_which_entry_of_prize_limits_counts(
 
 @pytest.mark.parametrize("prizes", [[2], [0, 9], [10], [-1]])
 @pytest.mark.ruling("C3")
-def test_an_unknown_prize_is_refused_and_nothing_is_marked(backend: Client, viewer, prizes: list[int]):
+def test_an_unknown_prize_is_refused_and_grants_nothing(backend: Client, viewer, prizes: list[int]):
     answer = from_list(backend, "5551", prizes=prizes, limits=[9] * 10)
 
     assert (400, "Unknown prize") == (answer.status_code, answer.json()["reason"])
@@ -109,30 +106,30 @@ def test_an_unknown_prize_is_refused_and_nothing_is_marked(backend: Client, view
         '{"users":["1"],"prizes":[0],"prize_limits":[1]',
     ],
 )
-def test_a_list_that_is_none_is_refused_and_nothing_is_marked(backend: Client, viewer, body: str):
+def test_an_invalid_list_is_refused_and_grants_nothing(backend: Client, viewer, body: str):
     answer = backend.post("codes/mark_from_list", content=body)
 
     assert 400 == answer.status_code
     assert [0, 0, 0, 0, 0] == eligible(viewer("1"))
 
 
-def test_a_wrong_id_is_named_by_its_position(backend: Client):
+def test_the_error_names_the_position_of_an_invalid_user(backend: Client):
     answer = backend.post("codes/mark_from_list", json={"users": ["1", 2], "prizes": [0], "prize_limits": [1]})
 
     assert answer.json()["info"].startswith("users[1]:")
 
 
-def test_a_user_twice_on_a_list_is_granted_once(backend: Client, viewer):
+def test_a_user_listed_twice_is_granted_once(backend: Client, viewer):
     from_list(backend, "5551", "5551", prizes=[0], limits=[9])
 
     assert 1 == eligible(viewer())[0]
 
 
-def test_an_empty_list_is_fine(backend: Client):
+def test_an_empty_list_is_accepted(backend: Client):
     assert 200 == from_list(backend, prizes=[0], limits=[1]).status_code
 
 
-def test_a_list_of_a_hundred_thousand_marks_each_of_them(backend: Client, viewer):
+def test_a_list_of_100_000_users_grants_to_each(backend: Client, viewer):
     users = [f"9{number:06}" for number in range(100_000)]
 
     answer = from_list(backend, *users, prizes=[1], limits=[1, 1])
@@ -142,7 +139,7 @@ def test_a_list_of_a_hundred_thousand_marks_each_of_them(backend: Client, viewer
 
 
 @pytest.mark.ruling("C4")
-def test_those_who_voted_right_are_marked(backend: Client, viewer):
+def test_users_who_voted_for_the_correct_option_are_granted_a_code(backend: Client, viewer):
     for user, value in (("1", 2), ("2", 3), ("3", 2)):
         viewer(user).post("vote", json={"value": value})
 
@@ -166,7 +163,7 @@ def test_the_latest_vote_counts(backend: Client, viewer):
 
 @pytest.mark.parametrize("unit", [1, SECOND], ids=["seconds", "milliseconds"])
 @pytest.mark.ruling("C4")
-def test_votes_at_the_cutoff_count_and_later_ones_do_not(live: LiveServer, backend: Client, viewer, unit: int):
+def test_votes_up_to_the_cutoff_count(live: LiveServer, backend: Client, viewer, unit: int):
     cutoff = live.freeze() // SECOND * SECOND + 60 * SECOND
     for user, at in (("1", cutoff - SECOND), ("2", cutoff), ("3", cutoff + SECOND)):
         live.set(at)
@@ -178,9 +175,7 @@ def test_votes_at_the_cutoff_count_and_later_ones_do_not(live: LiveServer, backe
 
 
 @pytest.mark.ruling("C4")
-def test_a_cutoff_in_seconds_means_the_whole_second_and_one_in_ms_the_millisecond(
-    live: LiveServer, backend: Client, viewer
-):
+def test_a_cutoff_in_seconds_includes_the_whole_second(live: LiveServer, backend: Client, viewer):
     second = live.freeze() // SECOND
     live.set(second * SECOND + 500)
     viewer("1").post("vote", json={"value": 2})
@@ -193,7 +188,7 @@ def test_a_cutoff_in_seconds_means_the_whole_second_and_one_in_ms_the_millisecon
 
 
 @pytest.mark.ruling("C4")
-def test_the_poll_is_named_in_the_query_and_is_default_else(backend: Client, viewer):
+def test_the_query_names_the_poll(backend: Client, viewer):
     viewer("1").post("vote", params={"id": "quiz"}, json={"value": 2})
     viewer("2").post("vote", json={"value": 2})
 
@@ -203,7 +198,7 @@ def test_the_poll_is_named_in_the_query_and_is_default_else(backend: Client, vie
 
 
 @pytest.mark.ruling("C4")
-def test_an_extension_level_token_means_all_channels_and_one_may_be_named(backend: Client, viewer):
+def test_an_extension_level_token_covers_all_channels_or_the_one_named(backend: Client, viewer):
     for user, channel in (("1", "777"), ("2", "888")):
         viewer(user, channel=channel).post("vote", json={"value": 2})
 
@@ -214,12 +209,12 @@ def test_an_extension_level_token_means_all_channels_and_one_may_be_named(backen
     assert ([0, 1], [1, 1]) == (in_one, [eligible(viewer(user))[0] for user in ("1", "2")])
 
 
-def test_a_poll_without_votes_marks_nobody(backend: Client):
+def test_a_poll_without_votes_grants_nothing(backend: Client):
     assert 200 == from_poll(backend, poll="none").status_code
 
 
 @pytest.mark.parametrize("missing", ["prizes", "prize_limits", "correct", "cutoff_timestamp"])
-def test_every_member_of_a_marking_from_a_poll_is_needed(backend: Client, missing: str):
+def test_mark_from_poll_requires_every_member(backend: Client, missing: str):
     body = {"prizes": [0], "prize_limits": [1], "correct": 2, "cutoff_timestamp": 4_000_000_000}
     body.pop(missing)
 
@@ -228,7 +223,7 @@ def test_every_member_of_a_marking_from_a_poll_is_needed(backend: Client, missin
     assert (400, True) == (answer.status_code, missing in answer.json()["info"])
 
 
-def test_votes_after_the_marking_are_not_marked(backend: Client, viewer):
+def test_votes_after_the_call_do_not_count(backend: Client, viewer):
     from_poll(backend)
 
     viewer("1").post("vote", json={"value": 2})

@@ -1,0 +1,176 @@
+"""The role table: who may call what.
+
+Written by hand from the specification's Authentication 12 and the rulings A1, A3, P3, P4, S1 and S5, not from the code.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jwt
+import pytest
+
+from support.service import CLIENT_ID, SECRET, Client
+
+ROLES = ("viewer", "broadcaster", "admin", "backend")
+
+TABLE = """
+GET    vote                     viewer broadcaster admin backend
+POST   vote                     viewer broadcaster admin backend   {"value": 1}
+DELETE vote                     -      broadcaster admin backend
+GET    vote_logs                -      -           admin backend
+GET    vote_config              viewer broadcaster admin backend
+POST   vote_config              -      broadcaster admin backend   {"config": {}}
+
+GET    rank                     -      broadcaster admin backend
+POST   rank                     viewer broadcaster admin backend   {"key": "blue"}
+DELETE rank                     -      broadcaster admin backend
+
+GET    accumulate               -      broadcaster admin backend
+POST   accumulate               viewer broadcaster admin backend   {"rating": 5}
+
+GET    all_config               viewer broadcaster admin backend
+GET    extension_config         viewer broadcaster admin backend
+POST   extension_config         -      -           admin backend   {}
+PATCH  extension_config         -      -           admin backend   {}
+GET    channel_config           viewer broadcaster admin backend
+POST   channel_config           -      broadcaster admin backend   {}
+PATCH  channel_config           -      broadcaster admin backend   {}
+
+GET    all_state                viewer broadcaster admin backend
+GET    extension_state          viewer broadcaster admin backend
+POST   extension_state          -      -           admin backend   {}
+PATCH  extension_state          -      -           admin backend   {}
+GET    channel_state            viewer broadcaster admin backend
+POST   channel_state            -      broadcaster admin backend   {}
+PATCH  channel_state            -      broadcaster admin backend   {}
+GET    viewer_state             viewer broadcaster admin backend
+POST   viewer_state             viewer broadcaster admin backend   {}
+PATCH  viewer_state             viewer broadcaster admin backend   {}
+GET    extension_viewer_state   viewer broadcaster admin backend
+POST   extension_viewer_state   viewer broadcaster admin backend   {}
+PATCH  extension_viewer_state   viewer broadcaster admin backend   {}
+GET    extension_hidden_state   -      -           admin backend
+POST   extension_hidden_state   -      -           admin backend   {}
+PATCH  extension_hidden_state   -      -           admin backend   {}
+GET    json_store               viewer broadcaster admin backend
+POST   json_store               -      broadcaster admin backend   {}
+
+POST   validate_pin             -      broadcaster -     -         {"pin": "PIN"}
+GET    pin_token_exists         -      broadcaster -     -
+DELETE pin                      -      broadcaster -     -
+
+PUT    codes                    -      -           admin backend   {"codes": [["A1"]], "names": ["Hat"]}
+GET    codes                    -      -           admin backend
+DELETE codes                    -      -           admin backend
+POST   codes/mark_from_poll     -      -           admin backend   {"poll": 1}
+POST   codes/mark_from_list     -      -           admin backend   {"prizes": [0], "prize_limits": [1], "users": ["5"]}
+GET    codes/eligibility        viewer broadcaster admin backend
+GET    codes/redeemed           viewer broadcaster admin backend
+POST   codes/redeem             viewer broadcaster admin backend   {"prize": 0}
+
+GET    broadcast                -      broadcaster admin backend   {"event": "e", "data": {}}
+POST   broadcast                -      broadcaster admin backend   {"event": "e", "data": {}}
+GET    extension_broadcast      -      -           admin backend   {"event": "e", "data": {}}
+POST   extension_broadcast      -      -           admin backend   {"event": "e", "data": {}}
+GET    whisper_self             viewer broadcaster admin backend   {"event": "e", "data": {}}
+POST   whisper_self             viewer broadcaster admin backend   {"event": "e", "data": {}}
+POST   pusher_broadcast         viewer broadcaster admin backend   {"event": "sandbox:my-extension:e"}
+
+POST   bits/transactions        viewer broadcaster admin backend   {"transactionReceipt": "RECEIPT"}
+POST   datastream               viewer broadcaster admin backend   {"click": 1}
+
+GET    curated_poll             viewer broadcaster admin backend
+POST   curated_poll             viewer broadcaster admin backend   {"question_id": "default", "vote": "o1"}
+POST   curated_poll_edit        -      -           admin backend   {"id": "q2"}
+DELETE curated_poll_edit        -      -           admin backend   {"id": "QUESTION"}
+POST   curated_poll_edit_option -      -           admin backend   {"id": "default", "option": {"id": "o2"}}
+DELETE curated_poll_edit_option -      -           admin backend   {"question": "QUESTION", "option": "o1"}
+POST   curated_poll_state       -      -           admin backend   {"transition": "state-locked"}
+GET    curated_poll_leaderboard -      -           admin backend
+GET    team_membership          viewer broadcaster admin backend
+POST   team_membership          viewer broadcaster admin backend
+
+GET    user_info                viewer broadcaster admin backend
+GET    user_ids                 -      -           admin backend
+"""
+"""Method, path under `/v1/e/`, the roles that may call it, and a valid body."""
+
+CLIENT_ID_TABLE = """
+POST   /v1/e/link/pin           {"identifier": "my-extension"}
+"""
+"""Endpoints that need only a client id (ruling T2)."""
+
+OPEN_TABLE = """
+POST   /v1/e/pin                {"identifier": "my-extension"}
+POST   /v1/e/authtoken          {}
+GET    /_emulator/live
+GET    /_emulator/ready
+GET    /_emulator/metrics
+GET    /_emulator/clock
+POST   /_emulator/clock         {}
+POST   /_emulator/reset
+GET    /_emulator/sdk.js
+GET    /_emulator/platform-helper.js
+"""
+"""Endpoints without a credential: `authtoken`, `pin` (Authentication 3), monitoring and control (operations)."""
+
+RECEIPT = jwt.encode(
+    {"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}}},
+    SECRET,
+)
+LONG_BODIES = {'{"poll": 1}': '{"prizes": [0], "prize_limits": [1], "correct": 1, "cutoff_timestamp": 1}'}
+"""Bodies too long for the table, by the placeholder in it."""
+
+
+class Row(NamedTuple):
+    """A line of a table."""
+
+    method: str
+    name: str
+    roles: tuple[str, ...]
+    body: str
+
+    def call(self, client: Client) -> Any:
+        """Call the endpoint; `PIN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
+        body = self.body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in self.body else self.body
+        body = body.replace("QUESTION", _new_question(client)) if '"QUESTION"' in body else body
+        return client.request(self.method, self.name, content=LONG_BODIES.get(body, body).replace("RECEIPT", RECEIPT))
+
+
+def each(rows: list[Row]) -> Any:
+    """Parametrize a test with `row`."""
+    return pytest.mark.parametrize("row", rows, ids=[f"{row.method} {row.name}" for row in rows])
+
+
+def write_defaults(admin: Client) -> None:
+    """Create what the rows expect under the id `default`."""
+    admin.post("json_store", json={"a": 1}).raise_for_status()
+    admin.put("codes", json={"codes": [["A1"]], "names": ["Hat"]}).raise_for_status()
+    admin.post("vote_config", json={"config": {}}).raise_for_status()
+    admin.post("curated_poll_edit", json={"id": "default"}).raise_for_status()
+    admin.post("curated_poll_edit_option", json={"id": "default", "option": {"id": "o1"}}).raise_for_status()
+    admin.post("curated_poll_state", json={"transition": "state-unlocked"}).raise_for_status()
+
+
+def _new_pin(client: Client) -> str:
+    """A PIN bound to no channel."""
+    return str(client.post("link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"])
+
+
+def _new_question(client: Client) -> str:
+    """The id of a question with an option `o1`, created if the client may."""
+    client.post("curated_poll_edit", json={"id": "fresh"})
+    client.post("curated_poll_edit_option", json={"id": "fresh", "option": {"id": "o1"}})
+    return "fresh"
+
+
+def _row(line: str) -> Row:
+    start, _, body = line.partition("{")
+    method, name, *roles = start.split()
+    return Row(method, name, tuple(role for role in roles if role != "-"), f"{{{body}" if body else "")
+
+
+ROWS = [_row(line) for line in TABLE.splitlines() if line]
+CLIENT_ID_ROWS = [_row(line) for line in CLIENT_ID_TABLE.splitlines() if line]
+OPEN_ROWS = [_row(line) for line in OPEN_TABLE.splitlines() if line]
