@@ -1,4 +1,4 @@
-"""Who may watch and who may control a running service (operations, Watching and Controlling)."""
+"""Access to monitoring and to the control API (operations, Watching and Controlling)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from emulator.config.settings import Settings
 from support.service import Client, LiveServer, live_server
 
 CONTROL = [("GET", "/_emulator/clock"), ("POST", "/_emulator/clock"), ("POST", "/_emulator/reset")]
-WATCHING = ["/_emulator/live", "/_emulator/ready", "/_emulator/metrics", "/schema/openapi.json"]
+MONITORING = ["/_emulator/live", "/_emulator/ready", "/_emulator/metrics", "/schema/openapi.json"]
 
 
 def statuses(client: Client, **headers: str) -> set[int]:
     return {client.request(method, path, content=b"{}", headers=headers).status_code for method, path in CONTROL}
 
 
-def test_a_running_service_says_that_it_is_alive_and_ready(stranger: Client):
+def test_a_running_service_is_live_and_ready(stranger: Client):
     live, ready = stranger.get("/_emulator/live").json(), stranger.get("/_emulator/ready").json()
 
     assert {"status": "live"} == live
@@ -25,12 +25,12 @@ def test_a_running_service_says_that_it_is_alive_and_ready(stranger: Client):
     assert {"status": "ready", "environment": "sandbox", "data": "sqlite"} == ready
 
 
-def test_production_says_that_it_is_production(production: LiveServer):
+def test_ready_reports_the_production_environment(production: LiveServer):
     with Client(base_url=production.url) as client:
         assert "production" == client.get("/_emulator/ready").json()["environment"]
 
 
-def test_metrics_count_answers_by_endpoint_and_status(stranger: Client, viewer):
+def test_metrics_count_responses_by_endpoint_and_status(stranger: Client, viewer):
     def counted(labels: str) -> float:
         text = stranger.get("/_emulator/metrics").text
         found = re.search(rf"^emulator_requests_total\{{{re.escape(labels)}\}} (\S+)$", text, re.MULTILINE)
@@ -45,14 +45,14 @@ def test_metrics_count_answers_by_endpoint_and_status(stranger: Client, viewer):
     assert [2, 1] == [counted(each) - start for each, start in zip(labels, before, strict=True)]
 
 
-def test_metrics_are_prometheus_text(stranger: Client):
+def test_metrics_are_in_the_prometheus_text_format(stranger: Client):
     answer = stranger.get("/_emulator/metrics")
 
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
 
 
-@pytest.mark.parametrize("path", WATCHING)
-def test_watchers_may_come_under_any_name_in_both_environments(live: LiveServer, production: LiveServer, path: str):
+@pytest.mark.parametrize("path", MONITORING)
+def test_monitoring_answers_any_host_in_both_environments(live: LiveServer, production: LiveServer, path: str):
     for service in (live, production):
         with Client(base_url=service.url, headers={"Host": "service.internal"}) as client:
             assert 200 == client.get(path).status_code
@@ -61,7 +61,7 @@ def test_watchers_may_come_under_any_name_in_both_environments(live: LiveServer,
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:8282", "127.0.0.1", "127.0.0.1:1", "127.9.9.9", "[::1]:8282", "[::1]"]
 )
-def test_control_answers_under_a_loopback_name(stranger: Client, host: str):
+def test_control_answers_loopback_hosts(stranger: Client, host: str):
     assert {200} == statuses(stranger, Host=host)
 
 
@@ -71,16 +71,16 @@ def test_control_answers_under_a_loopback_name(stranger: Client, host: str):
      "localhost@evil.example", "[fe80::1]", "[", ""],
 )  # fmt: skip
 @pytest.mark.ruling("W5")
-def test_control_refuses_another_name(stranger: Client, host: str):
+def test_control_refuses_other_hosts(stranger: Client, host: str):
     assert {403} == statuses(stranger, Host=host)
 
 
 @pytest.mark.parametrize("host", ["evil.example#localhost", "127.0.0.1, evil.example", "localhost/x"])
-def test_control_refuses_what_is_no_name(stranger: Client, host: str):
+def test_control_refuses_malformed_hosts(stranger: Client, host: str):
     assert {400} == statuses(stranger, Host=host)
 
 
-def test_control_answers_under_a_name_that_was_given():
+def test_control_answers_hosts_given_as_options():
     with live_server(Settings(control_hosts=("Emulator.CI",))) as live, Client(base_url=live.url) as client:
         assert {200} == statuses(client, Host="emulator.ci:8282")
         assert {403} == statuses(client, Host="other.ci:8282")
@@ -90,17 +90,17 @@ def test_control_answers_under_a_name_that_was_given():
     "origin", ["https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1"]
 )
 @pytest.mark.ruling("W5")
-def test_control_refuses_a_page_of_another_origin(stranger: Client, origin: str):
+def test_control_refuses_pages_of_another_origin(stranger: Client, origin: str):
     assert {403} == statuses(stranger, Origin=origin)
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 @pytest.mark.ruling("W5")
-def test_control_refuses_a_page_that_the_browser_says_is_foreign(stranger: Client, site: str):
+def test_control_refuses_requests_that_the_browser_marks_as_cross_site(stranger: Client, site: str):
     assert {403} == statuses(stranger, **{"Sec-Fetch-Site": site})
 
 
-def test_control_answers_a_page_of_its_own_origin(live: LiveServer, stranger: Client):
+def test_control_answers_pages_of_its_own_origin(live: LiveServer, stranger: Client):
     assert {200} == statuses(stranger, Origin=live.url, **{"Sec-Fetch-Site": "same-origin"})
 
 
@@ -116,14 +116,14 @@ def test_a_refused_control_call_changes_nothing(stranger: Client, viewer):
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/reset", "/_emulator//clock/", "//_emulator/reset"])
-def test_production_has_no_control(production: LiveServer, method: str, path: str):
+def test_production_has_no_control_api(production: LiveServer, method: str, path: str):
     with Client(base_url=production.url) as client:
         answer = client.request(method, f"{production.url}{path}", content=b"{}")
 
     assert (404, "Not Found") == (answer.status_code, answer.json()["reason"])
 
 
-def test_a_reset_forgets_data_and_clock(live: LiveServer, stranger: Client, admin: Client):
+def test_reset_deletes_the_data_and_resets_the_clock(live: LiveServer, stranger: Client, admin: Client):
     for path, body in (("vote", {"value": 1}), ("rank", {"key": "a"}), ("accumulate", {}), ("channel_state", {"a": 1})):
         admin.post(path, json=body).raise_for_status()
     live.freeze()

@@ -1,4 +1,4 @@
-"""No answer depends on whether or when housekeeping ran (operations.md; engines/base.py)."""
+"""Housekeeping never changes a response (operations.md; engines/base.py)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ STEPS = 150
 
 @pytest.fixture
 def live() -> Iterator[LiveServer]:
-    """A service of the test's own, so young that its own housekeeping, once a minute, does not come in between."""
+    """A new service, whose own housekeeping, once a minute, does not run during the test."""
     with live_server() as live:
         yield live
 
 
-async def _life(live: LiveServer, random: Random, *, swept: bool) -> tuple[list[object], list[object]]:
-    """What a random series of calls answered, and all that fell due in it."""
+async def _run_calls(live: LiveServer, random: Random, *, swept: bool) -> tuple[list[object], list[object]]:
+    """The responses to a random series of calls, and everything that expired."""
     service = live.service
     answers: list[object] = []
     expired: list[object] = []
@@ -63,20 +63,20 @@ async def _call(live: LiveServer, caller: Caller, channel: str | None, name: str
             case 9:
                 return await buffers.add(caller, channel, name, number)
             case _:
-                reading = await buffers.read(caller, channel, name, 0)
-                return reading.latest, [page async for page in reading.pages]
+                latest, pages = await buffers.read(caller, channel, name, 0)
+                return latest, [page async for page in pages]
     except (BadRequest, NotFound) as refused:
         return refused.reason
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_answers_and_expiries_are_the_same_with_housekeeping_at_every_step_or_never(live, seed):
-    lives = []
+def test_responses_and_expiries_do_not_depend_on_housekeeping(live, seed):
+    runs = []
     for swept in (True, False):
         live.reset()
         live.set(2_000_000_000_000)
-        lives.append(live.run(_life(live, Random(seed), swept=swept)))
+        runs.append(live.run(_run_calls(live, Random(seed), swept=swept)))
 
-    (answers, expired), (unswept_answers, unswept_expired) = lives
+    (answers, expired), (unswept_answers, unswept_expired) = runs
     assert answers == unswept_answers
     assert expired == unswept_expired

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from test_concurrency import Voter
 
+from support.connection import Connection
 from support.service import Client, LiveServer
 from support.trivia import create_question, error_of, results, set_state, team, vote
 
@@ -64,7 +64,7 @@ async def test_of_first_votes_from_two_channels_at_once_one_decides(live, admin,
     create_question(admin, "q2")
 
     async def cast(user: int, channel: str, question: str) -> None:
-        async with Voter(live, viewer(str(user), channel=channel)) as voter:
+        async with Connection(live, viewer(str(user), channel=channel)) as voter:
             await voter.post("curated_poll", {"question_id": question, "vote": "o1"})
 
     await asyncio.gather(*(cast(user, *way) for user in range(50) for way in (("777", "q1"), ("888", "q2"))))
@@ -80,11 +80,11 @@ async def test_a_vote_beside_a_change_of_state_is_counted_or_refused(live, admin
     create_question(admin)
 
     async def cast(user: int) -> int:
-        async with Voter(live, viewer(str(user))) as voter:
+        async with Connection(live, viewer(str(user))) as voter:
             return (await voter.send("curated_poll", {"question_id": "q1", "vote": "o1"}))[0]
 
     async def lock() -> int:
-        async with Voter(live, admin) as editor:
+        async with Connection(live, admin) as editor:
             return (await editor.send("curated_poll_state?id=q1", {"transition": "state-results", "winner": "o1"}))[0]
 
     before, locked, after = (map(cast, range(60)), lock(), map(cast, range(60, 120)))
@@ -232,7 +232,7 @@ async def test_a_leaderboard_of_more_voters_than_one_page_counts_each_once(live,
 
     async def cast(lane: int) -> None:
         for user in range(lane, 1_201, 30):
-            async with Voter(live, viewer(f"u{user}")) as voter:
+            async with Connection(live, viewer(f"u{user}")) as voter:
                 await voter.post("curated_poll", {"question_id": "q1", "vote": "o1"})
 
     await asyncio.gather(*map(cast, range(30)))
