@@ -104,7 +104,7 @@ class Service:
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller)
-        self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked)
+        self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked_caller)
         self.stores = Stores(engine.documents, clock, settings, self.publisher)
         id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
         self.polls = Polls(engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores)
@@ -134,7 +134,7 @@ class Service:
         self.dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
             cached_caller=self.tokens.cached_caller,
-            authenticate=self.identities.caller,
+            authenticate=self.identities.authenticate,
             check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,
@@ -163,7 +163,7 @@ class Service:
         await self.scheduler.close()
 
     async def _caller(self, header: str) -> Caller:
-        return self.tokens.cached_caller(header) or await self.identities.caller(header)
+        return self.tokens.cached_caller(header) or await self.identities.authenticate(header)
 
 
 FEATURES: Final = (

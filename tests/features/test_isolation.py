@@ -1,4 +1,4 @@
-"""Who never sees whose data: extensions, channels, viewers, environments (ruling A4, S6; Versioning 2)."""
+"""Extensions, channels, viewers and environments do not see each other's data (rulings A4, S6; Versioning 2)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 
-READINGS = (
+PATHS = (
     *("vote", "vote_logs", "vote_config", "rank", "accumulate", "all_state", "all_config", "extension_hidden_state"),
     *("json_store", "vote?id=global-x", "rank?id=global-x", "json_store?id=global-x", "user_ids"),
 )
-# What is the channel's for all extensions in it (S6) is looked at apart.
+# All extensions in a channel share these (ruling S6), so they have tests of their own.
 SHARED = ("channel_state", "channel_config")
 
 
 def fill(client: Client, mark: int) -> None:
-    """Write to everything there is; what is written bears `mark`."""
+    """Write `mark` to every kind of data."""
     for poll in ("default", "global-x"):
         client.post("vote_config", json={"id": poll, "config": {"prompt": f"prompt {mark}"}}).raise_for_status()
         client.post("vote", params={"id": poll}, json={"value": mark}).raise_for_status()
@@ -32,8 +32,8 @@ def fill(client: Client, mark: int) -> None:
     client.post("extension_config", json={"mark": mark}).raise_for_status()
 
 
-def seen(client: Client) -> dict[str, Any]:
-    return {path: client.get(path).json() for path in READINGS}
+def read_all(client: Client) -> dict[str, Any]:
+    return {path: client.get(path).json() for path in PATHS}
 
 
 def admin_of(live: LiveServer, client_id: str, channel: str = "777", **claims: Any) -> Client:
@@ -41,34 +41,34 @@ def admin_of(live: LiveServer, client_id: str, channel: str = "777", **claims: A
 
 
 @pytest.mark.parametrize("other", ["other-extension", "My-Extension", "my-extension2", "my", "ÿ"])
-def test_an_extension_sees_nothing_of_another(live: LiveServer, other: str):
+def test_an_extension_does_not_see_the_data_of_another(live: LiveServer, other: str):
     token = live.client("admin", user="9001", channel="777").headers["Authorization"].split(" ")[1]
     header = {b"Authorization": f"{other} {token}".encode("latin-1")}
     stranger = Client(base_url=f"{live.url}/v1/e/", headers=header)
     live.freeze()
-    empty = seen(stranger)
+    empty = read_all(stranger)
 
     fill(admin_of(live, CLIENT_ID), 3)
 
-    assert empty == seen(stranger)
+    assert empty == read_all(stranger)
 
 
-def test_what_another_extension_writes_and_deletes_changes_nothing_here(live: LiveServer):
+def test_writes_and_deletes_do_not_affect_other_extensions(live: LiveServer):
     ours, theirs = admin_of(live, CLIENT_ID), admin_of(live, "other")
     fill(ours, 3)
-    before = seen(ours)
+    before = read_all(ours)
 
     fill(theirs, 5)
     for path in ("vote", "rank", "vote?id=global-x", "rank?id=global-x"):
         theirs.delete(path).raise_for_status()
 
-    assert before == seen(ours)
+    assert before == read_all(ours)
 
 
-def test_a_channel_sees_nothing_of_another_but_what_is_the_extensions(live: LiveServer):
+def test_a_channel_sees_only_extension_wide_data_of_another_channel(live: LiveServer):
     fill(admin_of(live, CLIENT_ID, "777"), 3)
 
-    other = seen(admin_of(live, CLIENT_ID, "888"))
+    other = read_all(admin_of(live, CLIENT_ID, "888"))
 
     assert [0, 0] == [other["vote"]["count"], len(other["vote_logs"]["result"])]
     assert [[], [], 404] == [
@@ -85,7 +85,7 @@ def test_a_channel_sees_nothing_of_another_but_what_is_the_extensions(live: Live
 
 @pytest.mark.parametrize("store", SHARED)
 @pytest.mark.ruling("S6")
-def test_a_channels_stores_are_one_for_all_extensions_in_the_channel(live: LiveServer, store: str):
+def test_all_extensions_in_a_channel_share_its_channel_stores(live: LiveServer, store: str):
     admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
     admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
 
@@ -95,7 +95,7 @@ def test_a_channels_stores_are_one_for_all_extensions_in_the_channel(live: LiveS
 
 @pytest.mark.parametrize("store", SHARED)
 @pytest.mark.ruling("S6")
-def test_with_the_switch_a_channels_stores_are_each_extensions_own(store: str):
+def test_channel_stores_can_be_separate_per_extension(store: str):
     with live_server(Settings(channel_stores_per_extension=True)) as live:
         admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
         admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
@@ -105,20 +105,20 @@ def test_with_the_switch_a_channels_stores_are_each_extensions_own(store: str):
     assert [{"a": 1}, {"b": 2}] == stores
 
 
-def test_viewers_see_their_own_viewer_stores_alone(viewer):
+def test_viewers_see_only_their_own_viewer_stores(viewer):
     for store in ("viewer_state", "extension_viewer_state"):
-        viewer("1").post(store, json={"of": 1})
-        viewer("2").patch(store, json={"of": 2})
-        viewer(None, opaque="A1").post(store, json={"of": "A1"})
+        viewer("1").post(store, json={"owner": 1})
+        viewer("2").patch(store, json={"owner": 2})
+        viewer(None, opaque="A1").post(store, json={"owner": "A1"})
 
-        states = [each.get(store).json()["of"] for each in (viewer("1"), viewer("2"), viewer(None, opaque="A1"))]
+        states = [each.get(store).json()["owner"] for each in (viewer("1"), viewer("2"), viewer(None, opaque="A1"))]
 
         assert [1, 2, "A1"] == states
         assert {} == viewer("3").get(store).json()
 
 
 @pytest.mark.ruling("S6")
-def test_viewer_state_is_the_channels_and_extension_viewer_state_follows_the_viewer(live: LiveServer):
+def test_viewer_state_is_per_channel_and_extension_viewer_state_is_not(live: LiveServer):
     here, there = (live.client("viewer", user="1", channel=channel) for channel in ("777", "888"))
 
     here.post("viewer_state", json={"team": "red"})
@@ -127,15 +127,15 @@ def test_viewer_state_is_the_channels_and_extension_viewer_state_follows_the_vie
     assert ({}, {"xp": 120}) == (there.get("viewer_state").json(), there.get("extension_viewer_state").json())
 
 
-def test_sandbox_and_production_share_nothing_though_they_share_a_file(tmp_path):
+def test_sandbox_and_production_share_no_data_in_one_file(tmp_path):
     data = f"sqlite:///{tmp_path}/shared.db"
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     with live_server(Settings(data=data)) as sandbox, live_server(Settings(PRODUCTION, data, extensions)) as production:
         sandboxed, real = admin_of(sandbox, CLIENT_ID), admin_of(production, CLIENT_ID, exp=real_seconds() + 600)
-        empty = seen(real)
+        empty = read_all(real)
 
         fill(sandboxed, 3)
-        after_sandbox_wrote = seen(real)
+        after_sandbox_wrote = read_all(real)
         fill(real, 5)
         sandbox.reset()
 
@@ -144,18 +144,18 @@ def test_sandbox_and_production_share_nothing_though_they_share_a_file(tmp_path)
         assert 5 == real.get("vote").json()["vote"]
 
 
-def test_two_services_in_memory_share_nothing(live: LiveServer):
+def test_two_services_in_memory_share_no_data(live: LiveServer):
     fill(admin_of(live, CLIENT_ID), 3)
 
     with live_server() as other:
         assert 0 == admin_of(other, CLIENT_ID).get("vote").json()["count"]
 
 
-def test_the_data_of_a_file_is_there_again_after_a_restart(tmp_path):
+def test_data_in_a_file_survives_a_restart(tmp_path):
     settings = Settings(data=f"sqlite:///{tmp_path}/kept.db")
     with live_server(settings) as live:
         fill(admin_of(live, CLIENT_ID), 3)
-        before = seen(admin_of(live, CLIENT_ID))
+        before = read_all(admin_of(live, CLIENT_ID))
 
     with live_server(settings) as live:
-        assert before == seen(admin_of(live, CLIENT_ID))
+        assert before == read_all(admin_of(live, CLIENT_ID))

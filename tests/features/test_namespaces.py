@@ -1,4 +1,4 @@
-"""`/_ns/<name>/…` is an isolated service of its own (operations, Namespaces)."""
+"""`/_ns/<name>/…` addresses an isolated service (operations, Namespaces)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Namespace(RunningService):
         super().__init__(f"{live.url}/_ns/{name}")
 
     def count(self) -> int:
-        """How many votes the poll `default` of channel 777 has."""
+        """Return the number of votes in the poll `default` of channel 777."""
         return int(self.client("viewer", user="1", channel="777").get("vote").raise_for_status().json()["count"])
 
     def vote(self) -> None:
-        """Cast one there."""
+        """Cast a vote in that poll."""
         self.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
 
 
@@ -37,26 +37,26 @@ def blue(live: LiveServer) -> Iterator[Namespace]:
     Client().delete(namespace.url)
 
 
-def test_a_namespace_has_data_of_its_own(live: LiveServer, blue: Namespace):
+def test_a_namespace_has_its_own_data(live: LiveServer, blue: Namespace):
     blue.vote()
 
     assert (1, 0, 0) == (blue.count(), Namespace(live, "red").count(), Namespace(live, "default").count())
 
 
-def test_the_plain_paths_are_the_namespace_default(live: LiveServer):
+def test_plain_paths_address_the_namespace_default(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
 
     assert 1 == Namespace(live, "default").count()
 
 
-def test_a_namespace_has_a_clock_of_its_own(live: LiveServer, blue: Namespace):
+def test_a_namespace_has_its_own_clock(live: LiveServer, blue: Namespace):
     blue.freeze()
     blue.advance(DAY)
 
     assert blue.now() - live.now() > DAY - 60_000
 
 
-def test_a_reset_empties_its_namespace_only(live: LiveServer, blue: Namespace):
+def test_a_reset_empties_only_its_namespace(live: LiveServer, blue: Namespace):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
     blue.vote()
 
@@ -66,14 +66,14 @@ def test_a_reset_empties_its_namespace_only(live: LiveServer, blue: Namespace):
 
 
 @pytest.mark.parametrize("path", ["/ws", "/", "", f"/0.2.0/{CLIENT_ID}", f"/0.2.0/gateway-unity/1.0.3/{CLIENT_ID}"])
-def test_a_namespace_has_a_socket_of_its_own_at_every_path(blue: Namespace, path: str):
+def test_a_namespace_has_its_own_socket_at_every_path(blue: Namespace, path: str):
     with SocketClient(blue, path) as game:
         reply = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})
 
     assert "777" == reply["twitch_id"]
 
 
-def test_a_pin_and_a_refresh_token_are_of_no_use_in_another_namespace(live: LiveServer, blue: Namespace):
+def test_pins_and_refresh_tokens_work_only_in_their_namespace(live: LiveServer, blue: Namespace):
     with SocketClient(blue) as game:
         refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})["refresh"]
 
@@ -95,7 +95,7 @@ def test_updates_stay_in_their_namespace(live: LiveServer, blue: Namespace):
         assert outside.no_update()
 
 
-def test_dropping_a_namespace_ends_its_data_and_its_connections(blue: Namespace):
+def test_dropping_a_namespace_ends_its_data_and_connections(blue: Namespace):
     blue.vote()
     with linked_game(blue) as game:
         answer = Client().delete(blue.url)
@@ -105,7 +105,7 @@ def test_dropping_a_namespace_ends_its_data_and_its_connections(blue: Namespace)
     assert 0 == blue.count()
 
 
-def test_dropping_the_default_empties_it(live: LiveServer):
+def test_dropping_the_default_namespace_empties_it(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
 
     Client().delete(f"{live.url}/_ns/default").raise_for_status()
@@ -113,7 +113,7 @@ def test_dropping_the_default_empties_it(live: LiveServer):
     assert 0 == Namespace(live, "default").count()
 
 
-def test_a_page_of_the_web_cannot_drop_a_namespace(blue: Namespace):
+def test_a_web_page_cannot_drop_a_namespace(blue: Namespace):
     blue.vote()
 
     answer = Client().delete(blue.url, headers={"Origin": "https://page.example"})
@@ -121,25 +121,25 @@ def test_a_page_of_the_web_cannot_drop_a_namespace(blue: Namespace):
     assert (403, 1) == (answer.status_code, blue.count())
 
 
-def test_pages_may_call_the_service_of_a_namespace(blue: Namespace):
+def test_web_pages_may_call_the_service_of_a_namespace(blue: Namespace):
     answer = Client().options(f"{blue.url}/v1/e/vote", headers={"Origin": "https://page.example"})
 
     assert (200, "*") == (answer.status_code, answer.headers["access-control-allow-origin"])
 
 
 @pytest.mark.parametrize("name", ["a" * 65, "a.b", "a%20b", "ä"])
-def test_a_name_that_is_none_is_refused_and_says_what_a_name_is(live: LiveServer, name: str):
+def test_an_invalid_name_is_refused(live: LiveServer, name: str):
     answer = Client().get(f"{live.url}/_ns/{name}/v1/e/vote")
 
     assert (400, "Invalid namespace") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.parametrize("name", ["a" * 64, "A-b_9"])
-def test_a_name_has_up_to_64_letters_digits_and_dashes(live: LiveServer, name: str):
+def test_a_name_has_up_to_64_letters_digits_dashes_and_underscores(live: LiveServer, name: str):
     assert 0 == Namespace(live, name).count()
 
 
-def test_slashes_collapse_before_and_behind_the_name(blue: Namespace, live: LiveServer):
+def test_repeated_slashes_around_the_name_collapse(blue: Namespace, live: LiveServer):
     blue.vote()
     viewer = live.client("viewer", user="1", channel="777")
 
@@ -154,7 +154,7 @@ def test_production_has_no_namespaces(production: LiveServer):
     assert 404 == answer.status_code
 
 
-def test_there_is_an_end_to_how_many_may_be_open():
+def test_the_number_of_open_namespaces_is_limited():
     with live_server(Settings(limits=Limits(namespaces=2))) as live:
         counts = [Namespace(live, name).count() for name in ("a", "b")]
 
@@ -165,7 +165,7 @@ def test_there_is_an_end_to_how_many_may_be_open():
         assert 0 == Namespace(live, "c").count()
 
 
-def test_a_namespace_in_a_file_is_there_again_after_a_restart(tmp_path: Path):
+def test_a_namespace_in_a_file_survives_a_restart(tmp_path: Path):
     settings = Settings(data=f"sqlite://{tmp_path}/data.db")
     with live_server(settings) as live:
         Namespace(live, "blue").vote()

@@ -1,4 +1,4 @@
-"""Who is asking, in sandbox: header, claims, lifetimes (Authentication 1-4, 6; rulings A1-A4)."""
+"""Authentication in sandbox: header, claims, lifetimes (Authentication 1-4, 6; rulings A1 to A4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def segment(text: bytes) -> str:
 
 
 def token_of(payload: bytes, *, header: bytes = b'{"alg":"HS256","typ":"JWT"}', signature: bytes = b"any") -> str:
-    """A token whose segments hold these very bytes."""
+    """Return a token with these bytes in its segments."""
     return f"{segment(header)}.{segment(payload)}.{segment(signature)}"
 
 
@@ -30,7 +30,7 @@ def with_header(live: LiveServer, value: str) -> Client:
 
 @pytest.mark.parametrize("client_id", ["my-extension", "x", "ext.with:odd/characters=", "ÿ", "U1"])
 @pytest.mark.ruling("A1")
-def test_sandbox_takes_any_client_id(live: LiveServer, client_id: str):
+def test_sandbox_accepts_any_client_id(live: LiveServer, client_id: str):
     header = f"{client_id} {TOKEN}".encode("latin-1")
 
     answer = Client(base_url=f"{live.url}/v1/e/", headers={b"Authorization": header}).get("user_info")
@@ -41,16 +41,16 @@ def test_sandbox_takes_any_client_id(live: LiveServer, client_id: str):
 @pytest.mark.parametrize(
     "token",
     [
-        jwt.encode({"role": "viewer"}, b"signed with nobody knows which key"),
+        jwt.encode({"role": "viewer"}, b"an unknown key of 32 or more bytes"),
         jwt.encode({"role": "viewer"}, b"k" * 64, algorithm="HS512"),
         jwt.encode({"role": "viewer"}, None, algorithm="none"),
         token_of(b'{"role":"viewer"}', signature=b"no signature"),
         token_of(b'{"role":"viewer"}', header=b"{}"),
     ],
-    ids=["another key", "another algorithm", "unsigned", "nonsense for a signature", "no algorithm"],
+    ids=["unknown key", "other algorithm", "unsigned", "garbage signature", "no algorithm"],
 )
 @pytest.mark.ruling("A1")
-def test_sandbox_does_not_check_the_signature(live: LiveServer, token: str):
+def test_sandbox_does_not_check_signatures(live: LiveServer, token: str):
     answer = live.bearer(token).get("user_info")
 
     assert (200, "viewer") == (answer.status_code, answer.json().get("role"))
@@ -59,9 +59,9 @@ def test_sandbox_does_not_check_the_signature(live: LiveServer, token: str):
 @pytest.mark.parametrize(
     "header",
     [f"{CLIENT_ID} {TOKEN}", f'"{CLIENT_ID} {TOKEN}"', f"{CLIENT_ID}   {TOKEN}"],
-    ids=["as specified", "quoted", "with more spaces"],
+    ids=["as specified", "quoted", "more spaces"],
 )
-def test_the_header_is_client_id_and_token_separated_by_a_space(live: LiveServer, header: str):
+def test_the_header_contains_client_id_and_token_separated_by_spaces(live: LiveServer, header: str):
     answer = with_header(live, header).get("user_info")
 
     assert (200, CLIENT_ID, "5551") == (answer.status_code, *map(answer.json().get, ("extension_id", "user_id")))
@@ -71,7 +71,7 @@ def test_the_header_is_client_id_and_token_separated_by_a_space(live: LiveServer
     "header",
     ["", CLIENT_ID, TOKEN, f"Bearer {TOKEN}", f"{CLIENT_ID} {TOKEN} more", f"{CLIENT_ID},{TOKEN}", '""', "\xa0"],
 )
-def test_another_form_of_the_header_is_refused(live: LiveServer, header: str):
+def test_a_malformed_header_is_refused(live: LiveServer, header: str):
     value = header.encode("latin-1")
 
     answer = Client(base_url=f"{live.url}/v1/e/", headers={b"Authorization": value}).get("user_info")
@@ -99,7 +99,7 @@ def test_another_form_of_the_header_is_refused(live: LiveServer, header: str):
     ],
 )
 @pytest.mark.ruling("A1")
-def test_sandbox_checks_the_shape_of_a_token(live: LiveServer, token: str):
+def test_a_malformed_token_is_refused(live: LiveServer, token: str):
     answer = live.bearer(token).get("user_info")
 
     assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
@@ -108,7 +108,7 @@ def test_sandbox_checks_the_shape_of_a_token(live: LiveServer, token: str):
 @pytest.mark.parametrize("claim", ["user_id", "channel_id", "opaque_user_id"])
 @pytest.mark.parametrize("value", [b"true", b"{}", b"[1]", b"1.5", b'"\\ud800"', b'"a\\udfffb"'])
 @pytest.mark.ruling("A2")
-def test_an_id_that_is_neither_text_nor_a_number_is_refused(live: LiveServer, claim: str, value: bytes):
+def test_a_claim_with_an_id_must_be_a_string_or_an_integer(live: LiveServer, claim: str, value: bytes):
     client = live.bearer(token_of(b'{"role":"viewer","%s":%s}' % (claim.encode(), value)))
 
     answer = client.post("vote", json={"value": 1})
@@ -119,20 +119,20 @@ def test_an_id_that_is_neither_text_nor_a_number_is_refused(live: LiveServer, cl
 
 @pytest.mark.parametrize("claim", ["exp", "nbf"])
 @pytest.mark.parametrize("value", [b'"soon"', b"true", b"[]", b"NaN", b"1e400", b"1e300"])
-def test_an_instant_that_is_no_number_of_seconds_is_refused(live: LiveServer, claim: str, value: bytes):
+def test_a_claim_with_a_time_must_be_a_number_of_seconds(live: LiveServer, claim: str, value: bytes):
     answer = live.bearer(token_of(b'{"role":"viewer","%s":%s}' % (claim.encode(), value))).get("user_info")
 
     assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
 
 
-def test_a_very_long_header_is_refused(live: LiveServer):
+def test_a_header_of_20000_characters_is_refused(live: LiveServer):
     answer = live.bearer("a" * 20_000).get("user_info")
 
     assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.ruling("A1")
-def test_a_token_is_good_until_its_exp_and_no_longer(live: LiveServer):
+def test_a_token_is_valid_until_its_exp(live: LiveServer):
     client = live.client("viewer", user="5551", exp=2_000_000_000)
 
     live.set(1_999_999_999_999)
@@ -144,7 +144,7 @@ def test_a_token_is_good_until_its_exp_and_no_longer(live: LiveServer):
     assert "token expired" in at_the_end.json()["info"]
 
 
-def test_a_token_that_was_good_in_a_call_before_is_refused_after_its_exp(live: LiveServer):
+def test_a_token_that_was_used_before_is_refused_after_its_exp(live: LiveServer):
     now = live.freeze()
     client = live.client("viewer", user="5551", exp=now // 1000 + 60)
     answers = [client.get("vote").status_code, client.get("vote").status_code]
@@ -154,7 +154,7 @@ def test_a_token_that_was_good_in_a_call_before_is_refused_after_its_exp(live: L
     assert [200, 200, 401] == [*answers, client.get("vote").status_code]
 
 
-def test_a_token_is_not_good_before_its_nbf(live: LiveServer):
+def test_a_token_is_invalid_before_its_nbf(live: LiveServer):
     now = live.freeze()
     client = live.client("viewer", user="5551", nbf=now // 1000 + 60)
 
@@ -165,7 +165,7 @@ def test_a_token_is_not_good_before_its_nbf(live: LiveServer):
     assert "not valid yet" in early.json()["info"]
 
 
-def test_a_token_without_exp_is_good_in_sandbox(live: LiveServer):
+def test_a_token_without_exp_never_expires_in_sandbox(live: LiveServer):
     client = live.client("viewer", user="5551")
 
     live.advance(40 * 365 * 86_400_000)
@@ -173,7 +173,7 @@ def test_a_token_without_exp_is_good_in_sandbox(live: LiveServer):
     assert 200 == client.get("user_info").status_code
 
 
-def test_an_expired_token_is_good_again_when_the_clock_is_reset(live: LiveServer):
+def test_a_clock_reset_makes_an_expired_token_valid_again(live: LiveServer):
     client = live.client("viewer", exp=real_seconds() + 600)
     live.advance(3_600_000)
 
@@ -184,14 +184,14 @@ def test_an_expired_token_is_good_again_when_the_clock_is_reset(live: LiveServer
 
 
 @pytest.mark.ruling("A1")
-def test_sandbox_takes_tokens_of_every_stage_and_extension(live: LiveServer):
+def test_sandbox_accepts_tokens_of_every_stage_and_extension(live: LiveServer):
     client = live.client("viewer", allowed_stage="production", extension_id="other", app_id="third")
 
     assert 200 == client.get("user_info").status_code
 
 
 @pytest.mark.ruling("A2")
-def test_ids_that_are_numbers_are_taken_as_strings(live: LiveServer):
+def test_numeric_ids_count_as_strings(live: LiveServer):
     client = live.client("viewer", user=5551, channel=777, opaque=12)
 
     record = client.get("user_info").json()
@@ -200,7 +200,7 @@ def test_ids_that_are_numbers_are_taken_as_strings(live: LiveServer):
 
 
 @pytest.mark.ruling("A2")
-def test_a_user_is_the_same_whether_the_id_was_a_number_or_a_string(live: LiveServer):
+def test_a_numeric_id_and_its_string_are_the_same_user(live: LiveServer):
     live.client("viewer", user="5551", channel="777").post("vote", json={"value": 3})
 
     poll = live.client("viewer", user=5551, channel=777).get("vote").json()
@@ -210,7 +210,7 @@ def test_a_user_is_the_same_whether_the_id_was_a_number_or_a_string(live: LiveSe
 
 @pytest.mark.parametrize("role", ["moderator", "VIEWER", "Admin", "", None, 5, ["admin"], {"admin": True}])
 @pytest.mark.ruling("A2")
-def test_an_unknown_role_is_a_viewer(live: LiveServer, role: object):
+def test_an_unknown_role_counts_as_viewer(live: LiveServer, role: object):
     token = jwt.encode({"role": role, "channel_id": CHANNEL}, SECRET)
 
     assert "viewer" == live.bearer(token).get("user_info").json()["role"]
@@ -224,7 +224,7 @@ def test_a_broadcaster_without_a_channel_acts_for_the_channel_of_their_user_id(l
 
 
 @pytest.mark.ruling("A3")
-def test_a_user_is_the_shared_id_and_else_the_opaque_one(live: LiveServer, admin: Client):
+def test_a_user_is_identified_by_the_shared_id_else_the_opaque_id(live: LiveServer, admin: Client):
     live.client("viewer", user="5551", opaque="U5551", channel=CHANNEL).post("vote", json={"value": 1})
     live.client("viewer", opaque="Aabc", channel=CHANNEL).post("vote", json={"value": 1})
 
@@ -235,7 +235,7 @@ def test_a_user_is_the_shared_id_and_else_the_opaque_one(live: LiveServer, admin
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
 @pytest.mark.ruling("A3")
-def test_a_token_without_a_user_acts_as_one_user_of_its_role(live: LiveServer, role: str):
+def test_tokens_without_a_user_act_as_one_user_per_role(live: LiveServer, role: str):
     once = live.client(role, channel=CHANNEL, jti="1").post("vote", json={"value": 1}).json()
     again = live.client(role, channel=CHANNEL, jti="2").post("vote", json={"value": 2}).json()
 
@@ -244,7 +244,7 @@ def test_a_token_without_a_user_acts_as_one_user_of_its_role(live: LiveServer, r
 
 
 @pytest.mark.ruling("A3")
-def test_the_users_that_tokens_without_a_user_act_as_differ_by_role_and_client_id(live: LiveServer):
+def test_users_of_tokens_without_a_user_differ_by_role_and_client_id(live: LiveServer):
     for role in ("viewer", "admin", "backend"):
         live.client(role, channel=CHANNEL).post("extension_viewer_state", json={"role": role}).raise_for_status()
     live.client("viewer", channel=CHANNEL, client_id="other").post("extension_viewer_state", json={"role": "other"})
@@ -256,7 +256,7 @@ def test_the_users_that_tokens_without_a_user_act_as_differ_by_role_and_client_i
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster"])
 @pytest.mark.ruling("A4")
-def test_a_viewer_and_a_broadcaster_never_leave_the_channel_of_their_token(live: LiveServer, role: str):
+def test_viewers_and_broadcasters_never_leave_the_channel_of_their_token(live: LiveServer, role: str):
     live.client(role, user="1", channel="777").post("vote", params={"channel_id": "888"}, json={"value": 1})
 
     counts = [live.client("viewer", channel=channel).get("vote").json()["count"] for channel in ("777", "888")]
@@ -265,10 +265,10 @@ def test_a_viewer_and_a_broadcaster_never_leave_the_channel_of_their_token(live:
 
 
 @pytest.mark.ruling("A1")
-def test_with_the_switch_sandbox_takes_registered_client_ids_only():
+def test_with_registered_only_unregistered_client_ids_are_refused():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     with live_server(Settings(extensions=extensions, registered_only=True)) as live:
-        known = live.client("viewer", key=b"still, nobody looks at the signature").get("user_info")
+        known = live.client("viewer", key=b"an unknown key of 32 or more bytes").get("user_info")
         unknown = live.client("viewer", client_id="stranger").get("user_info")
 
     assert (200, 401) == (known.status_code, unknown.status_code)

@@ -1,1 +1,1 @@
-"""Who the service's users are: sandbox tokens, `user_info`, and the ids that users shared."""
+"""Users: sandbox tokens, `user_info`, and the ids that users shared."""

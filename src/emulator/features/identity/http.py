@@ -14,7 +14,7 @@ from emulator.web.endpoint import Audience, Parameter, endpoint
 
 
 class Issued(Struct):
-    """`token` for one identity, `tokens` where `user_ids` named some."""
+    """`token` for one user; `tokens` if the body has `user_ids`."""
 
     token: str | UnsetType = UNSET
     tokens: list[str] | UnsetType = UNSET
@@ -27,7 +27,7 @@ class SharedId(Struct):
 
 
 class UserIds(Struct):
-    """One page; `next` is `0` on the last."""
+    """One page; `next` is `0` on the last page."""
 
     next: str
     results: list[SharedId]
@@ -46,7 +46,7 @@ async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
 
 @endpoint("GET", "/v1/e/user_info", roles=ANYONE, answer=UserInfo)
 async def read_user_info(identities: Identities, call: Call) -> UserInfo:
-    """Read who the caller is and what time the service has; 200 only for a valid token."""
+    """Read the caller's identity and the service's time; 200 only for a valid token."""
     return identities.describe(call.caller, call.peer)
 
 
@@ -55,7 +55,7 @@ async def read_user_info(identities: Identities, call: Call) -> UserInfo:
     "/v1/e/user_ids",
     roles=EXTENSION_WRITERS,
     answer=UserIds,
-    query=(Parameter("cursor", "`0` to begin, then the `next` of the page before."),),
+    query=(Parameter("cursor", "`0` for the first page, then `next` of the previous page."),),
 )
 async def list_user_ids(identities: Identities, call: Call) -> UserIds:
     """List the ids that users shared with the extension, 1,000 at a time."""

@@ -1,9 +1,8 @@
-"""What `authtoken` takes, and which identities it stands for. Pure but for the names it is given."""
+"""The body of `authtoken`, and the users that it names. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from msgspec import Struct
 
@@ -11,20 +10,21 @@ from emulator.clock import MINUTE
 from emulator.errors import BadRequest
 
 TOKEN_LIFETIME = 30 * MINUTE
-"""How long a sandbox token lives; the published SDK asks for another every 25 minutes."""
+"""Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
+_MAX_ID_LENGTH = 256
 
 
 class AuthtokenBody(Struct):
-    """What to simulate. Ids may be numbers; `extension_id` and `app_id` mean the same."""
+    """The users to simulate. Ids may be numbers; `extension_id` and `app_id` mean the same."""
 
     extension_id: str | int | None = None
     app_id: str | int | None = None
     channel_id: str | int | None = None
     user_id: str | int | None = None
     user_ids: list[str | int] | str | int | None = None
-    """One token for each."""
+    """Each user gets a token."""
     role: str | None = None
-    """Taken as it is; one that the service does not know counts as viewer."""
+    """Copied into the token; an unknown role counts as viewer."""
 
 
 class Identity(Struct):
@@ -35,26 +35,24 @@ class Identity(Struct):
 
 
 def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[Identity]:
-    """The users that the body names, in order; one anonymous user if it names none.
+    """Return the users that the body names, in order, or one anonymous user with an id from `anonymous_id`.
 
-    A broadcaster is the owner of the channel, whatever `user_id` says.
+    A broadcaster is always the owner of the channel.
     """
-    if body.role == "broadcaster" and text(body.channel_id):
-        return [_shared(text(body.channel_id))]
-    several = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]
-    named = [name for name in map(text, [body.user_id, *several]) if name]
-    return [_shared(name) for name in named] or [Identity(None, anonymous_id())]
+    if body.role == "broadcaster" and id_text(body.channel_id):
+        return [_identity(id_text(body.channel_id))]
+    user_ids = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]
+    named = [user_id for user_id in map(id_text, [body.user_id, *user_ids]) if user_id]
+    return [_identity(user_id) for user_id in named] or [Identity(None, anonymous_id())]
 
 
-def text(value: Any) -> str:
-    """An id that may have been sent as a number; empty for none. Raises `BadRequest` for an unprintable one."""
-    if value is None:
-        return ""
-    name = str(value)
-    if len(name) > 256 or not name.isprintable():
-        raise BadRequest("Invalid body", "ids: at most 256 printable characters")
-    return name
+def id_text(value: str | int | None) -> str:
+    """Return an id as text, empty for `None`. Raises `BadRequest` unless it is at most 256 printable characters."""
+    text = "" if value is None else str(value)
+    if len(text) > _MAX_ID_LENGTH or not text.isprintable():
+        raise BadRequest("Invalid body", f"an id has at most {_MAX_ID_LENGTH} printable characters")
+    return text
 
 
-def _shared(user_id: str) -> Identity:
+def _identity(user_id: str) -> Identity:
     return Identity(user_id, user_id if user_id.startswith("U") else f"U{user_id}")

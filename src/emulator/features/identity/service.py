@@ -1,4 +1,4 @@
-"""Everything the service promises about who is who."""
+"""Issues sandbox tokens, authenticates callers, and lists the ids that users shared."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.engines.base import NEVER, Documents, Key
 from emulator.errors import BadRequest
-from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, identities_of, text
+from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.ids import anonymous_id
 
 PAGE = 1_000
-"""User ids in one answer of `user_ids`."""
+"""User ids in one page of `user_ids`."""
 FIRST = LAST = "0"
-"""The cursor that begins a listing, and the one that says it is finished."""
+"""The cursor of the first page, and `next` of the last page."""
 
 
 class UserInfo(Struct):
-    """The caller, as the service sees the call. The first four fields are what published clients read."""
+    """The caller of `user_info`. Published clients read the first four fields."""
 
     server_time: int
     ip_address: str
@@ -44,9 +44,9 @@ class Page(NamedTuple):
 
 
 class Identities:
-    """Sandbox tokens, the caller's own record, and the directory of shared ids.
+    """Sandbox tokens, callers, and the directory of shared user ids.
 
-    `linked` finds who a token of the PIN flow acts as, by its `jti`.
+    `linked_caller` returns the caller behind the `jti` of a PIN token.
     """
 
     def __init__(
@@ -55,20 +55,23 @@ class Identities:
         clock: Clock,
         tokens: Tokens,
         extensions: Extensions,
-        linked: Callable[[Caller, str], Awaitable[Caller]],
+        linked_caller: Callable[[Caller, str], Awaitable[Caller]],
     ) -> None:
-        self._linked = linked
+        self._linked_caller = linked_caller
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
         self._extensions = extensions
 
-    async def caller(self, header: str | None) -> Caller:
-        """Check a credential, and enter a user who shared their id into the extension's directory."""
+    async def authenticate(self, header: str | None) -> Caller:
+        """Verify an `Authorization` header, and record a shared user id in the extension's directory.
+
+        Raises `Unauthorized` or `Forbidden`.
+        """
         credential = self._tokens.verify(header)
         caller = credential.caller
         if credential.pin_token_id:
-            return await self._linked(caller, credential.pin_token_id)
+            return await self._linked_caller(caller, credential.pin_token_id)
         if caller.user_id:
             now = self._clock.now()
             key = Key("user", caller.client_id, "", "", caller.user_id)
@@ -76,19 +79,18 @@ class Identities:
         return caller
 
     async def issue(self, body: AuthtokenBody) -> list[str]:
-        """Sandbox tokens, one for each identity that the body names, in order.
+        """Return a sandbox token for each user that the body names, in order.
 
-        Without an extension they are issued all the same: the published SDK refreshes without one, and the header's
-        client id then names the extension.
+        The body may omit the extension, as the published SDK does at a refresh. Raises `BadRequest`.
         """
-        client_id = text(body.extension_id) or text(body.app_id)
+        client_id = id_text(body.extension_id) or id_text(body.app_id)
         if client_id and not self._extensions.admits(client_id):
             raise BadRequest("No such extension found", f"{client_id} is not a registered extension")
         return [
             self._tokens.issue(
                 TOKEN_LIFETIME,
                 role=body.role or "viewer",
-                channel_id=text(body.channel_id) or None,
+                channel_id=id_text(body.channel_id) or None,
                 user_id=identity.user_id,
                 opaque_user_id=identity.opaque_id,
                 extension_id=client_id or None,
@@ -97,7 +99,7 @@ class Identities:
         ]
 
     def describe(self, caller: Caller, peer: str) -> UserInfo:
-        """The caller's record; `server_time` is the service's, in Unix ms."""
+        """Return the caller's record, with the service's time in Unix ms. `peer` is the client's address."""
         return UserInfo(
             server_time=self._clock.now(),
             ip_address=peer,
@@ -111,7 +113,7 @@ class Identities:
         )
 
     async def list_user_ids(self, caller: Caller, cursor: str) -> Page:
-        """Ids that users of the caller's extension shared, at most 1,000 from `cursor` on."""
+        """Return up to 1,000 ids that users shared with the extension, in code point order. Raises `BadRequest`."""
         directory = Key("user", caller.client_id, "")
         ids = await self._documents.users(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
         page = ids[:PAGE]
@@ -124,4 +126,4 @@ def _after(cursor: str) -> str:
     try:
         return bytes.fromhex(cursor).decode()
     except ValueError:
-        raise BadRequest("Malformed cursor parameter", "cursor: '0', or the `next` of an earlier page") from None
+        raise BadRequest("Malformed cursor parameter", "cursor: use '0', or `next` of an earlier page") from None

@@ -1,1 +1,1 @@
-"""PINs and what they lead to: a game linked to a broadcaster's channel, its access and refresh tokens."""
+"""PINs that link a game to a broadcaster's channel, and the access and refresh tokens of linked games."""

@@ -1,4 +1,4 @@
-"""PINs and tokens over the socket: `authenticate`, and the feed `authentication` (rulings X3, X4, X7)."""
+"""PINs and tokens over the socket: `authenticate`, and updates on `authentication` (rulings X3, X4, X7)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from emulator.realtime.session import Session
 
 
 class Credentials(Struct):
-    """Exactly one of the three, and whose it is."""
+    """A client id, and one of `pin`, `refresh` and `jwt`."""
 
     client_id: str = ""
     pin: str | None = None
@@ -25,30 +25,30 @@ class Credentials(Struct):
 
 @action("authenticate", is_open=True)
 async def authenticate(pins: Pins, message: Message) -> Authenticated:
-    """Take the rights that a PIN, a refresh token or an access token gives; a failure leaves rights as they were."""
-    session, given = message.session, message.body(Credentials)
-    client_id = checked_client_id(given.client_id or session.client_id, "data.client_id")
-    if [given.pin, given.refresh, given.jwt].count(None) != 2:
-        raise BadRequest("Invalid body", "data: exactly one of pin, refresh and jwt is needed")
+    """Give the connection the rights of a PIN, a refresh token or an access token. A failure changes nothing."""
+    session, body = message.session, message.body(Credentials)
+    client_id = checked_client_id(body.client_id or session.client_id, "data.client_id")
+    if [body.pin, body.refresh, body.jwt].count(None) != 2:
+        raise BadRequest("Invalid body", "data must contain exactly one of pin, refresh and jwt")
     topic = _topic(session)
-    if given.pin is not None:
-        admission = await pins.authenticate_by_pin(client_id, given.pin)
-    elif given.refresh is not None:
-        admission = await pins.authenticate_by_refresh_token(client_id, given.refresh)
+    if body.pin is not None:
+        result = await pins.authenticate_by_pin(client_id, body.pin)
+    elif body.refresh is not None:
+        result = await pins.authenticate_by_refresh_token(client_id, body.refresh)
     else:
-        admission = await pins.authenticate_by_jwt(client_id, given.jwt or "")
-    followed = session.is_subscribed(topic)
-    session.set_caller(admission.caller)
+        result = await pins.authenticate_by_jwt(client_id, body.jwt or "")
+    was_subscribed = session.is_subscribed(topic)
+    session.set_caller(result.caller)
     session.unsubscribe(topic)
-    if followed:
+    if was_subscribed:
         session.subscribe(_topic(session))
-    await pins.announce(admission)
-    return admission.answer
+    await pins.publish_authentication(result)
+    return result.reply
 
 
 @feed("authentication", is_open=True)
 async def authentication_feed(pins: Pins, message: Message) -> tuple[Key, ...]:
-    """Authentications and revocations of the connection's client id and channel."""
+    """Follow authentications and revocations of the connection's client id and channel."""
     return (_topic(message.session),)
 
 

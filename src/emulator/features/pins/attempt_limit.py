@@ -1,4 +1,4 @@
-"""How many wrong PINs a client id may try (ruling T4)."""
+"""Limits how many wrong PINs a client id may try (ruling T4)."""
 
 from __future__ import annotations
 
@@ -7,31 +7,28 @@ from emulator.errors import TooManyRequests
 
 
 class AttemptLimit:
-    """Counts failures per client id, for a minute each."""
+    """Counts the failed attempts of each client id in the last minute. `limit` is `None` for no limit."""
 
-    def __init__(self, clock: Clock, most: int | None) -> None:
+    def __init__(self, clock: Clock, limit: int | None) -> None:
         self._clock = clock
-        self._most = most
-        """`None` for no limit."""
+        self._limit = limit
         self._failures: dict[str, list[int]] = {}
 
     def check(self, client_id: str) -> None:
-        """Raise `TooManyRequests` when there were too many failures in the last minute."""
+        """Raise `TooManyRequests` if the client id has reached the limit."""
         recent = self._recent(client_id)
-        if self._most is not None and len(recent) >= self._most:
+        if self._limit is not None and len(recent) >= self._limit:
             wait = (recent[0] + MINUTE - self._clock.now() + 999) // 1000
             raise TooManyRequests(
                 "Too many attempts",
-                f"{self._most} wrong PINs for this client id in a minute; wait {wait} s",
+                f"{self._limit} wrong PINs for this client id within a minute; retry in {wait} s",
                 retry_after=wait,
             )
 
-    def failed(self, client_id: str) -> None:
-        """One more failure."""
-        if self._most is None:
-            return
-        recent = self._recent(client_id)
-        self._failures[client_id] = [*recent, self._clock.now()]
+    def record_failure(self, client_id: str) -> None:
+        """Count a failed attempt."""
+        if self._limit is not None:
+            self._failures[client_id] = [*self._recent(client_id), self._clock.now()]
 
     def _recent(self, client_id: str) -> list[int]:
         now = self._clock.now()

@@ -16,7 +16,7 @@ _BROADCASTER: Final = frozenset({Role.BROADCASTER})
 
 
 class ClientBody(Struct):
-    """Who asks, where no header says so."""
+    """The caller, if no header names it."""
 
     identifier: str = ""
     """The client id."""
@@ -29,31 +29,31 @@ class PinBody(Struct):
 
 
 class Pin(Struct):
-    """A PIN, under both names by which published clients look for it."""
+    """A PIN, under both names that published clients read."""
 
     pin: str
     token: str
 
 
 class PinAndToken(Struct):
-    """A PIN, and the token that its validation brings to life."""
+    """A PIN, and the token that becomes valid with it."""
 
     token: str
     pin: str
 
 
 class Existence(Struct):
-    """Whether there is one."""
+    """Whether a token exists."""
 
     exists: bool
 
 
 @endpoint("POST", "/v1/e/link/pin", audience=Audience.CLIENT_ID, body=ClientBody, answer=Pin)
 async def request_pin(pins: Pins, call: Call) -> Pin:
-    """Request a PIN that a game is to send over the socket.
+    """Request a PIN for a game to send over the socket.
 
-    With a broadcaster's token it is bound to their channel; else it needs the client id only, in the Authorization
-    header or as `identifier`, and is bound by `validate_pin`.
+    With a broadcaster's token, the PIN is bound to their channel. Otherwise only the client id is needed, in the
+    Authorization header or as `identifier`; `validate_pin` binds the PIN later.
     """
     pin = await pins.request(_client_id(call), call.caller if call.has_caller else None)
     return Pin(pin, pin)
@@ -61,9 +61,9 @@ async def request_pin(pins: Pins, call: Call) -> Pin:
 
 @endpoint("POST", "/v1/e/pin", audience=Audience.PUBLIC, body=ClientBody, answer=PinAndToken)
 async def issue_pin(pins: Pins, call: Call) -> PinAndToken:
-    """Request a PIN to be shown to a broadcaster, with a token that is dead until `validate_pin`.
+    """Request a PIN to show to a broadcaster, and a token that is invalid until `validate_pin`.
 
-    The token is valid as soon as `user_info` answers it with 200.
+    The token is valid once `user_info` returns 200 for it.
     """
     token, pin = await pins.issue(_client_id(call))
     return PinAndToken(token, pin)
@@ -71,26 +71,26 @@ async def issue_pin(pins: Pins, call: Call) -> PinAndToken:
 
 @endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=PinBody)
 async def validate_pin(pins: Pins, call: Call) -> Nothing:
-    """Bind a PIN, and the token that waits for it, to the broadcaster's channel."""
+    """Bind a PIN and its token to the broadcaster's channel."""
     await pins.validate(call.caller, call.body(PinBody).pin)
     return Nothing()
 
 
 @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=Existence)
 async def pin_token_exists(pins: Pins, call: Call) -> Existence:
-    """Read whether a game holds a token for the channel."""
+    """Return whether a game has a token for the channel."""
     return Existence(await pins.exists(call.caller))
 
 
 @endpoint("DELETE", "/v1/e/pin", roles=_BROADCASTER)
 async def revoke_pins(pins: Pins, call: Call) -> Nothing:
-    """End all PINs, PIN tokens and refresh tokens of the channel."""
+    """Revoke all PINs, PIN tokens and refresh tokens of the channel."""
     await pins.revoke(call.caller)
     return Nothing()
 
 
 def _client_id(call: Call) -> str:
-    """The client id of the header, else that of the body."""
+    """Return the client id of the header, else that of the body."""
     if call.client_id:
         return call.client_id
     client_id = checked_client_id(call.body(ClientBody).identifier if call.raw.strip() else "", "identifier")

@@ -1,4 +1,4 @@
-"""Everything the service promises about PINs, links and the tokens of linked games."""
+"""Creates, validates and revokes PINs, and exchanges them for the tokens of linked games."""
 
 from __future__ import annotations
 
@@ -41,20 +41,21 @@ from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
 T = TypeVar("T")
-_TRIES = 20
+_MAX_PIN_TRIES = 20
 
 
-class Admission(NamedTuple):
-    """A success of `authenticate`: who the connection now is, and what it is answered."""
+class AuthResult(NamedTuple):
+    """A successful `authenticate`."""
 
     caller: Caller
-    answer: Authenticated
+    """The connection's new caller."""
+    reply: Authenticated
     event: str
-    """What subscribers of `authentication` are told."""
+    """The event for subscribers of `authentication`."""
 
 
 class Pins:
-    """PINs from their request to the tokens that they lead to. `caller` checks a credential, as for any other call."""
+    """PINs, links and tokens. `authenticate` verifies an `Authorization` header, as for any REST call."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Pins:
         extensions: Extensions,
         publisher: Publisher,
         service_key: SigningKey,
-        caller: Callable[[str], Awaitable[Caller]],
+        authenticate: Callable[[str], Awaitable[Caller]],
     ) -> None:
         self._documents = documents
         self._clock = clock
@@ -74,146 +75,143 @@ class Pins:
         self._extensions = extensions
         self._publisher = publisher
         self._service_key = service_key
-        self._caller = caller
-        self.attempt_limit = AttemptLimit(
+        self._authenticate = authenticate
+        self._attempt_limit = AttemptLimit(
             clock, settings.limits.pin_attempts if settings.environment.limits_pin_attempts else None
         )
 
     async def request(self, client_id: str, caller: Caller | None) -> str:
-        """A PIN; bound to the caller's channel if a broadcaster asks, else to none until it is validated."""
+        """Create a PIN. It is bound to the caller's channel if the caller is a broadcaster, else unbound."""
         if caller is not None and caller.role is Role.BROADCASTER and caller.channel_id:
             link = await self._link(client_id, caller.channel_id)
-            return await self._new(client_id, channel_id=caller.channel_id, link=link)
-        return await self._new(client_id)
+            return await self._create_pin(client_id, channel_id=caller.channel_id, link=link)
+        return await self._create_pin(client_id)
 
     async def issue(self, client_id: str) -> tuple[str, str]:
-        """A broadcaster's token that is dead until its PIN is validated, and that PIN."""
+        """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN."""
         token_id, until = new_id(), self._clock.now() + ACCESS_LIFETIME
         token = self._tokens.issue(
             ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=token_id
         )
-        return token, await self._new(client_id, token_id=token_id, token_until=until)
+        return token, await self._create_pin(client_id, token_id=token_id, token_until=until)
 
     async def validate(self, caller: Caller, pin: str) -> None:
-        """Bind a PIN, and the token that waits for it, to the broadcaster's channel.
+        """Bind a PIN and its token to the broadcaster's channel.
 
-        Raises `BadRequest` for a PIN that is wrong, expired or bound to another channel.
+        Raises `BadRequest` if the PIN is wrong, expired or bound to another channel, and `TooManyRequests`.
         """
         channel_id = caller.channel_id
         if not channel_id:
-            raise BadRequest("Invalid channel", "the token names no channel to link: channel_id is missing")
-        self.attempt_limit.check(caller.client_id)
+            raise BadRequest("Invalid channel", "the token needs a channel_id: the channel to link")
+        self._attempt_limit.check(caller.client_id)
         key = pin_key(caller.client_id, pin, self._service_key.value)
         record = await self._read(key, PinRecord)
-        if record is None or record.channel_id not in ("", channel_id) or not await self._is_good(caller, record):
-            self._failed(caller.client_id)
-            raise wrong_pin()
+        if (
+            record is None
+            or record.channel_id not in ("", channel_id)
+            or (record.link and not await self._is_current(caller.client_id, record.channel_id, record.link))
+        ):
+            raise self._wrong_pin(caller.client_id)
         link = await self._link(caller.client_id, channel_id, use=bool(record.token_id))
 
         def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            bound = _record(found.get(key), PinRecord)
-            if bound is None or bound.channel_id not in ("", channel_id):  # another broadcaster was faster
+            bound = _decode(found.get(key), PinRecord)
+            # Another broadcaster may have bound it since.
+            if bound is None or bound.channel_id not in ("", channel_id):
                 raise wrong_pin()
             bound.channel_id, bound.link = channel_id, link
             return {key: json_codec.encode(bound)}
 
         await self._documents.update([key], bind, now=self._clock.now(), expires_at=record.until)
         if record.token_id:
-            token, value = pin_token_key(caller.client_id, record.token_id), PinTokenRecord(channel_id, link)
+            token_key = pin_token_key(caller.client_id, record.token_id)
+            token_record = json_codec.encode(PinTokenRecord(channel_id, link))
             await self._documents.update(
-                [token],
-                lambda _: {token: json_codec.encode(value)},
-                now=self._clock.now(),
-                expires_at=record.token_until,
+                [token_key], lambda _: {token_key: token_record}, now=self._clock.now(), expires_at=record.token_until
             )
-        await self._tell(caller.client_id, channel_id, "authenticated", waiting=True)
+        await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
 
-    async def linked(self, caller: Caller, token_id: str) -> Caller:
-        """Who a token of `POST pin` acts as; raises `Unauthorized` before its PIN is validated, and once revoked."""
+    async def linked_caller(self, caller: Caller, token_id: str) -> Caller:
+        """Return the caller behind a token of `POST pin`. Raises `Unauthorized` until its PIN is validated."""
         record = await self._read(pin_token_key(caller.client_id, token_id), PinTokenRecord)
         if record is None:
-            raise Unauthorized(UNAUTHORIZED, "token not valid yet: a broadcaster has to validate its PIN first")
-        if not await self._is_alive(caller.client_id, record.channel_id, record.link):
-            raise Unauthorized(UNAUTHORIZED, "token revoked by the broadcaster")
+            raise Unauthorized(UNAUTHORIZED, "token not valid yet: a broadcaster must validate its PIN first")
+        if not await self._is_current(caller.client_id, record.channel_id, record.link):
+            raise Unauthorized(UNAUTHORIZED, "the broadcaster revoked the token")
         return broadcaster_of(caller.client_id, record.channel_id)
 
     async def exists(self, caller: Caller) -> bool:
-        """Whether a token was handed out for the channel, and not revoked since."""
+        """Return whether the channel has a token that was not revoked."""
         link = await self._read(link_key(caller.client_id, caller.channel_id or ""), LinkRecord)
         return link is not None and link.is_used
 
     async def revoke(self, caller: Caller) -> None:
-        """End all PINs, PIN tokens and refresh tokens of the channel. Access tokens live on to their end."""
+        """Revoke all PINs, PIN tokens and refresh tokens of the channel. Access tokens stay valid until they expire."""
         channel_id = caller.channel_id or ""
         await self._documents.drop([link_key(caller.client_id, channel_id)], now=self._clock.now())
-        await self._tell(caller.client_id, channel_id, "revoked")
+        await self._publish(caller.client_id, channel_id, "revoked")
 
-    async def authenticate_by_pin(self, client_id: str, pin: str) -> Admission:
-        """Exchange a PIN for a pair of tokens; it stays usable until it expires. Raises `BadRequest`."""
-        self.attempt_limit.check(client_id)
+    async def authenticate_by_pin(self, client_id: str, pin: str) -> AuthResult:
+        """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
+        self._attempt_limit.check(client_id)
         record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
-        if record is None:
-            self._failed(client_id)
-            raise wrong_pin()
-        channel_id = record.channel_id
+        if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
+            raise self._wrong_pin(client_id)
+        channel_id, link = record.channel_id, record.link
         if channel_id:
-            await self._extend(client_id, channel_id, record.link, wrong_pin())
-            link = record.link
-        elif self._settings.environment.verifies_tokens:
-            self._failed(client_id)
-            raise wrong_pin()
+            await self._renew_link(client_id, channel_id, link, wrong_pin())
         else:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
             link = await self._link(client_id, channel_id, use=True)
-        return self._admitted(client_id, channel_id, link, "authenticated")
+        return self._auth_result(client_id, channel_id, link, "authenticated")
 
-    async def authenticate_by_refresh_token(self, client_id: str, token: str) -> Admission:
-        """Exchange a refresh token for a new pair; it stays usable until its own end. Raises `BadRequest`."""
+    async def authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
+        """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
         claims = self._tokens.own_claims(token, use=REFRESH_USE)
         if claims is None or claims.get("extension_id") != client_id:
             raise wrong_refresh_token()
         channel_id, link = str(claims.get("channel_id")), str(claims.get("link"))
-        await self._extend(client_id, channel_id, link, wrong_refresh_token())
-        return self._admitted(client_id, channel_id, link, "refreshed")
+        await self._renew_link(client_id, channel_id, link, wrong_refresh_token())
+        return self._auth_result(client_id, channel_id, link, "refreshed")
 
-    async def authenticate_by_jwt(self, client_id: str, token: str) -> Admission:
-        """Take the rights of an access token; a broadcaster's is answered with a pair. Raises `Unauthorized`."""
-        caller = await self._caller(f"{client_id} {token}")
+    async def authenticate_by_jwt(self, client_id: str, token: str) -> AuthResult:
+        """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`."""
+        caller = await self._authenticate(f"{client_id} {token}")
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._link(client_id, channel_id)
-            return self._admitted(client_id, channel_id, link, "authenticated")
-        answer = Authenticated(token)
+            return self._auth_result(client_id, channel_id, link, "authenticated")
+        reply = Authenticated(token)
         if channel_id:
-            answer.twitch_id = answer.twitch_name = channel_id
-        return Admission(caller, answer, "authenticated")
+            reply.twitch_id = reply.twitch_name = channel_id
+        return AuthResult(caller, reply, "authenticated")
 
-    async def announce(self, admission: Admission) -> None:
-        """Tell subscribers that somebody was admitted; once the connection follows its own channel."""
-        if admission.caller.channel_id:
-            await self._tell(admission.caller.client_id, admission.caller.channel_id, admission.event)
+    async def publish_authentication(self, result: AuthResult) -> None:
+        """Publish the event, once the connection itself has subscribed to its channel."""
+        if result.caller.channel_id:
+            await self._publish(result.caller.client_id, result.caller.channel_id, result.event)
 
-    async def _new(self, client_id: str, **members: str | int) -> str:
-        """A PIN that no other live one of the client id has."""
-        for _ in range(_TRIES):
+    async def _create_pin(self, client_id: str, **members: str | int) -> str:
+        """Store a new PIN that differs from the client id's other live PINs, and return it."""
+        for _ in range(_MAX_PIN_TRIES):
             now, pin = self._clock.now(), new_pin()
             key = pin_key(client_id, pin, self._service_key.value)
             text = json_codec.encode(msgspec.convert({"until": now + PIN_LIFETIME, **members}, PinRecord))
 
-            def keep(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
+            def create(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
                 return {} if found else {key: text}
 
-            if await self._documents.update([key], keep, now=now, expires_at=now + PIN_LIFETIME):
+            if await self._documents.update([key], create, now=now, expires_at=now + PIN_LIFETIME):
                 return pin
-        raise EngineError(f"no free PIN in {_TRIES} tries")
+        raise EngineError(f"no free PIN in {_MAX_PIN_TRIES} tries")
 
     async def _link(self, client_id: str, channel_id: str, *, use: bool = False) -> str:
-        """The channel's link, made if there is none."""
-        key, fresh = link_key(client_id, channel_id), new_id()
+        """Return the id of the channel's link; create the link if there is none."""
+        key, new_link = link_key(client_id, channel_id), new_id()
 
         def ensure(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            link = _record(found.get(key), LinkRecord) or LinkRecord(fresh)
+            link = _decode(found.get(key), LinkRecord) or LinkRecord(new_link)
             link.is_used = link.is_used or use
             return {key: json_codec.encode(link)}
 
@@ -221,34 +219,31 @@ class Pins:
         written = await self._documents.update([key], ensure, now=now, expires_at=now + LINK_LIFETIME)
         return msgspec.json.decode(written[key], type=LinkRecord).link
 
-    async def _extend(self, client_id: str, channel_id: str, link: str, refused: BadRequest) -> None:
-        """Have a link live on from now, because a pair of tokens is handed out; raises `refused` if it is revoked."""
+    async def _renew_link(self, client_id: str, channel_id: str, link: str, error: BadRequest) -> None:
+        """Restart the lifetime of a link, because new tokens are issued; raise `error` if it was revoked."""
         key = link_key(client_id, channel_id)
 
-        def extend(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            alive = _record(found.get(key), LinkRecord)
-            if alive is None or alive.link != link:
-                raise refused
-            alive.is_used = True
-            return {key: json_codec.encode(alive)}
+        def renew(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            current = _decode(found.get(key), LinkRecord)
+            if current is None or current.link != link:
+                raise error
+            current.is_used = True
+            return {key: json_codec.encode(current)}
 
         now = self._clock.now()
-        await self._documents.update([key], extend, now=now, expires_at=now + LINK_LIFETIME)
+        await self._documents.update([key], renew, now=now, expires_at=now + LINK_LIFETIME)
 
-    async def _is_good(self, caller: Caller, record: PinRecord) -> bool:
-        """Whether a PIN was not revoked since it was bound."""
-        return not record.link or await self._is_alive(caller.client_id, record.channel_id, record.link)
-
-    def _failed(self, client_id: str) -> None:
-        """Count a wrong PIN. Of a client id that is not registered there is no PIN to guess."""
+    def _wrong_pin(self, client_id: str) -> BadRequest:
+        # An unregistered client id has no PIN to guess.
         if self._extensions.admits(client_id):
-            self.attempt_limit.failed(client_id)
+            self._attempt_limit.record_failure(client_id)
+        return wrong_pin()
 
-    async def _is_alive(self, client_id: str, channel_id: str, link: str) -> bool:
-        alive = await self._read(link_key(client_id, channel_id), LinkRecord)
-        return alive is not None and alive.link == link
+    async def _is_current(self, client_id: str, channel_id: str, link: str) -> bool:
+        current = await self._read(link_key(client_id, channel_id), LinkRecord)
+        return current is not None and current.link == link
 
-    def _admitted(self, client_id: str, channel_id: str, link: str, event: str) -> Admission:
+    def _auth_result(self, client_id: str, channel_id: str, link: str, event: str) -> AuthResult:
         caller = broadcaster_of(client_id, channel_id)
         access = self._tokens.issue(
             ACCESS_LIFETIME,
@@ -261,18 +256,20 @@ class Pins:
         refresh = self._tokens.issue(
             REFRESH_LIFETIME, use=REFRESH_USE, extension_id=client_id, channel_id=channel_id, link=link
         )
-        return Admission(caller, Authenticated(access, refresh, channel_id, channel_id), event)
+        return AuthResult(caller, Authenticated(access, refresh, channel_id, channel_id), event)
 
-    async def _tell(self, client_id: str, channel_id: str, event: str, *, waiting: bool = False) -> None:
-        """Tell subscribers of the channel; with `waiting`, also those of the client id who wait for a PIN."""
-        update = AuthenticationEvent(event, channel_id)
-        await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", update)
-        if waiting:
-            await self._publisher.try_publish(authentication_topic(client_id), "authentication", update)
+    async def _publish(
+        self, client_id: str, channel_id: str, event: str, *, also_unauthenticated: bool = False
+    ) -> None:
+        """Publish an event to the channel, and on request to the client id's unauthenticated connections."""
+        data = AuthenticationEvent(event, channel_id)
+        await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", data)
+        if also_unauthenticated:
+            await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
-        return _record((await self._documents.read([key], now=self._clock.now())).get(key), shape)
+        return _decode((await self._documents.read([key], now=self._clock.now())).get(key), shape)
 
 
-def _record(text: bytes | None, shape: type[T]) -> T | None:
+def _decode(text: bytes | None, shape: type[T]) -> T | None:
     return None if text is None else msgspec.json.decode(text, type=shape)
