@@ -487,7 +487,7 @@ def test_the_refusal_says_how_long_it_lasts(moved):
         error = game.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
 
     assert (429, 429, "Too Many Requests") == (error["status"], error["number"], error["title"])
-    assert "wait 40 s" in error["detail"]
+    assert "retry in 40 s" in error["detail"]
 
 
 @pytest.mark.ruling("T4")
