@@ -1,8 +1,7 @@
-"""The only place that wires. Read this first.
+"""The composition root: builds a service from its parts. Start reading here.
 
-A `Service` is one running service: its data, clock, tokens, features and endpoints. Nothing in this package keeps
-state anywhere else, so several can live in one process. The Litestar routes are the same for all of them and are
-built once.
+A `Service` holds all state of one service: data, clock, tokens, features and endpoints. Several can run in one process,
+and share the Litestar routes.
 """
 
 from __future__ import annotations
@@ -75,17 +74,17 @@ from emulator.web.routes import build_routes
 
 
 class Feature(NamedTuple):
-    """How clients reach one feature."""
+    """The endpoints, socket actions and feeds of one feature."""
 
     service: Callable[[Service], Any]
-    """What answers, of a running service."""
+    """Returns the object that handles them."""
     endpoints: tuple[Endpoint[Any], ...] = ()
     actions: tuple[Action[Any], ...] = ()
     feeds: tuple[Feed[Any], ...] = ()
     is_offered: Callable[[Environment], bool] = lambda environment: True
 
 
-_SWEEP_EVERY = 60.0
+_SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
 
 
@@ -120,16 +119,11 @@ class Service:
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.gateway.size)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
-        for forget in (
-            rate_limits.clear,
-            id_quota.clear,
-            self.tokens.forget,
-            self.scheduler.clear,
-            self.polls.updates.forget,
-        ):
-            self.control.on_reset(forget)
-        for moved in (self.scheduler.clock_moved, self.polls.updates.clock_moved):
-            self.control.on_move(moved)
+        updates = self.polls.updates
+        for clear in (rate_limits.clear, id_quota.clear, self.tokens.forget, self.scheduler.clear, updates.forget):
+            self.control.on_reset(clear)
+        for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
+            self.control.on_move(clock_moved)
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
@@ -154,11 +148,11 @@ class Service:
         )
 
     async def reset(self) -> None:
-        """Forget all data, and run the clock with the machine's."""
+        """Delete all data and let the clock follow the machine's."""
         await self.control.reset()
 
     async def close(self) -> None:
-        """Let nothing more happen by itself, and what is happening come to its end."""
+        """Stop scheduled and throttled work; wait for what is running."""
         await self.polls.updates.close()
         await self.scheduler.close()
 
@@ -204,11 +198,11 @@ FEATURES: Final = (
         is_offered=lambda environment: environment.issues_sandbox_tokens,
     ),
 )
-"""Every feature; the routes, the OpenAPI document, the dispatcher and the socket are made from this list."""
+"""All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
 
 
 def create_routes() -> Litestar:
-    """The routes, shared by all services of a process."""
+    """Build the routes, which all services of a process share."""
     return build_routes([endpoint for feature in FEATURES for endpoint in feature.endpoints])
 
 
@@ -216,9 +210,9 @@ def create_routes() -> Litestar:
 async def open_app(
     settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
 ) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
-    """The application for a port, and the service of its plain paths; closed when the context ends.
+    """Open the application for a port, and the service of its plain paths, which `clock` is for.
 
-    In sandbox more services come to stand beside it, as namespaces. `clock` is that of the plain paths.
+    The sandbox opens further services as namespaces.
     """
     routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
@@ -245,7 +239,7 @@ async def open_app(
 async def open_service(
     settings: Settings, extensions: Extensions, clock: Clock | None = None, *, namespace: str = ""
 ) -> AsyncIterator[Service]:
-    """A service on its opened engine, with housekeeping; closed when the context ends. Raises `EngineError`."""
+    """Open a service with its engine and background tasks; raises `EngineError`."""
     clock = clock or Clock()
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
     async with open_engine(settings.data, namespace=name) as engine:
@@ -270,10 +264,10 @@ async def open_service(
 
 async def _sweep(control: Control, metrics: Metrics) -> None:
     while True:
-        await asyncio.sleep(_SWEEP_EVERY)
+        await asyncio.sleep(_SWEEP_INTERVAL)
         try:
             await control.sweep()
             metrics.storage(ok=True)
         except EngineError as error:
             metrics.storage(ok=False)
-            _log.warning("housekeeping failed and will be tried again: %s", error)
+            _log.warning("housekeeping failed, retrying later: %s", error)

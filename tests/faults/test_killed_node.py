@@ -77,5 +77,5 @@ def test_if_no_worker_comes_up_in_place_of_a_killed_one_all_stop_and_say_so(tmp_
         _, log = served.process.communicate(timeout=30)
 
     assert 2 == served.process.returncode
-    assert "no replacement came up in 5 tries; stopping" in log
+    assert "no replacement started in 5 tries; stopping" in log
     assert 5 == log.count("it is corrupt (found by the process that has it open)")

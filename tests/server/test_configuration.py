@@ -1,4 +1,4 @@
-"""How the service is told what to be, and what it says when it is told nonsense (operations, Starting)."""
+"""The options and the extensions file of `extcli serve`, and its errors for invalid ones (operations, Starting)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from extcli.main import main
 
 SECRET = "dGhlIHNlY3JldCB0aGF0IG11c3Qgbm90IGJlIHNob3du"
 MISTAKES = {
-    # what is in the file, and what the one line says of it after the file's name
+    # the content of the file, and a part of the error message after the file's name
     "nothing": ("", "extensions: has no table"),
     "no table": ('[extension.my-ext]\nsecrets = ["{SECRET}"]', "extensions: has no table"),
     "an empty table": ("[extensions]", "extensions: has no table"),
@@ -23,35 +23,35 @@ MISTAKES = {
     "an extension that is text": ('[extensions]\nmy-ext = "{SECRET}"', "extensions.my-ext: must be a table"),
     "not TOML": ("[extensions.my-ext\nsecrets = {SECRET}", "is not TOML"),
     "not text": ("\udcff\udcfe", "is not TOML"),
-    "a number without end": ("a = " + "1" * 5_000, "is not TOML"),
-    "nested without end": ("a = " + "[" * 5_000, "is nested too deeply"),
-    "a key twice": ('[extensions.e]\nsecrets = ["{SECRET}"]\nsecrets = ["{SECRET}"]', "is not TOML"),
+    "a huge number": ("a = " + "1" * 5_000, "is not TOML"),
+    "deep nesting": ("a = " + "[" * 5_000, "is nested too deeply"),
+    "a duplicate key": ('[extensions.e]\nsecrets = ["{SECRET}"]\nsecrets = ["{SECRET}"]', "is not TOML"),
     "no secret": ("[extensions.my-ext]", "extensions.my-ext: has no secret"),
     "no secrets": ("[extensions.my-ext]\nsecrets = []", "extensions.my-ext: has no secret"),
     "a misspelled key": ('[extensions.e]\nsecret = "{SECRET}"', "extensions.e.'secret': is not a known key"),
     "a key of two lines": ('[extensions.e]\n"a\\nb" = 1', "extensions.e.'a\\nb': is not a known key"),
     "a client id of two lines": ('[extensions."a\\nb"]\nsecrets = ["{SECRET}"]', "extensions.'a\\nb': a client id"),
     "a client id with a space": ('[extensions."a b"]\nsecrets = ["{SECRET}"]', "extensions.'a b': a client id"),
-    "a client id of nothing": ('[extensions.""]\nsecrets = ["{SECRET}"]', "extensions.'': a client id"),
+    "an empty client id": ('[extensions.""]\nsecrets = ["{SECRET}"]', "extensions.'': a client id"),
     "secrets that are text": ('[extensions.e]\nsecrets = "{SECRET}"', "extensions.e.secrets: must be an array"),
     "secrets that are numbers": ("[extensions.e]\nsecrets = [1]", "extensions.e.secrets: must be an array"),
     "a secret that is not base64": ('[extensions.e]\nsecrets = ["{SECRET}", "{SECRET}!"]', "secrets[1]: is not base64"),
-    "a secret cut short": ('[extensions.e]\nsecrets = ["{SECRET}A"]', "e.secrets[0]: is not base64"),
+    "a truncated secret": ('[extensions.e]\nsecrets = ["{SECRET}A"]', "e.secrets[0]: is not base64"),
     "a secret with an umlaut": ('[extensions.e]\nsecrets = ["{SECRET}ä"]', "e.secrets[0]: is not base64"),
     "an empty secret": ('[extensions.e]\nsecrets = [""]', "extensions.e.secrets[0]: is empty"),
-    "a file that is not there": ('[extensions.e]\nsecret_files = ["absent"]', "absent' cannot be read: No such file"),
-    "a file that is a folder": ('[extensions.e]\nsecret_files = ["."]', "cannot be read: Is a directory"),
-    "a file of no name": ('[extensions.e]\nsecret_files = ["a\\u0000b"]', "cannot be read"),
+    "a missing file": ('[extensions.e]\nsecret_files = ["absent"]', "absent' cannot be read: No such file"),
+    "a directory as file": ('[extensions.e]\nsecret_files = ["."]', "cannot be read: Is a directory"),
+    "an impossible file name": ('[extensions.e]\nsecret_files = ["a\\u0000b"]', "cannot be read"),
     "files that are text": ('[extensions.e]\nsecret_files = "s.txt"', "secret_files: must be an array of strings"),
-    "an unset variable": ('[extensions.e]\nsecret_env = "EXTCLI_UNSET"', "e.secret_env: names no environment variable"),
-    "a variable of no name": ('[extensions.e]\nsecret_env = ""', "e.secret_env: names no environment variable"),
-    "a variable with another text": ('[extensions.e]\nsecret_env = "BROKEN"', "extensions.e.secret_env: is not base64"),
+    "an unset variable": ('[extensions.e]\nsecret_env = "EXTCLI_UNSET"', "e.secret_env: must name an environment"),
+    "an empty variable name": ('[extensions.e]\nsecret_env = ""', "e.secret_env: must name an environment"),
+    "a variable without base64": ('[extensions.e]\nsecret_env = "BROKEN"', "extensions.e.secret_env: is not base64"),
     "an owner that is a number": ('[extensions.e]\nsecrets = ["{SECRET}"]\nowner_user_id = 1', "owner_user_id: must"),
 }  # fmt: skip
 
 
-def complaint(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
-    """Exit code and standard error of `extcli serve`, which must not come as far as to serve."""
+def failed_start(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+    """Run `extcli serve`, which must fail before it serves; return exit code and standard error."""
     code = main(["serve", "--port", "0", *args])
     printed = capsys.readouterr()
     assert "" == printed.out
@@ -65,14 +65,14 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what_is_wrong(
+def test_an_invalid_extensions_file_exits_2_and_names_file_and_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: str
 ):
     text, expected = MISTAKES[mistake]
     file = written(tmp_path, text)
     monkeypatch.setenv("BROKEN", f"{SECRET}?")
 
-    code, error = complaint(capsys, "--production", "--extensions", str(file))
+    code, error = failed_start(capsys, "--production", "--extensions", str(file))
 
     assert 2 == code
     assert error.startswith(f"extcli serve: {file}: ")
@@ -101,7 +101,7 @@ def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what
         (["--data", "sqlite:///etc/passwd"], "cannot open /etc/passwd"),
         (["--workers", "2"], "--workers needs --data that processes can share"),
         (["--workers", "2", "--data", "sqlite:///absent/folder/x.db"], "cannot open /absent/folder/x.db"),
-        (["--channel-stores", "both"], "--channel-stores: 'both' is neither 'shared' nor 'extension'"),
+        (["--channel-stores", "both"], "--channel-stores: 'both' must be 'shared' or 'extension'"),
         (["--log-level", "loud"], "--log-level: 'loud' is not one of debug, info, warning, error"),
         (["--log-format", "xml"], "--log-format: 'xml' is not one of text, json"),
         (["--data", "redsi://user:word@here/1"], "--data: cannot keep data in 'redsi://…@here/1': accepted"),
@@ -109,22 +109,20 @@ def test_a_bad_extensions_file_ends_with_2_and_one_line_naming_file_key_and_what
             ["--data", "redis://user:word/@here/1"],
             "--data: cannot keep data in redis://…: percent-encode special characters in the user and password",
         ),
-        (["--control-host", "http://x"], "--control-host: 'http://x' is no name of a host; no scheme, no port"),
-        (["--control-host", "x:8282"], "--control-host: 'x:8282' is no name of a host; no scheme, no port"),
-        (["--control-host", ""], "--control-host: '' is no name of a host"),
+        (["--control-host", "http://x"], "--control-host: 'http://x' must be a host name, without scheme and port"),
+        (["--control-host", "x:8282"], "--control-host: 'x:8282' must be a host name, without scheme and port"),
+        (["--control-host", ""], "--control-host: '' must be a host name"),
         (
             ["--production", "--extensions", "x", "--control-host", "x"],
-            "--control-host: with --production there is no control API",
+            "--control-host: --production has no control API",
         ),
         (["--host", "no..such"], "--host no..such --port 0:"),
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 0: Cannot assign requested address"),
     ],
     ids=" ".join,
 )
-def test_nonsense_on_the_command_line_ends_with_2_and_one_line(
-    capsys: pytest.CaptureFixture[str], args: list[str], expected: str
-):
-    code, error = complaint(capsys, *args)
+def test_an_invalid_option_exits_2_with_one_line(capsys: pytest.CaptureFixture[str], args: list[str], expected: str):
+    code, error = failed_start(capsys, *args)
 
     assert (2, 1) == (code, len(error.splitlines()))
     assert error.startswith(f"extcli serve: {expected}")
@@ -133,14 +131,14 @@ def test_nonsense_on_the_command_line_ends_with_2_and_one_line(
 @pytest.mark.parametrize(
     "args", [["--port", "65536"], ["--port", "x"], ["--workers", "0"], ["--max-body", "0"], ["--no"]]
 )
-def test_a_value_out_of_range_ends_with_2_and_names_the_flag(capsys: pytest.CaptureFixture[str], args: list[str]):
-    code, error = complaint(capsys, *args)
+def test_a_value_out_of_range_exits_2_and_names_the_option(capsys: pytest.CaptureFixture[str], args: list[str]):
+    code, error = failed_start(capsys, *args)
 
     assert 2 == code
     assert args[0] in error
 
 
-def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str], live):
+def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str], live):
     port = live.url.rpartition(":")[2]
 
     code = main(["serve", "--port", port])
@@ -149,7 +147,7 @@ def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str], live)
     assert f"--port {port}: Address already in use" in capsys.readouterr().err
 
 
-def test_secrets_come_from_the_file_from_other_files_and_from_the_environment(tmp_path: Path):
+def test_secrets_come_from_the_file_other_files_and_the_environment(tmp_path: Path):
     texts = {name: base64.b64encode(name.encode()).decode() for name in ("first", "second", "third", "fourth")}
     (tmp_path / "third.txt").write_text(f"{texts['third']}\n")
     file = written(
@@ -171,12 +169,12 @@ def test_secrets_come_from_the_file_from_other_files_and_from_the_environment(tm
     assert Extension("12345", (b"first",)) == extensions["12345"]
 
 
-def test_an_extension_never_shows_its_secrets():
+def test_the_repr_of_an_extension_has_no_secrets():
     assert "shown" not in repr(Extension("my-ext", (b"not to be shown",)))
 
 
 @pytest.mark.parametrize("flag", inspect.signature(serve).parameters)
-def test_every_flag_of_serve_has_an_environment_variable_of_its_name(flag: str):
+def test_every_option_of_serve_has_an_environment_variable(flag: str):
     annotation = inspect.signature(serve, eval_str=True).parameters[flag].annotation
 
     (option,) = (each for each in annotation.__metadata__ if isinstance(each, OptionInfo))
@@ -185,7 +183,7 @@ def test_every_flag_of_serve_has_an_environment_variable_of_its_name(flag: str):
     assert option.help
 
 
-def test_the_flags_that_scripts_rely_on_are_there():
+def test_serve_has_the_options_that_scripts_rely_on():
     flags = set(inspect.signature(serve).parameters)
 
     assert {"host", "port", "production", "data", "extensions", "workers"} <= flags

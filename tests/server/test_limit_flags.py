@@ -1,4 +1,4 @@
-"""What `extcli serve` is told of limits, by flags and by variables, is what holds."""
+"""The limits of `extcli serve`, set by options and by variables."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ SOCKETS = {"--max-sockets": "1", "--max-subscriptions": "1"}
 RATES = {"--caller-rate": "1", "--client-rate": "3"}
 
 
-def words(flags: dict[str, str]) -> list[str]:
+def as_arguments(flags: dict[str, str]) -> list[str]:
     return [word for flag in flags.items() for word in flag]
 
 
-def variables(flags: dict[str, str]) -> dict[str, str]:
+def as_variables(flags: dict[str, str]) -> dict[str, str]:
     return {f"EXTCLI_SERVE_{flag[2:].replace('-', '_').upper()}": value for flag, value in flags.items()}
 
 
 @pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
-def test_ids_sockets_and_subscriptions_are_limited_as_told(by_variables: bool):
+def test_limits_of_ids_sockets_and_subscriptions(by_variables: bool):
     flags = {"--max-ids": "1", **SOCKETS}
     with server_process(
-        *([] if by_variables else words(flags)), **(variables(flags) if by_variables else {})
+        *([] if by_variables else as_arguments(flags)), **(as_variables(flags) if by_variables else {})
     ) as served:
         viewer = served.client("viewer", user="1", channel="777")
         polls = [viewer.post("vote", params={"id": name}, json={"value": 1}).status_code for name in "ab"]
@@ -43,9 +43,9 @@ def test_ids_sockets_and_subscriptions_are_limited_as_told(by_variables: bool):
 
 
 @pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
-def test_callers_and_client_ids_are_limited_as_told(by_variables: bool):
+def test_limits_of_callers_and_client_ids(by_variables: bool):
     with server_process(
-        *([] if by_variables else words(RATES)), **(variables(RATES) if by_variables else {})
+        *([] if by_variables else as_arguments(RATES)), **(as_variables(RATES) if by_variables else {})
     ) as served:
         served.freeze()
         callers = [served.client("viewer", user=user, channel="777") for user in "1234"]

@@ -1,4 +1,4 @@
-"""SIGHUP has `--extensions` read again, and nobody who is connected notices (operations, Starting)."""
+"""SIGHUP reloads `--extensions` and leaves connections open (operations, Starting)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ADDED = "added-extension"
 WORKERS = pytest.mark.parametrize("workers", [1, 2], ids=["one process", "two workers"])
 
 
-class Register:
-    """The file of extensions, and the tokens that its secrets sign."""
+class ExtensionsFile:
+    """The file that `--extensions` names."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def write(self, **secrets: tuple[bytes, ...]) -> None:
-        """Register these extensions, a `_` in the name for each `-`."""
+        """Write these extensions and secrets; each `_` in a name becomes `-`."""
         tables = [
             f"[extensions.{name.replace('_', '-')}]\nsecrets = {[base64.b64encode(key).decode() for key in keys]}\n"
             for name, keys in secrets.items()
@@ -48,15 +48,15 @@ class Register:
 
 
 @pytest.fixture
-def register(tmp_path: Path) -> Register:
-    register = Register(tmp_path / "extensions.toml")
-    register.write(my_extension=(SECRET,))
-    return register
+def file(tmp_path: Path) -> ExtensionsFile:
+    file = ExtensionsFile(tmp_path / "extensions.toml")
+    file.write(my_extension=(SECRET,))
+    return file
 
 
-def production(register: Register, workers: int = 1) -> tuple[str, ...]:
-    data = f"sqlite:///{register.path.parent}/data.db"
-    return ("--production", "--extensions", str(register.path), "--data", data, "--workers", str(workers))
+def production(file: ExtensionsFile, workers: int = 1) -> tuple[str, ...]:
+    data = f"sqlite:///{file.path.parent}/data.db"
+    return ("--production", "--extensions", str(file.path), "--data", data, "--workers", str(workers))
 
 
 def client(served: ServerProcess, key: bytes, client_id: str = CLIENT_ID) -> Client:
@@ -69,39 +69,39 @@ def log_lines(served: ServerProcess) -> Iterator[str]:
 
 
 def hang_up(served: ServerProcess, expected: str, times: int = 1) -> list[str]:
-    """Send SIGHUP, and return the lines of the log up to the one, or that many, that are expected."""
+    """Send SIGHUP; return the log up to the `times`th line that contains `expected`."""
     served.process.send_signal(signal.SIGHUP)
     lines: list[str] = []
     for line in log_lines(served):
-        if "emulator: serving: " in line:  # said at the start
+        if "emulator: serving: " in line:
             continue
         lines.append(line)
         times -= expected in line
         if not times:
             return lines
-    raise AssertionError(f"the service ended: {lines}")
+    raise AssertionError(f"the service stopped: {lines}")
 
 
 def statuses(*clients: Client) -> list[int]:
-    """Of a call by each, over a few connections, so that every worker is likely to be met."""
-    met = []
-    for each in clients:
-        seen = {each.get("user_info", headers={"Connection": "close"}).status_code for _ in range(6)}
-        met.append(seen.pop() if len(seen) == 1 else 0)
-    return met
+    """Return the status that each client gets, 0 if it varies, over enough connections to reach every worker."""
+    statuses = []
+    for client in clients:
+        seen = {client.get("user_info", headers={"Connection": "close"}).status_code for _ in range(6)}
+        statuses.append(seen.pop() if len(seen) == 1 else 0)
+    return statuses
 
 
 @WORKERS
-def test_new_secrets_verify_and_removed_ones_stop_at_once(register: Register, workers: int):
-    with server_process(*production(register, workers)) as served:
+def test_new_secrets_verify_at_once_and_removed_ones_do_not(file: ExtensionsFile, workers: int):
+    with server_process(*production(file, workers)) as served:
         old, new = client(served, SECRET), client(served, FRESH)
         before = statuses(old, new)
 
-        register.write(my_extension=(FRESH, SECRET))
-        hang_up(served, "read again", workers + (workers > 1))
+        file.write(my_extension=(FRESH, SECRET))
+        hang_up(served, "reloaded by process", workers + (workers > 1))
         both = statuses(old, new)
-        register.write(my_extension=(FRESH,))
-        hang_up(served, "read again", workers + (workers > 1))
+        file.write(my_extension=(FRESH,))
+        hang_up(served, "reloaded by process", workers + (workers > 1))
 
         assert [200, 401] == before
         assert [200, 200] == both
@@ -109,51 +109,51 @@ def test_new_secrets_verify_and_removed_ones_stop_at_once(register: Register, wo
 
 
 @WORKERS
-def test_new_extensions_are_admitted_and_removed_ones_refused(register: Register, workers: int):
-    with server_process(*production(register, workers)) as served:
-        mine, added = client(served, SECRET), client(served, FRESH, ADDED)
-        before = statuses(mine, added)
+def test_new_extensions_are_admitted_and_removed_ones_refused(file: ExtensionsFile, workers: int):
+    with server_process(*production(file, workers)) as served:
+        ours, added = client(served, SECRET), client(served, FRESH, ADDED)
+        before = statuses(ours, added)
 
-        register.write(added_extension=(FRESH,))
-        hang_up(served, "read again", workers + (workers > 1))
+        file.write(added_extension=(FRESH,))
+        hang_up(served, "reloaded by process", workers + (workers > 1))
 
         assert [200, 401] == before
-        assert [401, 200] == statuses(mine, added)
-        named = Client(base_url=f"{served.url}/v1/e/")
+        assert [401, 200] == statuses(ours, added)
+        link = Client(base_url=f"{served.url}/v1/e/")
         assert [401, 200] == [
-            named.post("link/pin", headers={"Authorization": client_id}).status_code for client_id in (CLIENT_ID, ADDED)
+            link.post("link/pin", headers={"Authorization": client_id}).status_code for client_id in (CLIENT_ID, ADDED)
         ]
 
 
 @WORKERS
-def test_a_broken_file_changes_nothing_and_is_one_line_of_the_log_without_a_secret(register: Register, workers: int):
-    with server_process(*production(register, workers)) as served:
-        mine, secret = client(served, SECRET), base64.b64encode(FRESH).decode()
-        register.path.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{secret}", "{secret}!"]\n')
+def test_an_invalid_file_is_logged_without_secrets_and_ignored(file: ExtensionsFile, workers: int):
+    with server_process(*production(file, workers)) as served:
+        ours, secret = client(served, SECRET), base64.b64encode(FRESH).decode()
+        file.path.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{secret}", "{secret}!"]\n')
 
-        broken = hang_up(served, "stay as they were")
-        kept = statuses(mine)
-        register.path.unlink()
+        invalid = hang_up(served, "stay as they were")
+        kept = statuses(ours)
+        file.path.unlink()
         absent = hang_up(served, "stay as they were")
-        register.write(my_extension=(FRESH,))
-        mended = hang_up(served, "read again", workers + (workers > 1))
+        file.write(my_extension=(FRESH,))
+        repaired = hang_up(served, "reloaded by process", workers + (workers > 1))
 
-        (line,) = broken
+        (line,) = invalid
         assert re.search(r" ERROR emulator: .*extensions\.toml: extensions\.my-extension\.secrets\[1\]: is not b", line)
         assert 1 == len(absent)
-        assert secret not in "".join([*broken, *absent, *mended])
-        assert ([200], [401, 200]) == (kept, statuses(mine, client(served, FRESH)))
+        assert secret not in "".join([*invalid, *absent, *repaired])
+        assert ([200], [401, 200]) == (kept, statuses(ours, client(served, FRESH)))
         assert 0 == served.stop(signal.SIGTERM)
 
 
-def test_connections_and_sockets_stay_open(register: Register):
+def test_connections_and_sockets_stay_open(file: ExtensionsFile):
     claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
-    with server_process(*production(register)) as served, SocketClient(served) as game, client(served, SECRET) as kept:
+    with server_process(*production(file)) as served, SocketClient(served) as game, client(served, SECRET) as kept:
         game.data("authenticate", "", {"client_id": CLIENT_ID, "jwt": jwt.encode(claims, SECRET)})
         address = _local_address(kept)
 
-        register.write(my_extension=(FRESH,))
-        hang_up(served, "read again")
+        file.write(my_extension=(FRESH,))
+        hang_up(served, "reloaded by process")
 
         assert 401 == kept.get("user_info").status_code
         assert address == _local_address(kept)
@@ -161,17 +161,17 @@ def test_connections_and_sockets_stay_open(register: Register):
 
 
 def _local_address(client: Client) -> object:
-    """The port from which the client's one connection comes."""
+    """Return the local port of the client's connection."""
     answer = client.get("user_info")
     return answer.extensions["network_stream"].get_extra_info("client_addr")
 
 
-def test_a_worker_that_replaces_another_takes_the_extensions_of_now(register: Register):
-    with server_process(*production(register, 2)) as served:
+def test_a_replacement_worker_has_the_reloaded_extensions(file: ExtensionsFile):
+    with server_process(*production(file, 2)) as served:
         old = worker_pids(served)
-        register.write(my_extension=(FRESH,))
-        hang_up(served, "read again", 3)
-        register.path.write_text("what is to come, half written")
+        file.write(my_extension=(FRESH,))
+        hang_up(served, "reloaded by process", 3)
+        file.path.write_text("half written")
 
         for pid in old:
             os.kill(pid, signal.SIGKILL)
@@ -181,7 +181,7 @@ def test_a_worker_that_replaces_another_takes_the_extensions_of_now(register: Re
 
 
 @WORKERS
-def test_without_a_file_a_hangup_means_nothing_to_any_process(tmp_path: Path, workers: int):
+def test_without_a_file_every_process_ignores_hangups(tmp_path: Path, workers: int):
     with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", str(workers)) as served:
         for pid in [served.process.pid, *worker_pids(served)] * 3:
             os.kill(pid, signal.SIGHUP)
@@ -190,7 +190,7 @@ def test_without_a_file_a_hangup_means_nothing_to_any_process(tmp_path: Path, wo
         assert (0, []) == (served.stop(signal.SIGTERM), unexpected_log_lines(served))
 
 
-def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_path: Path):
+def test_hangups_while_workers_start_kill_none_of_them(tmp_path: Path):
     process = subprocess.Popen(
         [*COMMAND, "--port", "0", "--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2"],
         stdout=subprocess.PIPE,
@@ -211,22 +211,22 @@ def test_a_terminal_that_is_closed_while_workers_start_ends_none_of_them(tmp_pat
         assert 2 == len(log.splitlines())
 
 
-def test_a_sandbox_reads_its_extensions_again_too_for_all_its_namespaces(register: Register):
-    with server_process("--registered-only", "--extensions", str(register.path)) as served:
+def test_a_sandbox_reloads_its_extensions_for_all_namespaces(file: ExtensionsFile):
+    with server_process("--registered-only", "--extensions", str(file.path)) as served:
         callers = [served.client("viewer", client_id=each) for each in (CLIENT_ID, ADDED)]
-        places = ("user_info", f"{served.url}/_ns/blue/v1/e/user_info")
-        before = [[caller.get(place).status_code for caller in callers] for place in places]
+        paths = ("user_info", f"{served.url}/_ns/blue/v1/e/user_info")
+        before = [[caller.get(path).status_code for caller in callers] for path in paths]
 
-        register.write(added_extension=(FRESH,))
-        hang_up(served, "read again")
+        file.write(added_extension=(FRESH,))
+        hang_up(served, "reloaded by process")
 
         assert [[200, 401]] * 2 == before
-        assert [[401, 200]] * 2 == [[caller.get(place).status_code for caller in callers] for place in places]
+        assert [[401, 200]] * 2 == [[caller.get(path).status_code for caller in callers] for path in paths]
 
 
-def test_a_secret_that_is_too_short_is_named_when_it_comes_by_a_hangup(register: Register):
-    with server_process(*production(register)) as served:
-        register.write(my_extension=(b"short",))
+def test_a_reload_warns_of_short_secrets(file: ExtensionsFile):
+    with server_process(*production(file)) as served:
+        file.write(my_extension=(b"short",))
 
         lines = hang_up(served, "shorter than the 32 bytes")
 

@@ -1,4 +1,4 @@
-"""`extcli serve` as a process: how it starts, what it says, how it stops (operations, Starting)."""
+"""`extcli serve` as a process: how it starts and stops (operations, Starting)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def registered(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_the_first_line_says_where_it_listens_and_nothing_follows_until_sigterm_ends_it():
+def test_the_first_line_is_the_url_and_nothing_follows_until_sigterm():
     with server_process("--log-level", "debug") as served:
         alive = served.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
         ready = served._http.get("/_emulator/ready")
@@ -36,7 +36,7 @@ def test_the_first_line_says_where_it_listens_and_nothing_follows_until_sigterm_
         assert (200, 200, 0, "") == (alive.status_code, ready.status_code, code, served.process.stdout.read())
 
 
-def test_what_flags_say_can_be_said_by_the_environment_and_sigint_ends_it(registered: str, tmp_path: Path):
+def test_environment_variables_set_options_and_sigint_stops_it(registered: str, tmp_path: Path):
     with server_process(
         EXTCLI_SERVE_PORT="0",
         EXTCLI_SERVE_HOST="localhost",
@@ -57,7 +57,7 @@ def test_what_flags_say_can_be_said_by_the_environment_and_sigint_ends_it(regist
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_any_number_of_signals_until_the_very_end_is_a_clean_stop(tmp_path: Path, workers: int):
+def test_repeated_signals_cause_one_clean_stop(tmp_path: Path, workers: int):
     with server_process("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db") as served:
         while served.process.poll() is None:
             served.process.send_signal(signal.SIGTERM)
@@ -69,7 +69,7 @@ def test_any_number_of_signals_until_the_very_end_is_a_clean_stop(tmp_path: Path
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(tmp_path: Path, workers: int):
+def test_start_and_stop_are_logged_once_for_all_workers(tmp_path: Path, workers: int):
     options = ("--workers", str(workers), "--data", f"sqlite:///{tmp_path}/data.db?synchronous=full")
     with server_process(*options) as served:
         port = urlsplit(served.url).port
@@ -83,7 +83,7 @@ def test_the_log_says_what_is_served_and_that_it_has_ended_once_for_all_workers(
     ] == lines
 
 
-def test_clients_that_are_idle_or_never_finish_do_not_hold_the_stop():
+def test_idle_and_incomplete_connections_do_not_delay_the_stop():
     with server_process() as served:
         address = ("127.0.0.1", urlsplit(served.url).port or 0)
         with socket.create_connection(address) as idle, socket.create_connection(address) as slow:
@@ -94,21 +94,21 @@ def test_clients_that_are_idle_or_never_finish_do_not_hold_the_stop():
             assert 0 == served.stop(signal.SIGTERM)
 
 
-def test_workers_share_the_port_and_the_data_and_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path):
+def test_workers_share_port_and_data_and_end_with_their_parent(tmp_path: Path):
     with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
         for user in range(20):
             served.client("viewer", user=str(user), channel="777").post("vote", json={"value": 1}).raise_for_status()
 
         polls = [served.client("admin", user=str(user), channel="777").get("vote").json() for user in range(20)]
         served.process.kill()
-        served.process.communicate(timeout=STOP_TIMEOUT)  # ends when nobody holds the pipes any more
+        served.process.communicate(timeout=STOP_TIMEOUT)  # returns once every worker has closed its pipes
 
         assert {(20, 20, 1)} == {(poll["count"], poll["sum"], poll["vote"]) for poll in polls}
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0))
 
 
-def test_a_flag_wins_over_the_environment_and_production_has_no_control(registered: str):
+def test_a_flag_overrides_a_variable_and_production_has_no_control_api(registered: str):
     with server_process("--production", "--extensions", registered, EXTCLI_SERVE_EXTENSIONS="/absent") as served:
         statuses = [
             served.client("viewer", exp=real_seconds() + 600).get("user_info").status_code,

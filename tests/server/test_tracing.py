@@ -1,4 +1,4 @@
-"""`extcli serve --otel`: a span for each request, at a collector; and nothing of it without."""
+"""`extcli serve --otel`: a span for each request."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def vote(served: ServerProcess, **headers: str) -> Client:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_request_is_a_span_with_its_route_and_status_below_the_one_that_it_came_from(
-    collector: Collector, tmp_path: Path, workers: str
-):
+def test_a_request_is_a_span_below_its_parent_with_route_and_status(collector: Collector, tmp_path: Path, workers: str):
     with traced(collector, "--workers", workers, "--data", f"sqlite:///{tmp_path}/data.db") as served:
         vote(served, traceparent=f"00-{TRACE}-{PARENT}-01")
         assert 0 == served.stop(signal.SIGTERM)
@@ -58,7 +56,7 @@ def test_a_request_is_a_span_with_its_route_and_status_below_the_one_that_it_cam
     assert 0 < span.end_time_unix_nano - span.start_time_unix_nano < 5e9
 
 
-def test_nothing_that_a_client_sent_is_in_it_but_the_parent(collector: Collector):
+def test_a_span_has_nothing_from_the_client_but_the_parent(collector: Collector):
     with traced(collector) as served:
         client = vote(served, **{"X-Request-Id": "requestid1", "User-Agent": "agent1", "tracestate": "vendor=state1"})
         client.get("/nothing/path1?query1=query1")
@@ -73,7 +71,7 @@ def test_nothing_that_a_client_sent_is_in_it_but_the_parent(collector: Collector
     assert [] == found
 
 
-def test_what_reaches_no_endpoint_is_a_span_without_a_route(collector: Collector):
+def test_an_unrouted_request_is_a_span_without_a_route(collector: Collector):
     with traced(collector) as served:
         with Client(base_url=served.url) as client:
             client.get("/nothing/here")
@@ -85,7 +83,7 @@ def test_what_reaches_no_endpoint_is_a_span_without_a_route(collector: Collector
 
 
 @pytest.mark.parametrize("parent", ["", "00-0-0-00", "not a parent", f"00-{TRACE}-{'0' * 16}-01"])
-def test_what_is_no_parent_begins_a_trace_of_its_own(collector: Collector, parent: str):
+def test_an_invalid_parent_starts_a_new_trace(collector: Collector, parent: str):
     with traced(collector) as served:
         vote(served, traceparent=parent)
         assert 0 == served.stop(signal.SIGTERM)
@@ -94,7 +92,7 @@ def test_what_is_no_parent_begins_a_trace_of_its_own(collector: Collector, paren
     assert (b"", True) == (span.parent_span_id, span.trace_id.hex() != TRACE)
 
 
-def test_the_standard_variables_say_who_it_is_and_what_is_sampled(collector: Collector):
+def test_the_standard_variables_set_resource_and_sampling(collector: Collector):
     with traced(
         collector, EXTCLI_SERVE_OTEL="1", OTEL_SERVICE_NAME="votes", OTEL_RESOURCE_ATTRIBUTES="team=red"
     ) as served:
@@ -110,7 +108,7 @@ def test_the_standard_variables_say_who_it_is_and_what_is_sampled(collector: Col
     )
 
 
-def test_a_failure_is_a_span_in_error(collector: Collector, tmp_path: Path):
+def test_a_failure_is_a_span_with_error_status(collector: Collector, tmp_path: Path):
     with RedisServer(tmp_path) as redis, traced(collector, "--data", redis.url()) as served:
         redis.kill()
         served.client("viewer", user="1", channel=CHANNEL).get("vote")
@@ -121,7 +119,7 @@ def test_a_failure_is_a_span_in_error(collector: Collector, tmp_path: Path):
     assert Status.STATUS_CODE_ERROR == span.status.code
 
 
-def test_a_collector_that_is_away_or_silent_costs_neither_requests_nor_the_stop():
+def test_an_unreachable_collector_delays_neither_requests_nor_the_stop():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         free = socket.create_server(("127.0.0.1", 0))
         closed = free.getsockname()[1]
@@ -130,16 +128,16 @@ def test_a_collector_that_is_away_or_silent_costs_neither_requests_nor_the_stop(
             with server_process("--otel", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
                          OTEL_BSP_SCHEDULE_DELAY="10") as served:  # fmt: skip
                 client = served.client("viewer", user="1", channel=CHANNEL)
-                began = time.monotonic()
+                started = time.monotonic()
                 statuses = {client.get("vote").status_code for _ in range(100)}
-                took = time.monotonic() - began
+                elapsed = time.monotonic() - started
 
-                assert ({200}, True) == (statuses, took < 5)
+                assert ({200}, True) == (statuses, elapsed < 5)
                 assert 0 == served.stop(signal.SIGTERM)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_without_the_packages_it_ends_with_2_and_says_what_to_install(tmp_path: Path, workers: str):
+def test_without_the_packages_it_exits_2_and_names_them(tmp_path: Path, workers: str):
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry" / "__init__.py").write_text(
         "raise ModuleNotFoundError(\"No module named 'opentelemetry'\", name='opentelemetry')"
@@ -158,7 +156,7 @@ def test_without_the_packages_it_ends_with_2_and_says_what_to_install(tmp_path: 
     assert "extcli serve: --otel: opentelemetry is not installed: pip install 'extcli[otel]'\n" == ended.stderr
 
 
-def test_a_variable_that_cannot_be_used_ends_with_2_and_one_line():
+def test_an_invalid_variable_exits_2_with_one_line():
     ended = subprocess.run(
         [*COMMAND, "--port", "0", "--otel"],
         env={**os.environ, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "9999"},
@@ -168,47 +166,13 @@ def test_a_variable_that_cannot_be_used_ends_with_2_and_one_line():
     )
 
     assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))
-    assert ended.stderr.startswith("extcli serve: --otel: an OTEL_… variable cannot be used")
+    assert ended.stderr.startswith("extcli serve: --otel: an OTEL_… variable is invalid")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "why"),
-    [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense", "is no URL that begins with http:// or https:// and names a host"),
-        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "grpc://host:4317", "is no URL that begins with http:// or https://"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host:port", "is no URL"),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "is not spoken here: http/protobuf is"),
-        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "is not spoken here: http/protobuf is"),
-        ("OTEL_TRACES_SAMPLER", "sometimes", "is none of always_on, always_off, traceidratio, parentbased_always_on"),
-    ],
-)
-def test_a_variable_that_would_be_taken_for_something_else_is_named(name: str, value: str, why: str):
-    ended = subprocess.run(
-        [*COMMAND, "--port", "0", "--otel"], env={**os.environ, name: value}, capture_output=True, text=True, timeout=20
-    )
-
-    assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))
-    assert ended.stderr.startswith(f"extcli serve: --otel: {name}: {value!r} {why}")
-
-
-@pytest.mark.parametrize("share", ["half", "2", "-0.1", "nan"])
-def test_a_share_of_the_requests_is_from_0_to_1(share: str):
-    ended = subprocess.run(
-        [*COMMAND, "--port", "0", "--otel"],
-        env={**os.environ, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": share},
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-
-    said = f"extcli serve: --otel: OTEL_TRACES_SAMPLER_ARG: {share!r} is no number from 0 to 1\n"
-    assert (2, said) == (ended.returncode, ended.stderr)
-
-
-def test_nothing_of_it_is_loaded_unless_asked_for():
-    loaded = (
+def test_opentelemetry_is_not_imported_without_the_option():
+    script = (
         "import sys, emulator.server.run, extcli.commands.serve; "
         "print([m for m in sys.modules if 'opentelemetry' in m])"
     )
 
-    assert "[]\n" == subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=20).stdout
+    assert "[]\n" == subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20).stdout

@@ -1,4 +1,4 @@
-"""Two nodes on one Redis: whatever is begun on one goes on on the other."""
+"""Two nodes on one Redis act as one service."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from support.socket_client import SocketClient, linked_game, request_pin
 
 
 class Nodes(NamedTuple):
-    """Two services that share their data and nothing else."""
+    """Two services that share only their data."""
 
     one: LiveServer
     other: LiveServer
 
     def viewer(self, user: str) -> tuple[Client, Client]:
-        """The same user on both."""
+        """Return clients of one user for both nodes."""
         return (
             self.one.client("viewer", user=user, channel=CHANNEL),
             self.other.client("viewer", user=user, channel=CHANNEL),
         )
 
     def broadcaster(self) -> tuple[Client, Client]:
-        """The owner of channel 777 on both."""
+        """Return clients of the owner of channel 777."""
         return (
             self.one.client("broadcaster", user=CHANNEL, channel=CHANNEL),
             self.other.client("broadcaster", user=CHANNEL, channel=CHANNEL),
         )
 
     def backend(self) -> tuple[Client, Client]:
-        """A backend on both, whose tokens name no channel."""
+        """Return clients of a backend, whose tokens name no channel."""
         return self.one.client("backend"), self.other.client("backend")
 
 
@@ -55,12 +55,12 @@ def running_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 @pytest.fixture
 def nodes(running_nodes: Nodes) -> Nodes:
-    """Both, as if just started."""
+    """Both nodes, without data."""
     running_nodes.one.reset()
     return running_nodes
 
 
-def test_a_vote_counts_and_is_replaced_wherever_it_is_cast(nodes: Nodes):
+def test_a_vote_on_one_node_replaces_one_on_the_other(nodes: Nodes):
     here, there = nodes.viewer("1")
 
     here.post("vote", json={"value": 3})
@@ -69,7 +69,7 @@ def test_a_vote_counts_and_is_replaced_wherever_it_is_cast(nodes: Nodes):
     assert (1, 5, 5) == tuple(here.get("vote").json()[name] for name in ("count", "sum", "vote"))
 
 
-def test_a_poll_that_is_ended_on_one_is_ended_on_the_other(nodes: Nodes):
+def test_a_poll_ended_on_one_node_is_ended_on_the_other(nodes: Nodes):
     here, there = nodes.viewer("1")
     here.post("vote", json={"value": 3})
 
@@ -78,7 +78,7 @@ def test_a_poll_that_is_ended_on_one_is_ended_on_the_other(nodes: Nodes):
     assert (0, 0) == (here.get("vote").json()["count"], there.get("vote").json()["count"])
 
 
-def test_votes_of_both_are_all_counted(nodes: Nodes):
+def test_concurrent_votes_on_both_nodes_all_count(nodes: Nodes):
     def vote(number: int) -> int:
         client = nodes.viewer(str(number))[number % 2]
         return client.post("vote", json={"value": number % 10}).status_code
@@ -91,7 +91,7 @@ def test_votes_of_both_are_all_counted(nodes: Nodes):
     assert {str(number): number % 10 for number in range(100)} == {each["identifier"]: each["value"] for each in log}
 
 
-def test_rankings_and_buffers_are_one(nodes: Nodes):
+def test_nodes_share_rankings_and_buffers(nodes: Nodes):
     here, there = nodes.viewer("1")
 
     first = here.post("rank?id=q", json={"key": "blue"}).json()
@@ -104,7 +104,7 @@ def test_rankings_and_buffers_are_one(nodes: Nodes):
     assert [{"n": 2}, {"n": 1}] == [e["data"] for e in nodes.broadcaster()[1].get("accumulate?id=b").json()["data"]]
 
 
-def test_patches_from_both_are_all_kept(nodes: Nodes):
+def test_concurrent_patches_on_both_nodes_are_all_kept(nodes: Nodes):
     clients = nodes.broadcaster()
     clients[0].post("channel_state", json={"all": []})
 
@@ -119,7 +119,7 @@ def test_patches_from_both_are_all_kept(nodes: Nodes):
     assert list(range(60)) == sorted(clients[1].get("channel_state").json()["all"])
 
 
-def test_a_write_on_one_reaches_the_games_on_the_other_in_order(nodes: Nodes):
+def test_writes_on_one_node_reach_games_on_the_other_in_order(nodes: Nodes):
     with linked_game(nodes.other) as game:
         game.data("subscribe", "state", {"topic_id": "channel"})
 
@@ -129,17 +129,17 @@ def test_a_write_on_one_reaches_the_games_on_the_other_in_order(nodes: Nodes):
         assert list(range(20)) == [game.update()["data"]["state"]["round"] for _ in range(20)]
 
 
-def test_a_vote_on_one_reaches_those_who_follow_the_poll_on_the_other(nodes: Nodes):
+def test_a_vote_on_one_node_reaches_subscribers_on_the_other(nodes: Nodes):
     with linked_game(nodes.other) as game:
         game.data("subscribe", "poll", {"topic_id": "quiz"})
 
         nodes.viewer("1")[0].post("vote?id=quiz", json={"value": 2})
 
-        standing = game.update()["data"]
-        assert (1, 2) == (standing["count"], standing["sum"])
+        results = game.update()["data"]
+        assert (1, 2) == (results["count"], results["sum"])
 
 
-def test_a_poll_stopped_on_one_tells_those_on_the_other(nodes: Nodes):
+def test_stopping_a_poll_on_one_node_notifies_the_other(nodes: Nodes):
     with linked_game(nodes.one) as here, linked_game(nodes.other) as there:
         there.data("subscribe", "poll", {"topic_id": "quiz"})
         here.data("create", "poll", {"poll_id": "quiz", "prompt": "?", "options": ["a", "b"]})
@@ -149,7 +149,7 @@ def test_a_poll_stopped_on_one_tells_those_on_the_other(nodes: Nodes):
         assert "expired" == there.update()["data"]["poll"]["status"]
 
 
-def test_a_pin_of_one_links_a_game_on_the_other_and_its_tokens_hold_on_both(nodes: Nodes):
+def test_a_pin_links_a_game_on_another_node_and_its_tokens_are_valid_on_both(nodes: Nodes):
     with SocketClient(nodes.other) as game:
         pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.one)})
 
@@ -160,7 +160,7 @@ def test_a_pin_of_one_links_a_game_on_the_other_and_its_tokens_hold_on_both(node
     assert ([200, 200], CHANNEL) == (statuses, again["twitch_id"])
 
 
-def test_a_pin_token_of_one_comes_to_life_on_both_when_it_is_validated_on_the_other(nodes: Nodes):
+def test_validating_a_pin_activates_its_token_on_both_nodes(nodes: Nodes):
     grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
     holders = [node.bearer(grant["token"]) for node in nodes]
     before = [each.get("user_info").status_code for each in holders]
@@ -170,7 +170,7 @@ def test_a_pin_token_of_one_comes_to_life_on_both_when_it_is_validated_on_the_ot
     assert ([401, 401], [200, 200]) == (before, [each.get("user_info").status_code for each in holders])
 
 
-def test_a_revocation_on_one_holds_on_the_other_at_once(nodes: Nodes):
+def test_a_revocation_applies_to_both_nodes_at_once(nodes: Nodes):
     grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
     nodes.broadcaster()[0].post("validate_pin", json={"pin": grant["pin"]})
     with SocketClient(nodes.other) as game:
@@ -182,7 +182,7 @@ def test_a_revocation_on_one_holds_on_the_other_at_once(nodes: Nodes):
     assert (400, 401) == (refused["status"], nodes.other.bearer(grant["token"]).get("user_info").status_code)
 
 
-def test_authentications_on_one_are_told_on_the_other(nodes: Nodes):
+def test_an_authentication_on_one_node_notifies_the_other(nodes: Nodes):
     with linked_game(nodes.one) as game:
         game.data("subscribe", "authentication")
 
@@ -192,15 +192,17 @@ def test_authentications_on_one_are_told_on_the_other(nodes: Nodes):
     assert ("authenticated", CHANNEL) == (event["event"], event["twitch_id"])
 
 
-def test_codes_go_out_once_whichever_node_is_asked(nodes: Nodes):
+def test_each_code_is_handed_out_once_over_both_nodes(nodes: Nodes):
     here, there = nodes.backend()
     here.put("codes", json={"codes": [[f"C{number:03}" for number in range(100)]], "names": ["Hat"]})
     users = [str(number) for number in range(120)]
     there.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": users})
-    turns = cycle((0, 1))
+    next_node = cycle((0, 1))
 
     def redeem(user: str) -> str | None:
-        code: str | None = nodes.viewer(user)[next(turns)].post("codes/redeem", json={"prize": 0}).json().get("code")
+        code: str | None = (
+            nodes.viewer(user)[next(next_node)].post("codes/redeem", json={"prize": 0}).json().get("code")
+        )
         return code
 
     with ThreadPoolExecutor(8) as pool:
@@ -213,7 +215,7 @@ def test_codes_go_out_once_whichever_node_is_asked(nodes: Nodes):
     assert {"names": [], "indices": []} == there.get("codes").json()
 
 
-def test_winners_are_marked_on_one_of_votes_cast_on_the_other(nodes: Nodes):
+def test_marking_from_a_poll_sees_votes_of_the_other_node(nodes: Nodes):
     here, there = nodes.backend()
     here.put("codes", json={"codes": [["A1"]], "names": ["Hat"]})
     nodes.viewer("1")[0].post("vote", json={"value": 2})
@@ -224,7 +226,7 @@ def test_winners_are_marked_on_one_of_votes_cast_on_the_other(nodes: Nodes):
     assert {"eligible": [1]} == nodes.viewer("1")[0].get("codes/eligibility").json()
 
 
-def test_a_broadcast_on_one_reaches_games_and_pages_on_the_other(nodes: Nodes):
+def test_a_broadcast_reaches_games_and_pages_on_the_other_node(nodes: Nodes):
     with linked_game(nodes.other) as game, PusherClient(nodes.other) as page:
         game.data("subscribe", "boss")
         page.subscribe(f"twitch.pubsub.{CLIENT_ID}.{CHANNEL}")
@@ -232,11 +234,11 @@ def test_a_broadcast_on_one_reaches_games_and_pages_on_the_other(nodes: Nodes):
         nodes.broadcaster()[0].post("broadcast", json={"event": "boss", "data": {"hp": 3}})
 
         assert {"hp": 3} == game.update()["data"]["data"]
-        heard = parse_broadcast(decode_frame(page.frame()))
-        assert (f"sandbox:{CLIENT_ID}:boss", {"hp": 3}) == (heard.event, heard.data)
+        received = parse_broadcast(decode_frame(page.frame()))
+        assert (f"sandbox:{CLIENT_ID}:boss", {"hp": 3}) == (received.event, received.data)
 
 
-def test_trivia_goes_on_on_the_other_node(nodes: Nodes):
+def test_nodes_share_trivia(nodes: Nodes):
     here, there = nodes.backend()
     here.post("curated_poll_edit", json={"id": "q1", "name": "Which?"})
     there.post("curated_poll_edit_option", json={"id": "q1", "option": {"id": "o1", "name": "This"}})
@@ -248,7 +250,7 @@ def test_trivia_goes_on_on_the_other_node(nodes: Nodes):
     assert (200, "o1") == (answer.status_code, question["results"]["you"])
 
 
-def test_in_production_a_token_that_one_issued_is_verified_by_the_other(tmp_path):
+def test_in_production_each_node_verifies_the_tokens_of_the_other(tmp_path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     soon = real_seconds() + 600
     with RedisServer(tmp_path) as server:

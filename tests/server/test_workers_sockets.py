@@ -1,4 +1,4 @@
-"""Sockets over several processes: whichever holds a connection, it hears of everything, once."""
+"""Sockets over several workers: each receives every update once, whichever worker holds it."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from support.process import ServerProcess, server_process
 from support.service import CLIENT_ID, Client
 from support.socket_client import SocketClient, request_pin
 
-AT_LEAST, AT_MOST = 8, 40
-"""Connections that are opened until both workers hold some."""
+MIN_SOCKETS, MAX_SOCKETS = 8, 40
+"""Sockets to open until both workers hold some."""
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[ServerProcess]:
-    """Two processes on one port and one file."""
+    """Two workers on one port and one file."""
     with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
         yield served
 
 
 @pytest.fixture
 def games(served: ServerProcess) -> Iterator[list[SocketClient]]:
-    """Connections that have not authenticated, on all workers."""
+    """Unauthenticated sockets, spread over the workers."""
     with ExitStack() as stack:
-        games = [stack.enter_context(SocketClient(served)) for _ in range(AT_LEAST)]
-        while not are_spread(served, games) and len(games) < AT_MOST:
+        games = [stack.enter_context(SocketClient(served)) for _ in range(MIN_SOCKETS)]
+        while not are_spread(served, games) and len(games) < MAX_SOCKETS:
             games.append(stack.enter_context(SocketClient(served)))
         yield games
 
 
 def are_spread(served: ServerProcess, games: list[SocketClient]) -> bool:
-    """Whether a worker is found that holds some of them and not all."""
+    """Whether some worker holds some of the sockets, but not all."""
     for _ in range(10):
-        with Client(base_url=served.url) as fresh:  # on a connection of its own, so with any worker
+        with Client(base_url=served.url) as fresh:  # a new connection, so any worker may accept it
             metrics = fresh.get("/_emulator/metrics").text
         (held,) = re.findall(r"(?m)^emulator_sockets (\S+)", metrics)
         if 0 < float(held) < len(games):
@@ -46,16 +46,16 @@ def are_spread(served: ServerProcess, games: list[SocketClient]) -> bool:
     return False
 
 
-def linked(served: ServerProcess, games: list[SocketClient]) -> None:
-    """Authenticate all of them with one PIN, which one worker has made."""
+def authenticate_all(served: ServerProcess, games: list[SocketClient]) -> None:
+    """Authenticate all sockets with one PIN of one worker."""
     pin = request_pin(served)
     for game in games:
         game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
 
 
-def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: ServerProcess, games: list[SocketClient]):
+def test_each_change_reaches_the_sockets_of_all_workers_once(served: ServerProcess, games: list[SocketClient]):
     assert are_spread(served, games)
-    linked(served, games)
+    authenticate_all(served, games)
     for game in games:
         game.data("subscribe", "state", {"topic_id": "channel"})
         game.data("subscribe", "poll", {"topic_id": "rps"})
@@ -63,19 +63,19 @@ def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: Server
     broadcaster = served.client("broadcaster", user="777", channel="777")
     viewer = served.client("viewer", user="5551", channel="777")
 
-    def all_hear(target: str) -> list[object]:
-        heard = [game.update() for game in games]
-        assert {target} == {update["meta"]["target"] for update in heard}
-        return [update["data"] for update in heard]
+    def updates(target: str) -> list[object]:
+        received = [game.update() for game in games]
+        assert {target} == {update["meta"]["target"] for update in received}
+        return [update["data"] for update in received]
 
     broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
-    state = all_hear("channel")
+    state = updates("channel")
     viewer.post("vote?id=rps", json={"value": 2}).raise_for_status()
-    poll = all_hear("poll")
+    poll = updates("poll")
     broadcasts = []
     for number, game in enumerate(games):
         game.data("broadcast", data={"topic": "hit", "data": {"number": number}})
-        broadcasts += all_hear("hit")
+        broadcasts += updates("hit")
 
     assert all(each == state[0] for each in state)
     assert all(each == poll[0] for each in poll)
@@ -83,8 +83,8 @@ def test_whatever_changes_reaches_the_sockets_of_all_workers_once(served: Server
     assert all(game.no_update() for game in games)
 
 
-def test_messages_of_one_socket_reach_those_of_all_workers_in_order(served: ServerProcess, games: list[SocketClient]):
-    linked(served, games)
+def test_messages_of_one_socket_reach_all_workers_in_order(served: ServerProcess, games: list[SocketClient]):
+    authenticate_all(served, games)
     for game in games:
         game.data("subscribe", "broadcast", {"topic_id": "hit"})
 
@@ -97,8 +97,8 @@ def test_messages_of_one_socket_reach_those_of_all_workers_in_order(served: Serv
         assert list(range(50)) == [game.update()["data"]["data"]["number"] for _ in range(50)]
 
 
-def test_what_one_socket_writes_every_other_reads(served: ServerProcess, games: list[SocketClient]):
-    linked(served, games)
+def test_every_socket_reads_what_another_wrote(served: ServerProcess, games: list[SocketClient]):
+    authenticate_all(served, games)
     for number, game in enumerate(games):
         game.data("set", "state", {"state_id": "channel", "state": {"number": number}})
 
@@ -107,7 +107,7 @@ def test_what_one_socket_writes_every_other_reads(served: ServerProcess, games: 
         assert [{"number": number}] * len(games) == states
 
 
-def test_a_game_that_is_linked_by_one_worker_refreshes_with_any(served: ServerProcess, games: list[SocketClient]):
+def test_a_refresh_token_works_with_every_worker(served: ServerProcess, games: list[SocketClient]):
     refresh = str(games[0].data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(served)})["refresh"])
 
     for game in games:

@@ -1,1 +1,1 @@
-"""What an operator can configure: settings, the environment, and the registered extensions."""
+"""The operator's configuration: settings, the environment, and the registered extensions."""

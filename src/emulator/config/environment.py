@@ -1,4 +1,4 @@
-"""How production and sandbox differ, as values. Nobody else asks which of the two it is."""
+"""The differences between sandbox and production, as values. No other module checks which of the two it runs in."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from emulator.engines.base import NEVER
 
 @dataclass(frozen=True)
 class Environment:
-    """The rules of one environment. `lifetime`s are in milliseconds."""
+    """The rules of one environment. Lifetimes are in milliseconds."""
 
     name: str
-    """What `ready` and broadcast envelopes call it; also the engine's namespace, so the two never share data."""
+    """Its name in `ready` and broadcast envelopes, and the engine's namespace, so the two never share data."""
     verifies_tokens: bool
-    """Ruling A1: signatures, `exp` and the client id of a token are checked."""
+    """Verify signature, `exp` and client id of tokens (ruling A1)."""
     issues_sandbox_tokens: bool
-    """Whether `authtoken` exists."""
+    """Serve `authtoken`."""
     stage: str | None
-    """The `allowed_stage` of the tokens it issues."""
+    """The `allowed_stage` of issued tokens."""
     refused_stage: str | None
-    """The `allowed_stage` it turns away with 403."""
+    """The `allowed_stage` that is refused with 403."""
     limits_pin_attempts: bool
-    """Whether wrong PINs are counted, and refused when there are too many (ruling T4)."""
+    """Limit wrong PINs per client id (ruling T4)."""
     caller_rate: int
-    """Requests a second that a caller may make, unless the settings say otherwise; 0 for no limit."""
+    """Default requests per second of one caller; 0 is no limit."""
     client_rate: int
-    """The same for all callers of a client id together."""
+    """Default requests per second of all callers of one client id; 0 is no limit."""
     has_control: bool
-    """Whether the control API is there."""
+    """Serve the control API."""
     state_lifetime: int
-    """How long a state store lives after its last write (ruling S4)."""
+    """Lifetime of a state store after its last write (ruling S4)."""
     config_lifetime: int
-    """The same for a config store."""
+    """Lifetime of a config store after its last write (ruling S4)."""
 
-    def ends(self, now: int, lifetime: int) -> int:
-        """When something written `now` comes to its end."""
+    def expires_at(self, now: int, lifetime: int) -> int:
+        """Return when data written at `now` (Unix ms) expires; `NEVER` for an unlimited lifetime."""
         return NEVER if lifetime >= NEVER else now + lifetime
 
 

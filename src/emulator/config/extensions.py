@@ -1,4 +1,4 @@
-"""The registered extensions: client ids, their secrets and owners, from the TOML file that `--extensions` names."""
+"""The registered extensions: client ids, secrets and owners, read from the TOML file of `--extensions`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emulator.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Extension:
-    """One registered extension. `secrets` are the decoded keys, newest first; any of them verifies."""
+    """One registered extension. `secrets` are decoded, newest first; each of them verifies tokens."""
 
     client_id: str
     secrets: tuple[bytes, ...] = field(repr=False)
@@ -24,37 +24,37 @@ class Extension:
 
 
 class Extensions:
-    """The extensions as they are at present. They may be replaced at any time, so nobody keeps a copy."""
+    """The current extensions. SIGHUP replaces them, so look them up for each request."""
 
     def __init__(self, current: Mapping[str, Extension], *, admits_any: bool = False) -> None:
         self.current = current
-        """Never changed, only replaced: another object means that all is to be checked anew."""
+        """Replaced, never mutated: a different object means that cached checks are stale."""
         self._admits_any = admits_any
 
     def replace(self, current: Mapping[str, Extension]) -> None:
-        """Put these in force, all at once."""
+        """Replace all extensions at once."""
         self.current = current
 
     def find(self, client_id: str) -> Extension | None:
-        """The registered extension of this client id."""
+        """Return the extension registered under a client id, or `None`."""
         return self.current.get(client_id)
 
     def admits(self, client_id: str) -> bool:
-        """Whether the service takes this client id."""
+        """Whether the service accepts a client id (ruling A1)."""
         return self._admits_any or client_id in self.current
 
 
-_SOURCES = ("secrets", "secret_files", "secret_env")
-_KEYS = (*_SOURCES, "owner_user_id")
+_SECRET_KEYS = ("secrets", "secret_files", "secret_env")
+_KEYS = (*_SECRET_KEYS, "owner_user_id")
 
 
 def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
-    """Read the file; raises `ConfigurationError` with one line that never shows a secret."""
+    """Read the file; return extensions by client id. Raises `ConfigurationError`, one line without secrets."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # of TOML, of UTF-8, or a number of more digits than Python reads
+    except ValueError as error:  # invalid TOML or UTF-8, or an integer too long for Python
         raise ConfigurationError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply") from None
@@ -66,7 +66,7 @@ def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict
 
 def _extension(path: Path, client_id: str, table: Any, environ: Mapping[str, str]) -> Extension:
     if not client_id.isprintable() or not client_id or " " in client_id:
-        raise ConfigurationError(f"{path}: extensions.{client_id!r}: a client id is printable and has no spaces")
+        raise ConfigurationError(f"{path}: extensions.{client_id!r}: a client id must be printable, without spaces")
     where = f"{path}: extensions.{client_id}"
     if not isinstance(table, dict):
         raise ConfigurationError(f"{where}: must be a table")
@@ -77,24 +77,24 @@ def _extension(path: Path, client_id: str, table: Any, environ: Mapping[str, str
     if owner is not None and not isinstance(owner, str):
         raise ConfigurationError(f"{where}.owner_user_id: must be a string")
     secrets = (
-        *_listed(where, table.get("secrets", [])),
+        *_inline(where, table.get("secrets", [])),
         *_from_files(path, where, table.get("secret_files", [])),
         *_from_environment(where, table.get("secret_env"), environ),
     )
     if not secrets:
-        raise ConfigurationError(f"{where}: has no secret (one of {', '.join(_SOURCES)})")
+        raise ConfigurationError(f"{where}: has no secret; add one of {', '.join(_SECRET_KEYS)}")
     return Extension(client_id, secrets, owner)
 
 
-def _listed(where: str, value: Any) -> list[bytes]:
+def _inline(where: str, value: Any) -> list[bytes]:
     texts = _strings(f"{where}.secrets", value)
-    return [_decoded(f"{where}.secrets[{index}]", text) for index, text in enumerate(texts)]
+    return [_decode(f"{where}.secrets[{index}]", text) for index, text in enumerate(texts)]
 
 
 def _from_files(path: Path, where: str, value: Any) -> list[bytes]:
     names = _strings(f"{where}.secret_files", value)
     keys = [f"{where}.secret_files[{index}]" for index in range(len(names))]
-    return [_decoded(key, _text_of(key, path.parent / name)) for key, name in zip(keys, names, strict=True)]
+    return [_decode(key, _read(key, path.parent / name)) for key, name in zip(keys, names, strict=True)]
 
 
 def _strings(where: str, value: Any) -> list[str]:
@@ -103,23 +103,23 @@ def _strings(where: str, value: Any) -> list[str]:
     return value
 
 
-def _text_of(where: str, file: Path) -> str:
+def _read(where: str, file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not text"
-        raise ConfigurationError(f"{where}: {str(file)!r} cannot be read: {why}") from None
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise ConfigurationError(f"{where}: {str(file)!r} cannot be read: {reason}") from None
 
 
 def _from_environment(where: str, name: Any, environ: Mapping[str, str]) -> list[bytes]:
     if name is None:
         return []
     if not isinstance(name, str) or not environ.get(name):
-        raise ConfigurationError(f"{where}.secret_env: names no environment variable that is set")
-    return [_decoded(f"{where}.secret_env", environ[name].strip())]
+        raise ConfigurationError(f"{where}.secret_env: must name an environment variable that is set")
+    return [_decode(f"{where}.secret_env", environ[name].strip())]
 
 
-def _decoded(where: str, text: str) -> bytes:
+def _decode(where: str, text: str) -> bytes:
     try:
         secret = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""What `extcli serve` can be told (`operations.md`, Starting)."""
+"""The settings of `extcli serve` (`operations.md`, Starting)."""
 
 from __future__ import annotations
 
@@ -16,85 +16,85 @@ from emulator.observability.logs import LogSettings
 
 KIB = 1024
 MIB = 1024 * KIB
-_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+_HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of everything one caller may take."""
+    """The limits of one service. Unless noted, they apply per caller or connection."""
 
     body: int = 64 * KIB
-    """Bytes in the body of a call (ruling W8)."""
+    """Bytes in a request body (ruling W8)."""
     user_map: int = 4 * MIB
-    """Bytes in a PATCH with a map of users."""
+    """Bytes in a PATCH of many users."""
     codes: int = 1024 * MIB
-    """Bytes in a PUT of codes, which is read as it comes."""
+    """Bytes in a PUT of codes, which is streamed."""
     user_list: int = 64 * MIB
-    """Bytes in a list of users to be granted prizes, which is read as it comes."""
+    """Bytes in a list of users to mark, which is streamed."""
     frame: int = 2 * MIB
-    """Bytes in one message to the socket (ruling X3)."""
+    """Bytes in one socket message (ruling X3)."""
     outbox: int = 1 * MIB
-    """Bytes that may wait for a socket's reader before it is closed (ruling B4)."""
+    """Bytes buffered for a slow socket before it is closed (ruling B4)."""
     topics: int = 1_000
     """Subscriptions of one socket."""
     namespaces: int = 1_000
-    """Namespaces that may be open at once."""
+    """Open namespaces."""
     caller_rate: int | None = None
-    """Requests a second of one caller; 0 for no limit, `None` for what the environment says."""
+    """Requests per second of one caller; 0 is no limit, `None` the environment's default."""
     client_rate: int | None = None
-    """Requests a second of one client id."""
+    """Requests per second of one client id; 0 is no limit, `None` the environment's default."""
     sockets: int = 10_000
-    """Connections of one client id at the same time."""
+    """Open connections of one client id."""
     ids: int = 1_000
-    """Ids that one extension may use in one channel, of each kind: polls, rankings, buffers, JSON stores."""
+    """Ids of each kind that one extension uses in one channel: polls, rankings, buffers, JSON stores."""
     request_timeout: int = 30
-    """Seconds in which a request has to arrive, and its answer to be taken."""
+    """Seconds for a request to arrive and its response to be read; 0 is no limit."""
     pin_attempts: int = 60
-    """Wrong PINs per client id and minute in production, before all are refused (ruling T4)."""
+    """Wrong PINs per client id and minute in production (ruling T4)."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """One way to run the service; wrong combinations raise `ConfigurationError` on construction."""
+    """The settings of one service."""
 
     environment: Environment = SANDBOX
     data: str = "sqlite://"
     extensions: Mapping[str, Extension] = field(default_factory=dict)
-    """Those registered at the start."""
+    """Registered at the start, by client id."""
     extensions_file: Path | None = None
-    """Where they stand, to be read again."""
+    """The file they came from; SIGHUP reads it again."""
     leeway: int = 0
-    """How far, in ms, the clock of whoever signs a token may be off from the service's."""
+    """Tolerated clock skew of token signers, in ms."""
     registered_only: bool = False
-    """Take only registered client ids in sandbox too. Production always does."""
+    """Serve only registered client ids, in the sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
-    """One channel store per extension in place of one for all extensions in the channel (ruling S6)."""
+    """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     control_hosts: tuple[str, ...] = ()
-    """Names, beside loopback, under which the control API answers."""
+    """Host names, beside loopback, on which the control API answers."""
     limits: Limits = Limits()
     logs: LogSettings = field(default_factory=LogSettings)
     traces: bool = False
-    """Whether there is a span for each request, which needs the extra `otel`."""
+    """Export a span for each request; needs the extra `otel`."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose word on whom they speak for (`X-Forwarded-For`) is taken."""
+    """Addresses and networks whose `X-Forwarded-For` is trusted."""
     has_peers: bool = False
-    """Whether other processes serve the same data on the same port. The clock, which is one process's, then stays."""
+    """Other workers share the port and the data. Each has its own clock, which then cannot be moved."""
 
     @property
     def caller_rate(self) -> int:
-        """Requests a second of one caller; 0 for no limit."""
-        asked = self.limits.caller_rate
-        return self.environment.caller_rate if asked is None else asked
+        """Requests per second of one caller; 0 is no limit."""
+        rate = self.limits.caller_rate
+        return self.environment.caller_rate if rate is None else rate
 
     @property
     def client_rate(self) -> int:
-        """Requests a second of one client id; 0 for no limit."""
-        asked = self.limits.client_rate
-        return self.environment.client_rate if asked is None else asked
+        """Requests per second of one client id; 0 is no limit."""
+        rate = self.limits.client_rate
+        return self.environment.client_rate if rate is None else rate
 
     @property
     def admits_any_client(self) -> bool:
-        """Ruling A1."""
+        """Whether unregistered client ids are served (ruling A1)."""
         return not (self.registered_only or self.environment.verifies_tokens)
 
 
@@ -112,23 +112,23 @@ def read_settings(
     logs: LogSettings | None = None,
     traces: bool = False,
 ) -> Settings:
-    """Turn the words of the command line into settings; raises `ConfigurationError` with one line."""
+    """Build settings from the options of `serve`; raises `ConfigurationError` with one line. `leeway` is in seconds."""
     if production and extensions is None:
-        raise ConfigurationError("--production needs --extensions FILE: it takes registered client ids only")
+        raise ConfigurationError("--production needs --extensions FILE: it serves only registered client ids")
     if registered_only and extensions is None:
-        raise ConfigurationError("--registered-only needs --extensions FILE: there is no registered client id")
+        raise ConfigurationError("--registered-only needs --extensions FILE: no client id is registered")
     if production and control_hosts:
-        raise ConfigurationError("--control-host: with --production there is no control API")
-    for each in control_hosts:
-        _check_host(each)
+        raise ConfigurationError("--control-host: --production has no control API")
+    for host in control_hosts:
+        _check_host(host)
     try:
-        open_engine(data, namespace="")  # stays closed
+        open_engine(data, namespace="")  # only parses the URL
     except ValueError as error:
         raise ConfigurationError(f"--data: {error}") from None
-    for each in proxies:
-        _check_proxy(each)
+    for proxy in proxies:
+        _check_proxy(proxy)
     if channel_stores not in ("shared", "extension"):
-        raise ConfigurationError(f"--channel-stores: {channel_stores!r} is neither 'shared' nor 'extension'")
+        raise ConfigurationError(f"--channel-stores: {channel_stores!r} must be 'shared' or 'extension'")
     return Settings(
         environment=PRODUCTION if production else SANDBOX,
         data=data,
@@ -146,19 +146,18 @@ def read_settings(
 
 
 def _check_host(text: str) -> None:
-    """Raise for what cannot be the name, without its port, in the `Host` of a request."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        if not _NAME.fullmatch(text):
-            raise ConfigurationError(f"--control-host: {text!r} is no name of a host; no scheme, no port") from None
+        if not _HOST_NAME.fullmatch(text):
+            raise ConfigurationError(f"--control-host: {text!r} must be a host name, without scheme and port") from None
 
 
 def _check_proxy(text: str) -> None:
-    """Raise for what is no address: `*` would let every caller say where it comes from."""
+    """Refuse everything but addresses and networks: with `*`, any caller could fake its address."""
     try:
         network = ipaddress.ip_network(text)
     except ValueError as error:
-        raise ConfigurationError(f"--proxy: {text!r} is no address and no network: {error}") from None
+        raise ConfigurationError(f"--proxy: {text!r} must be an IP address or network: {error}") from None
     if network.prefixlen == 0:
-        raise ConfigurationError(f"--proxy: {text!r} is everybody; name the proxies")
+        raise ConfigurationError(f"--proxy: {text!r} is every address; name the proxies")

@@ -1,1 +1,1 @@
-"""Running the service: processes, signals, the HTTP protocol, middleware and the startup log."""
+"""Runs the service: processes, signals, the HTTP protocol, middleware and the startup log."""

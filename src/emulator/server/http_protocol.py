@@ -1,4 +1,4 @@
-"""HTTP on the wire is uvicorn's, with limits to how much may come before a body, and to how long anything may take."""
+"""uvicorn's HTTP protocol with request ids, a limit on headers and a timeout for slow clients."""
 
 from __future__ import annotations
 
@@ -22,128 +22,133 @@ from emulator.observability.request_context import (
 from emulator.wire.coalescing_transport import CoalescingTransport, flush_batch_of
 from emulator.wire.errors import error_body
 
-LARGEST_HEAD = 64 * 1024
-"""Bytes of a request line with its headers. uvicorn sets no limit, and copies a header anew with every piece of it."""
-
-
-SLOWEST: Final = 1024
-"""Bytes a second by which a request may take longer than it otherwise would."""
-_LOOK_EVERY: Final = 1.0
+MAX_HEAD = 64 * 1024
+"""Bytes of a request line with its headers. uvicorn has no limit, and copies a header again for each piece of it."""
+MIN_BYTE_RATE: Final = 1024
+"""Bytes per second. A request has one more second to arrive per this many bytes."""
+_CHECK_INTERVAL: Final = 1.0
 
 _log = logging.getLogger("emulator")
-# uvicorn's word on what is no HTTP comes before anybody knows the id that will be answered; ours names it.
+# uvicorn logs invalid HTTP without the request id; `_refuse` logs it with the id.
 logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != "Invalid HTTP request received.")
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP on a transport that gathers, with limits."""
+    """uvicorn's HTTP protocol with coalesced writes and limits."""
 
     _in_head = True
-    _head = 0
-    _ended = False
+    _head_size = 0
+    _complete = False
+    """Whether the data just parsed ended with a complete request."""
     _since: float | None = None
-    """When what is still incomplete began to come, in seconds of the event loop; `None` between two requests."""
-    _came = 0
-    """Bytes of it so far."""
-    _untaken_since: float | None = None
-    """Since when the other side takes nothing of what it is answered."""
+    """When the incomplete request began to arrive, in the loop's seconds; `None` between requests."""
+    _received = 0
+    """Bytes of the incomplete request."""
+    _write_paused_since: float | None = None
+    """Since when the client has stopped reading, in the loop's seconds."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin a connection."""
-        # uvloop's transports do all that asyncio's do without being their subclasses.
+        """Wrap the transport so that small writes are coalesced."""
+        # uvloop's transports are not subclasses of asyncio's, but implement the same methods.
         super().connection_made(CoalescingTransport(cast("asyncio.Transport", transport), flush_batch_of(self.loop)))
         self._since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came."""
+        """Parse received bytes; refuse headers above `MAX_HEAD`."""
         if self.transport.is_closing():
             return
-        self._ended = False
+        self._complete = False
         if self._since is None:
             self._since = self.loop.time()
-        self._came += len(data)
+        self._received += len(data)
         super().data_received(data)
-        if self._in_head and not self._ended:  # a head that begins behind an end is counted from the next piece on
-            self._head += len(data)
-            if self._head > LARGEST_HEAD and not self.transport.is_closing():
-                self._refuse(HeadTooLarge("Headers too large", f"headers: at most {LARGEST_HEAD} bytes are taken"))
+        if self._in_head and not self._complete:  # a head after a complete request counts from its next piece on
+            self._head_size += len(data)
+            if self._head_size > MAX_HEAD and not self.transport.is_closing():
+                self._refuse(HeadTooLarge("Headers too large", f"headers exceed {MAX_HEAD} bytes"))
 
     def on_headers_complete(self) -> None:
-        """The head has ended."""
+        """Give the request an id, which its response carries."""
         self._in_head = False
         context = RequestContext(request_id(self.headers))
         attach_context(self.scope["state"], context)
         super().on_headers_complete()
-        if self.cycle is not None and self.cycle.scope is self.scope:  # else it is to become a WebSocket
+        if self._cycle_is_current:  # otherwise a WebSocket handshake
             self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def on_message_complete(self) -> None:
-        """The next request begins."""
+        """Reset the counters for the next request."""
         super().on_message_complete()
-        self._in_head, self._head, self._ended = True, 0, True
-        self._since, self._came = None, 0
+        self._in_head, self._head_size, self._complete = True, 0, True
+        self._since, self._received = None, 0
 
     def pause_writing(self) -> None:
-        """The other side does not keep up."""
-        self._untaken_since = self.loop.time()
+        """Note when the client stopped reading."""
+        self._write_paused_since = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It does again."""
-        self._untaken_since = None
+        """Note that the client reads again."""
+        self._write_paused_since = None
         super().resume_writing()
 
-    def cut_if_overdue(self, timeout: float) -> None:
-        """End a connection on which a request comes, or an answer is taken, too slowly.
+    def close_if_overdue(self, timeout: float) -> None:
+        """Close the connection if the client sends its request or reads its response too slowly.
 
-        A request has `timeout` seconds, and one more for each `SLOWEST` bytes of it; of an answer something has to be
-        taken within `timeout` seconds.
+        A request has `timeout` seconds, plus one per `MIN_BYTE_RATE` bytes; a client may stop reading for `timeout`
+        seconds.
         """
         now = self.loop.time()
-        if self._untaken_since is not None and now - self._untaken_since > timeout:
+        if self._write_paused_since is not None and now - self._write_paused_since > timeout:
             self.transport.abort()
         elif self._since is None:
             return
-        elif self.flow.read_paused:  # it is we who do not keep up
-            self._since, self._came = now, 0
-        elif now - self._since > timeout + self._came / SLOWEST:
-            if self._came and (self.cycle is None or self.cycle.response_complete or not self.cycle.response_started):
+        elif self.flow.read_paused:  # the server is the slow side
+            self._since, self._received = now, 0
+        elif now - self._since > timeout + self._received / MIN_BYTE_RATE:
+            if self._received and (
+                self.cycle is None or self.cycle.response_complete or not self.cycle.response_started
+            ):
                 detail = f"the request did not arrive within {timeout:g} seconds"
                 self._refuse(RequestTimeout("Request timeout", detail))
             else:
                 self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP like any other refusal (ruling W4), and hang up."""
-        self._refuse(BadRequest("Bad Request", "this cannot be read as an HTTP request"))
+        """Answer invalid HTTP with the service's error body (ruling W4), and close."""
+        self._refuse(BadRequest("Bad Request", "invalid HTTP request"))
 
     @property
     def _knows_request(self) -> bool:
-        """Whether the scope is that of the request that comes now, and not of the one before it."""
-        return self.headers is not None and not (self._in_head and self._is_of_cycle)
+        """Whether the scope belongs to the arriving request, not to the one before it."""
+        return self.headers is not None and not (self._in_head and self._cycle_is_current)
 
     @property
-    def _is_of_cycle(self) -> bool:
+    def _cycle_is_current(self) -> bool:
         return self.cycle is not None and self.cycle.scope is self.scope
 
     @property
-    def _is_under_way(self) -> bool:
-        """Whether the application has been given the request that comes now."""
-        return not self._in_head and self._is_of_cycle and all(self.cycle is not waits for waits, _ in self.pipeline)
+    def _is_in_application(self) -> bool:
+        """Whether the application already handles the arriving request."""
+        return (
+            not self._in_head
+            and self._cycle_is_current
+            and all(self.cycle is not queued for queued, _ in self.pipeline)
+        )
 
     def _refuse(self, error: ServiceError) -> None:
-        """Answer the request that comes now, whose line and count say the same, and hang up."""
+        """Answer the arriving request with an error, log and count it once, and close."""
         body = error_body(error)
-        if self._is_under_way:
-            if self.cycle.response_started:  # one request has one answer
+        if self._is_in_application:
+            if self.cycle.response_started:  # a request has one response
                 self.transport.close()
                 return
             context = context_of(self.scope)
-            context.early_error = error  # the application will say so
+            context.early_error = error  # the application logs and counts it
         else:
-            brought = self.headers if self._knows_request else ()
-            context = RequestContext(request_id(brought)) if self._in_head else context_of(self.scope)
-            self._note(context, error, len(body))
+            headers = self.headers if self._knows_request else ()
+            context = RequestContext(request_id(headers)) if self._in_head else context_of(self.scope)
+            self._record(context, error, len(body))
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
@@ -153,23 +158,23 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(head.encode() + body)
         self.transport.close()
 
-    def _note(self, context: RequestContext, error: ServiceError, size: int) -> None:
-        """Count and log what the application never hears of."""
+    def _record(self, context: RequestContext, error: ServiceError, size: int) -> None:
+        """Count and log an error that the application does not see."""
         app: Any = self.config.app
         app.refused(error)
         method = self.scope.get("method", "") if self._knows_request else ""
         path = self.url.partition(b"?")[0].decode("latin-1") if self._knows_request else ""
-        took = 0.0 if self._since is None else self.loop.time() - self._since
+        seconds = 0.0 if self._since is None else self.loop.time() - self._since
         with bound_to(context):
             if isinstance(error, BadRequest):
-                _log.warning("what came is no HTTP request")
-            log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, took, size, None)
+                _log.warning("invalid HTTP request")
+            log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, seconds, size, None)
 
 
-async def cut_overdue(connections: Iterable[object], timeout: float) -> None:
-    """Look at all connections once a second, for ever: a timer for each request would cost each request something."""
+async def close_overdue(connections: Iterable[object], timeout: float) -> None:
+    """Close overdue connections, forever. Checking all once a second is cheaper than a timer for each request."""
     while True:
-        await asyncio.sleep(_LOOK_EVERY)
-        for each in list(connections):
-            if isinstance(each, Protocol):
-                each.cut_if_overdue(timeout)
+        await asyncio.sleep(_CHECK_INTERVAL)
+        for connection in list(connections):
+            if isinstance(connection, Protocol):
+                connection.close_if_overdue(timeout)

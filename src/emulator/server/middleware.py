@@ -1,4 +1,4 @@
-"""What may stand around the application, on the way of each HTTP request. WebSockets go past it."""
+"""ASGI middleware around the application, for HTTP requests; WebSockets pass through."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from emulator.realtime.websocket import Peer, PeerFactory, WebSocket
 
 
 class Application(PeerFactory, Protocol):
-    """What a server serves: ASGI for requests, and a way in for WebSockets."""
+    """An application that serves HTTP by ASGI and opens peers for WebSockets."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 class Middleware:
-    """An application around another, which changes nothing."""
+    """Forwards everything to the application it wraps."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
 
     @property
     def limits(self) -> Limits:
-        """How much a WebSocket may take."""
+        """The limits of the application."""
         return self._app.limits
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Who speaks on a WebSocket at a path; raises a `ServiceError` where there is none."""
+        """Open the peer of a WebSocket; raises `ServiceError` if the handshake is refused."""
         return await self._app.open_peer(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
-        """Something was refused before it came so far."""
+        """Count an error response that the application does not see."""
         self._app.refused(error)
 
 
 class AccessLog(Middleware):
-    """Logs each answer, when the whole of it has been given to the server."""
+    """Logs each request once its response is complete."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        began = monotonic()
+        started = monotonic()
         status = size = 0
 
-        async def note(message: Any) -> None:
+        async def send_and_count(message: Any) -> None:
             nonlocal status, size
             status = message.get("status", status)
             size += len(message.get("body", b""))
@@ -57,7 +57,7 @@ class AccessLog(Middleware):
         request: Any = scope
         context = bind_context(request)
         try:
-            await self._app(scope, receive, note)
+            await self._app(scope, receive, send_and_count)
         finally:
-            what = {"method": request["method"], "path": request["path"][:LONGEST_PATH]}
-            log_request(what, status or 500, monotonic() - began, size, context.caller)
+            fields = {"method": request["method"], "path": request["path"][:LONGEST_PATH]}
+            log_request(fields, status or 500, monotonic() - started, size, context.caller)

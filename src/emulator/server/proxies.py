@@ -1,4 +1,4 @@
-"""Where a request comes from, if a proxy that was named passes it on."""
+"""Takes the client's address from `X-Forwarded-For` of trusted proxies."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from emulator.server.middleware import Application, Middleware
 
 
 class ProxyHeaders(Middleware):
-    """Believes what `proxies` say in `X-Forwarded-For`, if it is an address; else the connection says where it ends."""
+    """Trusts `X-Forwarded-For` from `proxies` if it is an IP address; else keeps the address of the connection."""
 
     def __init__(self, app: Application, proxies: tuple[str, ...]) -> None:
         super().__init__(app)
-        self._take_word = ProxyHeadersMiddleware(_nothing, list(proxies))
+        self._apply_headers = ProxyHeadersMiddleware(_ignore, list(proxies))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         request: Any = scope
         connected = request["client"]
-        await self._take_word(request, receive, send)  # type: ignore[arg-type]
+        await self._apply_headers(request, receive, send)  # type: ignore[arg-type]
         if request["client"] and not _is_address(request["client"][0]):
             request["client"] = connected
         await self._app(scope, receive, send)
 
 
-async def _nothing(scope: Any, receive: Any, send: Any) -> None:
-    """The application of the middleware, of which only what it does to the scope is wanted."""
+async def _ignore(scope: Any, receive: Any, send: Any) -> None:
+    """Do nothing: uvicorn's middleware is only used to edit the scope."""
 
 
 def _is_address(host: str) -> bool:
@@ -37,4 +37,4 @@ def _is_address(host: str) -> bool:
         ipaddress.ip_address(host)
     except ValueError:
         return False
-    return "%" not in host  # behind which any text may stand
+    return "%" not in host  # an IPv6 zone may be any text

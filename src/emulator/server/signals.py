@@ -1,4 +1,4 @@
-"""Which signals the service listens to, and from when to when."""
+"""Handles the signals that stop and reload the service."""
 
 from __future__ import annotations
 
@@ -10,57 +10,60 @@ from types import FrameType
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 HANGUPS: tuple[signal.Signals, ...] = () if sys.platform == "win32" else (signal.SIGHUP,)
-"""What asks to read the registered extensions again; a terminal that is closed sends it too."""
+"""Signals that reload the extensions. A closing terminal sends SIGHUP too."""
 
 
-class Signals:
-    """These signals, any number of them, from now to the end of the process: one act, and never a sudden death."""
+class SignalHandler:
+    """Catches signals from construction to the end of the process, so that they never kill it.
+
+    A signal calls the callback, or is remembered until there is one.
+    """
 
     def __init__(self, *numbers: signal.Signals) -> None:
-        self._asked = False
-        self._act: Callable[[], object] | None = None
+        self._pending = False
+        self._callback: Callable[[], object] | None = None
         for number in numbers:
-            signal.signal(number, self._ask)
-        _let_through(numbers)
+            signal.signal(number, self._handle)
+        _unblock(numbers)
 
-    def then(self, act: Callable[[], object]) -> None:
-        """Have `act` called at every signal from now on; at once, if one came when there was nothing to call."""
-        self._act = act
-        if self._asked:
-            self._asked = False
-            act()
+    def set_callback(self, callback: Callable[[], object]) -> None:
+        """Call `callback` at each signal from now on; at once if one is pending."""
+        self._callback = callback
+        if self._pending:
+            self._pending = False
+            callback()
 
-    def no_more(self) -> None:
-        """Call nothing any more: what was to be called is at its end."""
-        self._act = None
+    def remove_callback(self) -> None:
+        """Remember later signals instead of calling it."""
+        self._callback = None
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self._act is None:
-            self._asked = True
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._callback is None:
+            self._pending = True
         else:
-            self._act()
+            self._callback()
 
 
 @contextmanager
-def hangups_held() -> Iterator[None]:
-    """Let hangups wait, here and in what is started meanwhile, which inherits it until it has `Signals` of its own.
+def hangups_blocked() -> Iterator[None]:
+    """Block hangups in this process and its new children, which inherit that until they install a `SignalHandler`.
 
-    A closed terminal tells all its processes at once, also one that does not listen yet, and would die of it.
+    A closing terminal signals all of its processes at once; a child without a handler would die.
     """
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_BLOCK, HANGUPS)
     try:
         yield
     finally:
-        _let_through(HANGUPS)
+        _unblock(HANGUPS)
 
 
 def ignore_signals() -> None:
-    """From now to the end of this process, which is near: Python itself would let them kill it on its last steps."""
+    """Ignore all signals from now on. Python would restore the defaults at exit, and a late signal would kill it."""
     for number in (*STOPS, *HANGUPS):
         signal.signal(number, signal.SIG_IGN)
 
 
-def _let_through(numbers: tuple[signal.Signals, ...]) -> None:
+def _unblock(numbers: tuple[signal.Signals, ...]) -> None:
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)

@@ -1,4 +1,4 @@
-"""What the log says of the service as a whole: what it serves, what is doubtful about that, and that it has ended."""
+"""Logs what the service serves, and warns of risky settings."""
 
 from __future__ import annotations
 
@@ -25,30 +25,25 @@ def log_serving(settings: Settings, location: str, port: int, workers: int) -> N
     )  # fmt: skip
 
 
-def log_stopped() -> None:
-    """One line at a clean stop."""
-    _log.info("stopped")
-
-
 def log_warnings(warnings: Iterable[str]) -> None:
-    """One line for each."""
+    """Log one line for each warning."""
     for warning in warnings:
         _log.warning("%s", warning)
 
 
 def settings_warnings(settings: Settings, engine: Engine) -> Iterator[str]:
-    """What is allowed, and hardly meant."""
+    """Yield warnings of settings that are valid but risky: lost data, readable secrets."""
     if settings.environment.verifies_tokens and not engine.survives_restart:
-        yield "--production keeps its data in memory: they are gone at the next stop; --data says where to keep them"
-    # What is no file, such as a pipe, can be read once only.
+        yield "--production keeps data in memory, so a stop loses all of it: set --data"
+    # Only regular files: a pipe can be read once.
     if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":
         for file in _files_with_secrets(settings.extensions_file):
             if file.is_file() and os.stat(file).st_mode & stat.S_IROTH:
-                yield f"{file}: holds secrets and can be read by every user of this machine; chmod o-r"
+                yield f"{file}: holds secrets, but every user of this machine can read it: chmod o-r"
 
 
 def _files_with_secrets(file: Path) -> Iterator[Path]:
-    """Those of a file of extensions that has been read before, and itself if it holds any."""
+    """Yield the files of secrets that a valid extensions file names, and itself if it holds any."""
     tables = tomllib.loads(file.read_text(encoding="utf-8"))["extensions"].values()
     if any(table.get("secrets") for table in tables):
         yield file

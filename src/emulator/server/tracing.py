@@ -1,7 +1,7 @@
-"""Traces: a span for each HTTP request, over OTLP. The only importer of opentelemetry, which is an extra.
+"""Exports a span for each HTTP request over OTLP. Only this module imports opentelemetry, which is an extra.
 
-What is exported, and where to, is said by the standard `OTEL_…` variables. The published instrumentation of ASGI would
-name paths, queries and headers too, and hide what WebSockets ask of the application.
+The standard `OTEL_…` variables configure the exporter. The published ASGI instrumentation would also export paths,
+queries and headers, and hide the application's methods for WebSockets.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from emulator.observability.redaction import redact
 from emulator.observability.request_context import bind_context
 from emulator.server.middleware import Application, Middleware
 
-_FLUSHED_WITHIN: Final = 1.0
-"""Seconds that a collector has to take the last spans at a stop. Those that it does not take are lost."""
+_FLUSH_TIMEOUT: Final = 1.0
+"""Seconds to send the last spans at a stop. Later ones are lost."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"})
 _PROTOCOL: Final = "http/protobuf"
 _SAMPLERS: Final = (
@@ -38,38 +38,38 @@ _propagator: Final = TraceContextTextMapPropagator()
 
 
 class Tracing:
-    """The exporter of one process. A thread of its own sends, so that no request waits for a collector."""
+    """The exporter of one process. A thread sends the spans, so that no request waits for the collector."""
 
     def __init__(self, environment: str) -> None:
-        """Raises `ConfigurationError` if a variable cannot be used."""
-        _check_variables(os.environ)
-        usual = Resource(
+        """Raise `ConfigurationError` for an invalid `OTEL_…` variable."""
+        check_variables(os.environ)
+        defaults = Resource(
             {
                 "service.name": "extcli",
                 "service.version": version("extcli"),
                 "deployment.environment.name": environment,
             }
         )
-        resource = usual.merge(OTELResourceDetector().detect())
+        resource = defaults.merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         try:
             self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         except (ValueError, OSError) as error:
-            raise ConfigurationError(f"--otel: an OTEL_… variable cannot be used: {error}") from None
+            raise ConfigurationError(f"--otel: an OTEL_… variable is invalid: {error}") from None
 
-    def around(self, app: Application) -> Application:
-        """`app`, with a span for each of its requests."""
+    def wrap(self, app: Application) -> Application:
+        """Return `app` with a span for each request."""
         return _Traced(app, self._provider.get_tracer("extcli", version("extcli")))
 
     def close(self) -> None:
-        """Send what is left, if a collector takes it soon."""
+        """Send the remaining spans, if the collector takes them in time."""
         closing = threading.Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
-        closing.join(_FLUSHED_WITHIN)
+        closing.join(_FLUSH_TIMEOUT)
 
 
 class _Traced(Middleware):
-    """Names routes as declared, and nothing else of what a client sent: no path, query, header or user."""
+    """Exports the declared route, method and status of a request; no path, query, header or user."""
 
     def __init__(self, app: Application, tracer: Tracer) -> None:
         super().__init__(app)
@@ -86,37 +86,37 @@ class _Traced(Middleware):
             kind=SpanKind.SERVER,
             attributes={"http.request.method": method, "url.scheme": request["scheme"]},
         )
-        status = 500  # what the server answers where the application does not
+        status = 500  # sent by the server if the application fails
 
-        async def note(message: Any) -> None:
+        async def send_and_note(message: Any) -> None:
             nonlocal status
             status = message.get("status", status)
             await send(message)
 
         context = bind_context(request)
         try:
-            await self._app(scope, receive, note)
+            await self._app(scope, receive, send_and_note)
         finally:
             _end(span, method, context.route, status)
 
 
-def _check_variables(environ: Mapping[str, str]) -> None:
-    """Raise for what the library would take for something else, or fail with at each export."""
+def check_variables(environ: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` for values that the library would misread, or that would fail at each export."""
 
-    def refuse(name: str, why: str) -> None:
-        raise ConfigurationError(f"--otel: {name}: {redact(repr(environ[name]))} {why}")
+    def refuse(name: str, problem: str) -> None:
+        raise ConfigurationError(f"--otel: {name}: {redact(repr(environ[name]))} {problem}")
 
     for kind in ("TRACES_", ""):
         if (endpoint := environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT")) and not _is_http_url(endpoint):
-            refuse(name, "is no URL that begins with http:// or https:// and names a host")
+            refuse(name, "must be a URL with http:// or https:// and a host")
         if environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL", "").strip() not in ("", _PROTOCOL):
-            refuse(name, f"is not spoken here: {_PROTOCOL} is")
+            refuse(name, f"is not supported, only {_PROTOCOL} is")
     sampler = environ.get("OTEL_TRACES_SAMPLER", "").strip().lower()
     if sampler and sampler not in _SAMPLERS:
-        refuse("OTEL_TRACES_SAMPLER", f"is none of {', '.join(_SAMPLERS)}")
-    share = environ.get(name := "OTEL_TRACES_SAMPLER_ARG", "")
-    if share and sampler.endswith("ratio") and not _is_share(share):
-        refuse(name, "is no number from 0 to 1")
+        refuse("OTEL_TRACES_SAMPLER", f"is not one of {', '.join(_SAMPLERS)}")
+    ratio = environ.get(name := "OTEL_TRACES_SAMPLER_ARG", "")
+    if ratio and sampler.endswith("ratio") and not _is_ratio(ratio):
+        refuse(name, "must be a number from 0 to 1")
 
 
 def _is_http_url(text: str) -> bool:
@@ -127,7 +127,7 @@ def _is_http_url(text: str) -> bool:
         return False
 
 
-def _is_share(text: str) -> bool:
+def _is_ratio(text: str) -> bool:
     try:
         return 0 <= float(text) <= 1
     except ValueError:

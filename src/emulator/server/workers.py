@@ -1,4 +1,4 @@
-"""Several processes on one port and one store of data: started together, replaced when one dies, stopped together."""
+"""Runs several processes on one port: starts them together, replaces those that die, stops them together."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
 
-from emulator.server.signals import HANGUPS, STOPS, Signals, hangups_held, ignore_signals
+from emulator.server.signals import HANGUPS, STOPS, SignalHandler, hangups_blocked, ignore_signals
 
 _log = logging.getLogger("emulator")
-_STOP_WITHIN = 4.5
-"""Seconds for all workers together."""
-_TRIES = 5
-"""How often a worker is started in the place of one that ended. The machine may be short of memory for a while."""
+_STOP_TIMEOUT = 4.5
+"""Seconds until workers that have not stopped are killed."""
+_MAX_TRIES = 5
+"""Attempts to replace a worker. The machine may be short of memory for a while."""
 
 Work = Callable[[socket.socket, Connection], None]
-"""What a worker does: serve the listening socket, and send one message down the pipe when it serves."""
+"""The work of a worker: serve the listening socket, and send one message to the pipe once it serves."""
 
 
 class Workers:
-    """A fixed number of processes doing the same work. Their shared socket spreads the connections."""
+    """A fixed number of processes that share a listening socket, which spreads the connections."""
 
     def __init__(self, work: Callable[[], Work], listener: socket.socket, count: int) -> None:
         self._work = work
@@ -37,60 +37,61 @@ class Workers:
         self._spawn = multiprocessing.get_context("spawn")
         self._processes: list[SpawnProcess] = []
         self._stopping = False
-        self._hung_up, self._hangup = socket.socketpair()
-        for end in (self._hung_up, self._hangup):
+        self._hangup_reader, self._hangup_writer = socket.socketpair()
+        for end in (self._hangup_reader, self._hangup_writer):
             end.setblocking(False)
 
-    def run(self, started: Callable[[], None], hangups: Signals, passes_on: Callable[[], bool]) -> bool:
-        """Keep the workers running until SIGTERM or SIGINT; returns False if that could not be done.
+    def run(self, started: Callable[[], None], hangups: SignalHandler, on_hangup: Callable[[], bool]) -> bool:
+        """Keep the workers running until SIGTERM or SIGINT; return False if one cannot be started.
 
-        `started` is called once, when every worker serves. After a hangup the workers get one too, if `passes_on`.
+        Calls `started` once every worker serves. Calls `on_hangup` at a hangup, and forwards it if that returns True.
         """
-        hangups.then(self._note_hangup)
+        hangups.set_callback(self._note_hangup)
         for number in STOPS:
             signal.signal(number, self._stop)
-        came_up = all([self._is_up(each) for each in [self._start() for _ in range(self._count)]])
-        if came_up and not self._stopping:
+        pipes = [self._start() for _ in range(self._count)]
+        serving = all([self._wait_until_serving(pipe) for pipe in pipes])
+        if serving and not self._stopping:
             started()
-            came_up = self._tend(passes_on)
-        self._end()
+            serving = self._supervise(on_hangup)
+        self._stop_workers()
         ignore_signals()
-        return came_up or self._stopping
+        return serving or self._stopping
 
     def _start(self) -> Connection:
-        """Start one worker; it will say down this pipe when it serves."""
-        theirs, ours = self._spawn.Pipe(duplex=False)
-        process = self._spawn.Process(target=self._work(), args=(self._listener, ours), daemon=True)
-        with hangups_held():
+        """Start one worker; return the pipe to which it sends a message once it serves."""
+        receiver, sender = self._spawn.Pipe(duplex=False)
+        process = self._spawn.Process(target=self._work(), args=(self._listener, sender), daemon=True)
+        with hangups_blocked():
             process.start()
-        ours.close()
+        sender.close()
         self._processes.append(process)
-        return theirs
+        return receiver
 
-    def _is_up(self, pipe: Connection) -> bool:
-        """Wait until the worker behind the pipe serves; false if it ended before."""
+    def _wait_until_serving(self, pipe: Connection) -> bool:
+        """Wait until the worker at the pipe serves; return False if it ended before."""
         try:
             return bool(pipe.recv())
         except EOFError:
             return False
 
-    def _tend(self, passes_on: Callable[[], bool]) -> bool:
+    def _supervise(self, on_hangup: Callable[[], bool]) -> bool:
         while not self._stopping:
-            wait([self._hung_up, *(process.sentinel for process in self._processes)], timeout=0.5)
-            if self._has_hung_up() and passes_on():
-                self._pass_hangup_on()
+            wait([self._hangup_reader, *(process.sentinel for process in self._processes)], timeout=0.5)
+            if self._take_hangup() and on_hangup():
+                self._forward_hangup()
             for process in self._dead():
                 _log.error("worker %s ended with %s and is replaced", process.pid, process.exitcode)
                 self._processes.remove(process)
-                if not self._replaced():
-                    _log.error("no replacement came up in %s tries; stopping", _TRIES)
+                if not self._replace():
+                    _log.error("no replacement started in %s tries; stopping", _MAX_TRIES)
                     return False
         return True
 
-    def _replaced(self) -> bool:
-        """Start one worker more, again if it ends before it serves; the others go on meanwhile."""
-        for _ in range(_TRIES):
-            if self._is_up(self._start()) or self._stopping:
+    def _replace(self) -> bool:
+        """Start a worker, again if it ends before it serves; return False after `_MAX_TRIES`."""
+        for _ in range(_MAX_TRIES):
+            if self._wait_until_serving(self._start()) or self._stopping:
                 return True
             process = self._processes.pop()
             process.join()
@@ -98,20 +99,19 @@ class Workers:
         return False
 
     def _dead(self) -> list[SpawnProcess]:
-        """Workers that ended though nobody told them to."""
-        return [] if self._stopping else [each for each in self._processes if not each.is_alive()]
+        return [] if self._stopping else [process for process in self._processes if not process.is_alive()]
 
     def _note_hangup(self) -> None:
-        with suppress(BlockingIOError):  # there are enough of them already
-            self._hangup.send(b"!")
+        with suppress(BlockingIOError):  # the buffer is full of unread hangups
+            self._hangup_writer.send(b"!")
 
-    def _has_hung_up(self) -> bool:
+    def _take_hangup(self) -> bool:
         try:
-            return bool(self._hung_up.recv(4096))
+            return bool(self._hangup_reader.recv(4096))
         except BlockingIOError:
             return False
 
-    def _pass_hangup_on(self) -> None:
+    def _forward_hangup(self) -> None:
         for process, number in product(self._processes, HANGUPS):
             if process.pid:
                 with suppress(ProcessLookupError):
@@ -120,14 +120,14 @@ class Workers:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
 
-    def _end(self) -> None:
+    def _stop_workers(self) -> None:
         for process in self._processes:
             process.terminate()
-        too_late = threading.Timer(_STOP_WITHIN, self._kill)
-        too_late.start()
+        deadline = threading.Timer(_STOP_TIMEOUT, self._kill)
+        deadline.start()
         for process in self._processes:
             process.join()
-        too_late.cancel()
+        deadline.cancel()
 
     def _kill(self) -> None:
         for process in self._processes:
@@ -135,12 +135,12 @@ class Workers:
 
 
 def exit_with_parent() -> None:
-    """Have this worker stop when the process that started it is gone, killed or not, and free the port."""
+    """Stop this worker once its parent process is gone, even if killed, so that the port becomes free."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "only a worker has a parent"
 
-    def wait_and_end() -> None:
+    def wait_and_stop() -> None:
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=wait_and_end, daemon=True).start()
+    threading.Thread(target=wait_and_stop, daemon=True).start()

@@ -157,7 +157,7 @@ class Stores:
         """Change all keys in one atomic step, then publish each written key once (ruling X5)."""
         now = self._clock.now()
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
-        expires_at = self._environment.ends(now, lifetime)
+        expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         if store.feed_id:
             for key, text in written.items():

@@ -148,5 +148,5 @@ class Trivia:
         self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
         now = self._clock.now()
-        expires_at = self._environment.ends(now, self._environment.state_lifetime)
+        expires_at = self._environment.expires_at(now, self._environment.state_lifetime)
         return await self._documents.update(keys, change, now=now, expires_at=expires_at)

@@ -193,7 +193,7 @@ def test_invalid_http_is_a_warning_even_without_the_access_log():
         assert served.process.stderr is not None
         warnings = [line for line in served.process.stderr if "WARNING" in line]
 
-    assert [f"WARNING emulator [{id_in(answer)}]: what came is no HTTP request\n"] == [
+    assert [f"WARNING emulator [{id_in(answer)}]: invalid HTTP request\n"] == [
         line.split(" ", 2)[2] for line in warnings
     ]
 

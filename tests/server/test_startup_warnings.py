@@ -1,4 +1,4 @@
-"""What is allowed and hardly meant is a warning at the start, once, and never an error."""
+"""Risky settings cause one warning at the start, and no error."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.process import server_process, unexpected_log_lines
 from support.service import CLIENT_ID, SECRET
 
 TEXT = base64.b64encode(SECRET).decode()
-LOSES_ALL = "its data in memory: they are gone at the next stop"
-READABLE = "can be read by every user of this machine"
+LOSES_ALL = "--production keeps data in memory, so a stop loses all of it"
+READABLE = "every user of this machine can read it"
 NO_LOG = "Redis keeps no log of what it is told, so data are gone when it dies: set its appendonly to yes"
 
 
@@ -33,7 +33,7 @@ def extensions(folder: Path, line: str, mode: int = 0o600) -> str:
     return str(file)
 
 
-def test_production_that_keeps_its_data_in_memory(tmp_path: Path):
+def test_production_in_memory(tmp_path: Path):
     file = extensions(tmp_path, f'secrets = ["{TEXT}"]')
 
     (line,) = warnings("--production", "--extensions", file)
@@ -43,7 +43,7 @@ def test_production_that_keeps_its_data_in_memory(tmp_path: Path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_files_with_secrets_that_everybody_may_read(tmp_path: Path, workers: str):
+def test_files_of_secrets_that_other_users_can_read(tmp_path: Path, workers: str):
     secret = tmp_path / "my.secret"
     secret.write_text(TEXT)
     secret.chmod(0o644)
@@ -58,7 +58,7 @@ def test_files_with_secrets_that_everybody_may_read(tmp_path: Path, workers: str
     assert ([True], []) == ([READABLE in line and "my.secret" in line for line in one], none)
 
 
-def test_extensions_that_come_through_a_pipe_are_read_once(tmp_path: Path):
+def test_extensions_from_a_pipe_are_read_once(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(f'[extensions.{CLIENT_ID}]\nsecrets = ["{TEXT}"]\n',))
@@ -69,17 +69,17 @@ def test_extensions_that_come_through_a_pipe_are_read_once(tmp_path: Path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_redis_that_writes_down_nothing(tmp_path: Path, workers: str):
+def test_a_redis_without_persistence(tmp_path: Path, workers: str):
     with RedisServer(tmp_path) as redis:
-        forgetful = warnings("--data", redis.url(), "--workers", workers)
+        without = warnings("--data", redis.url(), "--workers", workers)
     with RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "everysec") as redis:
-        careful = warnings("--data", redis.url(), "--workers", workers)
+        with_log = warnings("--data", redis.url(), "--workers", workers)
 
-    assert ([NO_LOG], []) == (forgetful, careful)
+    assert ([NO_LOG], []) == (without, with_log)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_variable_that_looks_like_an_option_and_is_none_and_never_its_value(tmp_path: Path, workers: str):
+def test_an_unknown_variable_is_named_without_its_value(tmp_path: Path, workers: str):
     lines = warnings(
         "--data",
         f"sqlite:///{tmp_path}/data.db",

@@ -1,4 +1,4 @@
-"""A secret is changed while the service runs and people vote, by the commands of the README."""
+"""Rotating a secret while people vote, with the commands of the guide."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from support.service import CLIENT_ID, Client, real_seconds
 
 
 def command(file: Path, verb: str, *args: str) -> bytes:
-    """Run it, and return the newest secret."""
+    """Run `extcli extension VERB`; return the newest secret."""
     assert 0 == main(["extension", verb, str(file), "--client-id", CLIENT_ID, "-q", *args])
     newest = max(file.parent.glob("*.secret"), key=lambda path: path.stat().st_mtime_ns)
     return base64.b64decode(newest.read_text())
 
 
-def taken(served: ServerProcess, workers: int) -> None:
-    """Send SIGHUP and wait until the supervisor and all workers have said that they read the file again."""
+def reload(served: ServerProcess, workers: int) -> None:
+    """Send SIGHUP and wait until the supervisor and all workers have logged the reload."""
     served.process.send_signal(signal.SIGHUP)
     assert served.process.stderr is not None
-    told = (line for line in served.process.stderr if "read again by process" in line)
-    assert workers + 1 == len({line.split(" process ")[1] for line in islice(told, workers + 1)})
+    reloads = (line for line in served.process.stderr if "reloaded by process" in line)
+    assert workers + 1 == len({line.split(" process ")[1] for line in islice(reloads, workers + 1)})
 
 
-def test_rotate_hang_up_hand_out_retire_hang_up_and_no_vote_is_lost(tmp_path: Path):
+def test_no_vote_is_refused_while_a_secret_is_rotated_and_retired(tmp_path: Path):
     file = tmp_path / "extensions.toml"
     data = f"sqlite:///{tmp_path}/data.db"
     first = command(file, "init")
     with server_process("--production", "--extensions", str(file), "--data", data, "--workers", "2") as served:
-        over, statuses = threading.Event(), list[int]()
-        handed_out, used = [first], SimpleQueue[bytes]()
+        done, statuses = threading.Event(), list[int]()
+        issued, used = [first], SimpleQueue[bytes]()
 
         def client(secret: bytes) -> Client:
             return served.client("viewer", user="1", channel="777", key=secret, exp=real_seconds() + 600)
 
         def vote() -> None:
-            while not over.is_set():
-                secret = handed_out[-1]
+            while not done.is_set():
+                secret = issued[-1]
                 with client(secret) as voter:
                     statuses.extend(voter.post("vote", json={"value": 1}).status_code for _ in range(5))
                 used.put(secret)
@@ -51,15 +51,15 @@ def test_rotate_hang_up_hand_out_retire_hang_up_and_no_vote_is_lost(tmp_path: Pa
         voting.start()
         try:
             second = command(file, "rotate")
-            taken(served, 2)
+            reload(served, 2)
             both = [client(secret).get("vote").status_code for secret in (first, second)]
-            handed_out.append(second)
+            issued.append(second)
             while used.get(timeout=20) != second:
                 pass
             assert second == command(file, "retire")
-            taken(served, 2)
+            reload(served, 2)
         finally:
-            over.set()
+            done.set()
             voting.join()
         after = [client(secret).get("vote").status_code for secret in (first, second)]
 
