@@ -20,14 +20,12 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+@dataclass(slots=True, eq=False)
 class Message:
     """One request as an action sees it."""
 
-    __slots__ = ("request", "session")
-
-    def __init__(self, session: Session, request: Request) -> None:
-        self.session = session
-        self.request = request
+    session: Session
+    request: Request
 
     @property
     def caller(self) -> Caller:

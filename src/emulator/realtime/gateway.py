@@ -14,14 +14,7 @@ from msgspec import Struct
 from emulator.callers import role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.settings import Limits
-from emulator.errors import (
-    BadRequest,
-    EngineError,
-    NotFound,
-    ServiceError,
-    TooManyRequests,
-    Unavailable,
-)
+from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.limits.connection_limit import ConnectionLimit
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.access_log import log_request

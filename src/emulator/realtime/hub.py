@@ -16,7 +16,6 @@ class Subscriber(Protocol):
 
     def write(self, frame: bytes) -> None:
         """Queue a serialized frame without blocking."""
-        ...
 
 
 class Hub:

@@ -44,15 +44,12 @@ class RequestHandler(Protocol):
 
     async def answer(self, session: Session, text: bytes) -> bytes:
         """Return the reply to one request; never raises."""
-        ...
 
     def remove(self, session: Session) -> None:
         """Forget a closed session."""
-        ...
 
     def assign(self, session: Session, client_id: str) -> None:
         """Count the session toward a client id's connections; raises `TooManyRequests`."""
-        ...
 
 
 class Session:

@@ -44,19 +44,15 @@ class Peer(Protocol):
 
     def opened(self) -> None:
         """Called after the handshake."""
-        ...
 
     def received(self, text: bytes | None) -> None:
         """Called for each message: UTF-8 text, or `None` for a binary one."""
-        ...
 
     def going_away(self) -> None:
         """Called when the service stops: finish and close."""
-        ...
 
     def closed(self) -> None:
         """Called when the connection is closed or lost."""
-        ...
 
 
 class PeerFactory(Protocol):
@@ -67,11 +63,9 @@ class PeerFactory(Protocol):
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Return the peer of a connection to `path`; raises a `ServiceError` if there is no socket."""
-        ...
 
     def refused(self, error: ServiceError) -> None:
         """Count an error that occurred before a peer was involved."""
-        ...
 
 
 class WebSocket(asyncio.Protocol):

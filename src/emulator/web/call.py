@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from emulator.callers import Caller
@@ -17,33 +18,22 @@ MAX_ID_LENGTH = 64
 _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """A call whose credential, role and body size have been checked."""
 
-    __slots__ = ("_caller", "_query", "check_registered", "chunks", "client_id", "peer", "raw")
-
-    def __init__(
-        self,
-        caller: Caller | None,
-        query: Mapping[str, str],
-        raw: bytes,
-        peer: str,
-        client_id: str,
-        check_registered: Callable[[str], None],
-        chunks: AsyncIterator[bytes],
-    ) -> None:
-        self._caller = caller
-        self.client_id = client_id
-        """The header's client id, for endpoints that require no token; empty if absent."""
-        self.check_registered = check_registered
-        """Raises `Unauthorized` for a client id that is not accepted."""
-        self._query = query
-        self.raw = raw
-        """The whole body; empty if the endpoint streams it from `chunks`."""
-        self.chunks = chunks
-        """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
-        self.peer = peer
-        """The client's IP address; empty if unknown."""
+    _caller: Caller | None
+    _query: Mapping[str, str]
+    raw: bytes
+    """The whole body; empty if the endpoint streams it from `chunks`."""
+    peer: str
+    """The client's IP address; empty if unknown."""
+    client_id: str
+    """The header's client id, for endpoints that require no token; empty if absent."""
+    check_registered: Callable[[str], None]
+    """Raises `Unauthorized` for a client id that is not accepted."""
+    chunks: AsyncIterator[bytes]
+    """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
 
     @property
     def caller(self) -> Caller:

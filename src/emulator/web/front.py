@@ -46,7 +46,6 @@ class Running(Protocol):
 
     async def reset(self) -> None:
         """Delete all data and reset the clock."""
-        ...
 
 
 class Front:
