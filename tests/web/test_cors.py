@@ -1,4 +1,4 @@
-"""Which pages may call what (ruling W5)."""
+"""CORS: open on the service API, closed on everything else (ruling W5)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_preflight_is_answered_for_every_path_and_method(stranger: Client, pat
      ("vote?id=.", 400)],
 )  # fmt: skip
 @pytest.mark.ruling("W5")
-def test_every_answer_of_the_service_may_be_read_by_every_page(viewer, path: str, status: int):
+def test_any_origin_may_read_every_answer_of_the_api(viewer, path: str, status: int):
     answer = viewer().get(path, headers={"Origin": PAGE})
 
     assert status == answer.status_code
@@ -53,7 +53,7 @@ def test_every_answer_of_the_service_may_be_read_by_every_page(viewer, path: str
 
 
 @pytest.mark.ruling("W5")
-def test_errors_before_and_beside_the_endpoints_may_be_read_too(live: LiveServer, stranger: Client, viewer):
+def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, stranger: Client, viewer):
     answers = [
         stranger.get("/v1/e/vote"),
         stranger.get("/v1/e/user_info"),
@@ -70,7 +70,7 @@ def test_errors_before_and_beside_the_endpoints_may_be_read_too(live: LiveServer
 
 
 @pytest.mark.ruling("W5")
-def test_a_streamed_answer_may_be_read_by_every_page(admin: Client):
+def test_any_origin_may_read_a_streamed_answer(admin: Client):
     assert [OPEN, OPEN] == [cors(admin.get(path)) for path in ("vote_logs", "accumulate")]
 
 
@@ -89,7 +89,7 @@ def test_a_streamed_answer_may_be_read_by_every_page(admin: Client):
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.ruling("W5")
-def test_nothing_outside_the_service_may_be_read_by_a_page(stranger: Client, path: str, method: str):
+def test_no_origin_may_read_anything_outside_the_api(stranger: Client, path: str, method: str):
     answer = stranger.request(method, path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
     assert {} == cors(answer)
@@ -99,7 +99,7 @@ def test_nothing_outside_the_service_may_be_read_by_a_page(stranger: Client, pat
     "path", ["/_emulator/clock", "/_emulator/reset", "/_emulator/live", "/schema/openapi.json", "/"]
 )
 @pytest.mark.ruling("W3")
-def test_a_preflight_outside_the_service_is_refused_with_a_body(stranger: Client, path: str):
+def test_a_preflight_outside_the_api_is_405_with_a_body(stranger: Client, path: str):
     answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
     assert (405, "application/json") == (answer.status_code, answer.headers["content-type"])

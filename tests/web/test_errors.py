@@ -1,4 +1,4 @@
-"""One shape of error everywhere, with the same facts in both of its halves (ruling W4)."""
+"""Errors have one format everywhere, with the same error_of in `errors` and in `reason` and `info` (ruling W4)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TITLES = {
 }
 
 
-def facts(answer: httpx.Response) -> dict[str, Any]:
-    """The error, once it is clear that its form is that of W4."""
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """Return the body of an error, after checking its format."""
     body = answer.json()
     assert "application/json" == answer.headers["content-type"]
     assert {"errors", "reason", "info"} == set(body)
@@ -64,12 +64,12 @@ def facts(answer: httpx.Response) -> dict[str, Any]:
     ],
 )
 @pytest.mark.ruling("W4")
-def test_a_refusal_has_the_one_shape(live: LiveServer, status: int, method: str, path: str, body: bytes, role: str):
+def test_every_error_has_the_same_format(live: LiveServer, status: int, method: str, path: str, body: bytes, role: str):
     answer = live.client(role, user="1", channel="777").request(method, path, content=body)
 
     assert status == answer.status_code
     if method != "HEAD":
-        facts(answer)
+        error_of(answer)
 
 
 @pytest.mark.parametrize(
@@ -77,24 +77,24 @@ def test_a_refusal_has_the_one_shape(live: LiveServer, status: int, method: str,
     ["/", "/v1", "/v1/", "/v1/e", "/v1/e/", "/v2/e/vote", "/v1/vote", "/_emulator", "/_emulator/x", "/favicon.ico"],
 )
 @pytest.mark.ruling("W4")
-def test_an_unknown_path_is_404_wherever_it_lies(stranger: Client, path: str):
+def test_an_unknown_path_is_404(stranger: Client, path: str):
     for method in ("GET", "POST", "DELETE"):
         answer = stranger.request(method, path)
 
         assert 404 == answer.status_code
-        facts(answer)
+        error_of(answer)
 
 
 @pytest.mark.ruling("W4")
-def test_a_missing_credential_is_told_what_is_expected(stranger: Client):
-    error = facts(stranger.get("/v1/e/vote"))
+def test_a_missing_credential_is_401_with_the_expected_format(stranger: Client):
+    error = error_of(stranger.get("/v1/e/vote"))
 
     assert "User was unauthorized to access this resource" == error["reason"]
     assert "missing Authorization header: '<client id> <JWT>' is expected" == error["info"]
 
 
 @pytest.mark.ruling("W4")
-def test_a_credential_is_looked_at_before_role_size_and_body(live: LiveServer):
+def test_the_credential_is_checked_before_role_body_size_and_body(live: LiveServer):
     expired = live.client("viewer", exp=1)
     viewer = live.client("viewer", user="1", channel="777")
 
@@ -120,19 +120,19 @@ def test_a_credential_is_looked_at_before_role_size_and_body(live: LiveServer):
         ("authtoken", {"user_ids": [[]]}, "user_ids"),
     ],
 )
-def test_a_refused_body_is_told_which_field_does_not_fit(admin: Client, path: str, body: dict[str, Any], field: str):
-    error = facts(admin.post(path, json=body))
+def test_an_invalid_body_is_400_naming_the_field(admin: Client, path: str, body: dict[str, Any], field: str):
+    error = error_of(admin.post(path, json=body))
 
     assert "Invalid body" == error["reason"]
     assert field in error["info"]
 
 
 @pytest.mark.ruling("W4")
-def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the_inside():
+def test_every_call_is_503_without_internals_while_storage_is_down():
     with live_server() as live:
         admin = live.client("admin", user="1", channel="777")
         admin.get("vote").raise_for_status()
-        live.run(lost_storage(live))
+        live.run(close_engine(live))
 
         answers = [
             admin.get("vote"),
@@ -147,25 +147,25 @@ def test_while_storage_is_gone_every_call_is_503_for_now_and_says_nothing_of_the
 
     assert {(503, "1")} == {(answer.status_code, answer.headers["retry-after"]) for answer in answers}
     assert {("Service Unavailable", "storage is unavailable; try again")} == {
-        (facts(each)["reason"], facts(each)["info"]) for each in answers
+        (error_of(each)["reason"], error_of(each)["info"]) for each in answers
     }
 
 
-def test_while_storage_is_gone_the_service_is_alive_and_not_ready():
+def test_the_service_is_live_but_not_ready_while_storage_is_down():
     with live_server() as live, Client(base_url=live.url) as client:
-        live.run(lost_storage(live))
+        live.run(close_engine(live))
 
         alive, ready = client.get("/_emulator/live"), client.get("/_emulator/ready")
 
     assert (200, 503) == (alive.status_code, ready.status_code)
     assert "1" == ready.headers["retry-after"]
-    facts(ready)
+    error_of(ready)
 
 
-def test_what_is_done_is_acknowledged_though_nobody_can_be_told_and_a_message_that_nobody_hears_is_not(tmp_path: Path):
+def test_a_failing_relay_fails_a_broadcast_but_not_a_write(tmp_path: Path):
     with live_server(Settings(data=f"sqlite://{tmp_path}/data.db")) as live:
         file = sqlite3.connect(tmp_path / "data.db", isolation_level=None)
-        file.execute("CREATE TRIGGER deaf BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        file.execute("CREATE TRIGGER full BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END")
         file.close()
         broadcaster = live.client("broadcaster", user="777", channel="777")
 
@@ -176,7 +176,7 @@ def test_what_is_done_is_acknowledged_though_nobody_can_be_told_and_a_message_th
         assert 503 == sent
 
 
-async def lost_storage(live: LiveServer) -> None:
+async def close_engine(live: LiveServer) -> None:
     """Close the engine under the service."""
     await live.service.engine.__aexit__(None, None, None)
     await asyncio.sleep(0)

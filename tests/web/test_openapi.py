@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, complete and true; its viewer needs nothing from elsewhere (operations, Watching)."""
+"""The OpenAPI document is valid, complete and correct; its viewer loads only local files (operations, Watching)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.service import CHANNEL, SECRET, Client, LiveServer
 
 RECEIPT = jwt.encode({"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}}, SECRET)
 
-# A call of each endpoint whose answer says something, after what `fill` wrote.
+# One call per endpoint; the fixture `filled` makes the writes first, so that the answers have content.
 CALLS: dict[tuple[str, str], str] = {
     ("GET", "/v1/e/vote"): "",
     ("POST", "/v1/e/vote"): '{"value": 3}',
@@ -83,8 +83,8 @@ CALLS: dict[tuple[str, str], str] = {
         for method, body in (("GET", ""), ("POST", '{"a": {}}'), ("PATCH", '[{"op":"add","path":"/c","value":1}]'))
     },
 }  # fmt: skip
-NOT_AN_ADMINS = {"/v1/e/authtoken", "/v1/e/validate_pin", "/v1/e/pin_token_exists", "/v1/e/pin"}
-EACH = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
+NOT_FOR_ADMINS = {"/v1/e/authtoken", "/v1/e/validate_pin", "/v1/e/pin_token_exists", "/v1/e/pin"}
+EACH_CALL = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
 
 
 @pytest.fixture
@@ -94,10 +94,10 @@ def document(stranger: Client) -> dict[str, Any]:
 
 @pytest.fixture
 def filled(live: LiveServer) -> Client:
-    """An admin, in a service where everything has been written once."""
+    """An admin of a service with some data behind every endpoint."""
     admin = live.client("admin", user="9001", channel=CHANNEL)
     for (method, path), body in CALLS.items():
-        if method in ("POST", "PATCH", "PUT") and path.startswith("/v1/e/") and path not in NOT_AN_ADMINS:
+        if method in ("POST", "PATCH", "PUT") and path.startswith("/v1/e/") and path not in NOT_FOR_ADMINS:
             admin.request(method, f"{live.url}{path}", content=body).raise_for_status()
     return admin
 
@@ -116,34 +116,34 @@ def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]):
     assert [] == [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()]
 
 
-def test_every_endpoint_of_the_document_is_called_here(document: dict[str, Any]):
+def test_these_tests_call_every_documented_endpoint(document: dict[str, Any]):
     declared = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
 
     assert set(CALLS) == declared
 
 
-def test_every_operation_has_an_id_of_its_own_and_words(document: dict[str, Any]):
+def test_every_operation_has_a_unique_id_and_a_summary(document: dict[str, Any]):
     operations = [each for operations in document["paths"].values() for each in operations.values()]
 
     assert len(operations) == len({each["operationId"] for each in operations})
     assert all(each["summary"].endswith(".") for each in operations)
 
 
-def test_every_operation_is_under_the_service_or_beside_it(document: dict[str, Any]):
+def test_every_operation_is_under_the_api_or_the_control_api(document: dict[str, Any]):
     assert all(path.startswith(("/v1/e/", "/_emulator/")) for path in document["paths"])
 
 
-def test_the_real_answer_of_every_endpoint_is_what_the_document_says(
+def test_every_answer_matches_the_document(
     document: dict[str, Any], filled: Client, broadcaster: Client, live: LiveServer
 ):
-    reading_first = sorted(CALLS, key=lambda call: call[0] != "GET")
+    reads_first = sorted(CALLS, key=lambda call: call[0] != "GET")
 
     wrong = {
         (method, path): found
-        for method, path in reading_first
+        for method, path in reads_first
         if (
             found := deviations(
-                document, broadcaster if path in NOT_AN_ADMINS else filled, f"{live.url}{path}", method, path
+                document, broadcaster if path in NOT_FOR_ADMINS else filled, f"{live.url}{path}", method, path
             )
         )
     }
@@ -152,7 +152,7 @@ def test_the_real_answer_of_every_endpoint_is_what_the_document_says(
 
 
 def deviations(document: dict[str, Any], client: Client, url: str, method: str, path: str) -> list[str]:
-    """In what an answer differs from what the document says of it."""
+    """How an answer differs from the document."""
     documented = document["paths"][path][method.lower()]["responses"]["200"]["content"]
     body = CALLS[method, path]
     if '"PIN"' in body:
@@ -164,8 +164,8 @@ def deviations(document: dict[str, Any], client: Client, url: str, method: str, 
     return errors(schema_of(document, documented), answer.json()) if content_type == "application/json" else []
 
 
-@EACH
-def test_a_body_that_the_service_takes_is_what_the_document_says(document: dict[str, Any], method: str, path: str):
+@EACH_CALL
+def test_every_accepted_body_matches_the_document(document: dict[str, Any], method: str, path: str):
     operation = document["paths"][path][method.lower()]
     body = CALLS[method, path]
 
@@ -175,7 +175,7 @@ def test_a_body_that_the_service_takes_is_what_the_document_says(document: dict[
         assert [] == errors(validator, httpx.Response(200, content=body).json())
 
 
-def test_the_answer_about_a_poll_has_no_other_fields_than_documented(document: dict[str, Any], filled: Client):
+def test_a_poll_has_exactly_the_documented_fields(document: dict[str, Any], filled: Client):
     described = document["components"]["schemas"]["Poll"]
 
     poll = filled.get("vote").json()
@@ -190,7 +190,7 @@ def test_the_answer_about_a_poll_has_no_other_fields_than_documented(document: d
      ("POST", "/v1/e/rank", 413), ("GET", "/v1/e/json_store", 404), ("GET", "/v1/e/vote_config", 404),
      ("POST", "/v1/e/authtoken", 400), ("POST", "/_emulator/clock", 400), ("POST", "/_emulator/reset", 403)],
 )  # fmt: skip
-def test_a_real_refusal_is_what_the_document_says(
+def test_every_error_matches_the_document(
     document: dict[str, Any], live: LiveServer, stranger: Client, viewer, method: str, path: str, status: int
 ):
     client = stranger if status == 401 or path.startswith("/_") else viewer()
@@ -205,29 +205,29 @@ def test_a_real_refusal_is_what_the_document_says(
     assert [] == errors(schema_of(document, described["content"]), answer.json())
 
 
-def test_credentials_are_asked_for_where_the_service_asks_for_them(document: dict[str, Any], stranger: Client):
-    asked = {
+def test_the_document_requires_a_credential_where_the_service_does(document: dict[str, Any], stranger: Client):
+    documented = {
         (method, path)
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
         if operation["security"] and {} not in operation["security"]
     }
 
-    refused = {
+    required = {
         (method.lower(), path)
         for (method, path), body in CALLS.items()
         if stranger.request(method, path, content=body).status_code == 401
     }
 
-    assert refused == asked
+    assert required == documented
 
 
-def test_the_aliases_are_named_where_the_endpoint_is_described(document: dict[str, Any]):
+def test_an_endpoint_description_lists_its_aliases(document: dict[str, Any]):
     assert "`/v1/e/config/channel`" in document["paths"]["/v1/e/channel_config"]["get"]["description"]
 
 
 @pytest.mark.parametrize("page", ["/schema", "/schema/docs"])
-def test_the_viewer_refers_to_nothing_but_this_service(stranger: Client, page: str):
+def test_the_viewer_loads_only_local_files(stranger: Client, page: str):
     html = stranger.get(page).raise_for_status().text
 
     references = re.findall(r"""(?:src|href|url)\s*[=:]\s*["']?([^"'\s>,]+)""", html)
@@ -243,7 +243,7 @@ def test_the_viewer_refers_to_nothing_but_this_service(stranger: Client, page: s
     ("name", "content_type"), [("swagger_bundle.js", "text/javascript"), ("swagger_preset.js", "text/javascript"),
                                ("swagger_style.css", "text/css")]
 )  # fmt: skip
-def test_the_viewers_files_are_served_from_here(stranger: Client, name: str, content_type: str):
+def test_the_viewer_files_are_served_locally(stranger: Client, name: str, content_type: str):
     answer = stranger.get(f"/schema/{name}")
 
     assert (200, content_type) == (answer.status_code, answer.headers["content-type"].split(";")[0])
@@ -251,7 +251,7 @@ def test_the_viewers_files_are_served_from_here(stranger: Client, name: str, con
     assert not re.search(rb"""@import\s|url\(["']?https?:""", answer.content)
 
 
-def test_the_document_of_production_leaves_out_what_production_does_not_have(production: LiveServer):
+def test_the_document_of_production_omits_sandbox_endpoints(production: LiveServer):
     paths = httpx.get(f"{production.url}/schema/openapi.json").json()["paths"]
 
     assert {"/_emulator/live", "/_emulator/ready", "/_emulator/metrics"} == {
@@ -262,7 +262,7 @@ def test_the_document_of_production_leaves_out_what_production_does_not_have(pro
 
 @pytest.mark.ruling("W3")
 @pytest.mark.parametrize(("path", "status"), [("/schema/openapi.json", 200), ("/schema/nothing", 404)])
-def test_what_is_json_is_typed_as_json(stranger: Client, path: str, status: int):
+def test_json_under_schema_has_the_json_content_type(stranger: Client, path: str, status: int):
     answer = stranger.get(path)
 
     assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])

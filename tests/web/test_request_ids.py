@@ -1,4 +1,4 @@
-"""Every answer names its request by an id: the one that came with it, or one that the service made."""
+"""Every answer carries `X-Request-Id`: the id from the request, or a new one."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from websockets.sync.client import connect
 
 from support.service import Client, LiveServer, live_server
 
-FRESH = r"[0-9a-f]{8}-\d+"
+GENERATED = r"[0-9a-f]{8}-\d+"
 
 
-def exchanged(live: LiveServer, *texts: bytes) -> list[bytes]:
-    """The values of X-Request-Id in all that is answered on one connection until it ends, one text after the other."""
+def request_ids(live: LiveServer, *texts: bytes) -> list[bytes]:
+    """Send texts one by one on one connection, and return X-Request-Id of all answers until it closes."""
     with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
-        came = b""
+        received = b""
         for text in texts:
             connection.sendall(text)
-            came += connection.recv(65_536)
-        while piece := connection.recv(65_536):
-            came += piece
-    return re.findall(rb"(?i)\r\nx-request-id: ([^\r]*)\r\n", came)
+            received += connection.recv(65_536)
+        while chunk := connection.recv(65_536):
+            received += chunk
+    return re.findall(rb"(?i)\r\nx-request-id: ([^\r]*)\r\n", received)
 
 
-@pytest.mark.parametrize("taken", ["a", "x" * 64, "Az09._:+/=@-", "0af7651916cd43dd8448eb211c80319c"])
-def test_an_id_that_comes_with_a_request_goes_back_with_its_answer(viewer, taken: str):
-    assert taken == viewer().get("vote", headers={"X-Request-Id": taken}).headers["x-request-id"]
+@pytest.mark.parametrize("valid", ["a", "x" * 64, "Az09._:+/=@-", "0af7651916cd43dd8448eb211c80319c"])
+def test_the_answer_repeats_the_request_id(viewer, valid: str):
+    assert valid == viewer().get("vote", headers={"X-Request-Id": valid}).headers["x-request-id"]
 
 
-@pytest.mark.parametrize("refused", ["", "x" * 65, "a b", "a,b", '"a"', "a\tb", "über", "a;b", "{}"])
-def test_for_what_is_no_id_the_service_makes_one(viewer, refused: str):
-    answer = viewer().get("vote", headers={"X-Request-Id": refused.encode()})
+@pytest.mark.parametrize("invalid", ["", "x" * 65, "a b", "a,b", '"a"', "a\tb", "über", "a;b", "{}"])
+def test_an_invalid_request_id_is_replaced(viewer, invalid: str):
+    answer = viewer().get("vote", headers={"X-Request-Id": invalid.encode()})
 
-    assert (200, True) == (answer.status_code, bool(re.fullmatch(FRESH, answer.headers["x-request-id"])))
+    assert (200, True) == (answer.status_code, bool(re.fullmatch(GENERATED, answer.headers["x-request-id"])))
 
 
-def test_made_ids_differ(viewer):
+def test_generated_ids_are_unique(viewer):
     client = viewer()
     ids = [client.get("vote").headers["x-request-id"] for _ in range(50)]
 
     assert 50 == len(set(ids))
-    assert all(re.fullmatch(FRESH, each) for each in ids)
+    assert all(re.fullmatch(GENERATED, each) for each in ids)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_made_ids_differ(viewer):
         ("POST", "/v1/e/authtoken", 400),
     ],
 )
-def test_every_answer_carries_it(stranger: Client, method: str, path: str, status: int):
+def test_every_answer_carries_the_request_id(stranger: Client, method: str, path: str, status: int):
     answer = stranger.request(method, path, content=b"{", headers={"X-Request-Id": "mine"})
 
     assert (status, ["mine"]) == (answer.status_code, answer.headers.get_list("x-request-id"))
 
 
-def test_a_streamed_answer_and_a_body_that_is_too_large_carry_it_too(admin: Client):
+def test_a_streamed_answer_and_a_413_carry_the_request_id(admin: Client):
     answers = [
         admin.get("vote_logs", headers={"X-Request-Id": "mine"}),
         admin.post("vote", content=b" " * 70_000, headers={"X-Request-Id": "mine"}),
@@ -82,48 +82,48 @@ def test_a_streamed_answer_and_a_body_that_is_too_large_carry_it_too(admin: Clie
     assert [(200, "mine"), (413, "mine")] == [(each.status_code, each.headers["x-request-id"]) for each in answers]
 
 
-def test_requests_that_come_at_once_on_one_connection_keep_their_own(live: LiveServer):
+def test_pipelined_requests_keep_their_own_ids(live: LiveServer):
     requests = [
         b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: %d\r\n%s\r\n"
         % (number, b"Connection: close\r\n" if number == 9 else b"")
         for number in range(10)
     ]
 
-    assert [b"%d" % number for number in range(10)] == exchanged(live, b"".join(requests))
+    assert [b"%d" % number for number in range(10)] == request_ids(live, b"".join(requests))
 
 
-def test_what_cannot_be_read_as_http_is_answered_with_one(live: LiveServer):
-    (of_garbage,) = exchanged(live, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
-    (before, after) = exchanged(
+def test_malformed_http_is_answered_with_a_request_id(live: LiveServer):
+    (malformed,) = request_ids(live, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+    (before, after) = request_ids(
         live, b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: first\r\n\r\n", b"\x16\x03\x01\r\n\r\n"
     )
-    (of_large,) = exchanged(live, b"GET / HTTP/1.1\r\nX-Request-Id: mine\r\nX: " + b"x" * 66_000)
+    (too_large,) = request_ids(live, b"GET / HTTP/1.1\r\nX-Request-Id: mine\r\nX: " + b"x" * 66_000)
 
-    assert (b"first", b"mine") == (before, of_large)
-    assert all(re.fullmatch(FRESH.encode(), each) for each in (of_garbage, after))
+    assert (b"first", b"mine") == (before, too_large)
+    assert all(re.fullmatch(GENERATED.encode(), each) for each in (malformed, after))
 
 
-def test_the_answer_to_a_handshake_carries_it_granted_or_refused(live: LiveServer):
+def test_a_handshake_carries_the_request_id_accepted_or_rejected(live: LiveServer):
     url = live.url.replace("http", "ws", 1)
 
-    with connect(f"{url}/ws", additional_headers={"X-Request-Id": "mine"}) as granted:
-        with pytest.raises(InvalidStatus) as refused:
+    with connect(f"{url}/ws", additional_headers={"X-Request-Id": "mine"}) as accepted:
+        with pytest.raises(InvalidStatus) as rejected:
             connect(f"{url}/v1/none", additional_headers={"X-Request-Id": "mine"})
 
-        assert granted.response is not None
-        ids = [each.headers.get_all("X-Request-Id") for each in (granted.response, refused.value.response)]
+        assert accepted.response is not None
+        ids = [each.headers.get_all("X-Request-Id") for each in (accepted.response, rejected.value.response)]
 
     assert [["mine"], ["mine"]] == ids
 
 
-def test_pages_may_read_it(stranger: Client):
+def test_pages_may_read_the_request_id(stranger: Client):
     exposed = stranger.get("/v1/e/vote").headers["access-control-expose-headers"]
 
     assert {"X-Request-Id", "Retry-After"} == {each.strip() for each in exposed.split(",")}
 
 
-def test_both_ways_to_a_hot_endpoint_carry_one():
+def test_a_hot_endpoint_reached_by_the_router_carries_a_request_id():
     with live_server(hot=frozenset()) as live:
         answer = live.client("viewer", user="1", channel="777").get("vote")
 
-    assert re.fullmatch(FRESH, answer.headers["x-request-id"])
+    assert re.fullmatch(GENERATED, answer.headers["x-request-id"])

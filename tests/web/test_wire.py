@@ -24,8 +24,8 @@ ALIASES = {
 }
 
 
-def spoken(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send these very bytes on a connection of its own; status, headers and body of the answer."""
+def exchange(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Send raw bytes on a new connection; return status, headers and body of the answer."""
     with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
         connection.sendall(request)
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))
@@ -44,7 +44,7 @@ def spoken(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], bytes
 def test_runs_of_slashes_collapse(live: LiveServer, path: str):
     credential = live.client("viewer").headers["Authorization"]
 
-    status, _, body = spoken(
+    status, _, body = exchange(
         live, f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n\r\n".encode()
     )
 
@@ -54,7 +54,7 @@ def test_runs_of_slashes_collapse(live: LiveServer, path: str):
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("alias", ALIASES)
 @pytest.mark.ruling("W1")
-def test_an_alias_is_answered_like_the_name_it_stands_for(live: LiveServer, alias: str, method: str):
+def test_an_alias_answers_like_its_name(live: LiveServer, alias: str, method: str):
     live.freeze()
     admin = live.client("admin", user="9001", channel="777")
 
@@ -66,7 +66,7 @@ def test_an_alias_is_answered_like_the_name_it_stands_for(live: LiveServer, alia
 
 
 @pytest.mark.ruling("W1")
-def test_what_is_written_under_an_alias_is_read_under_the_name(admin: Client):
+def test_a_store_written_under_an_alias_is_read_under_its_name(admin: Client):
     admin.post("config//channel", json={"theme": "dark"})
 
     assert {"theme": "dark"} == admin.get("channel_config").json()
@@ -74,7 +74,7 @@ def test_what_is_written_under_an_alias_is_read_under_the_name(admin: Client):
 
 
 @pytest.mark.parametrize("path", ["Vote", "VOTE", "vote.json", "vote/default", "v1/e/vote", "all_configs"])
-def test_another_spelling_of_a_path_is_unknown(viewer, path: str):
+def test_a_misspelled_path_is_404(viewer, path: str):
     assert 404 == viewer().get(path).status_code
 
 
@@ -96,14 +96,14 @@ def test_a_body_is_json_whatever_its_content_type(viewer, content_type: str | No
     [("vote", {"value": 3}), ("rank", {"key": "blue"}), ("viewer_state", {"a": {"b": 1}}), ("accumulate", [1, {}])],
 )
 @pytest.mark.ruling("W2")
-def test_a_body_that_is_a_json_string_is_parsed_once_more(viewer, path: str, body: object):
+def test_a_body_in_a_json_string_is_accepted(viewer, path: str, body: object):
     answer = viewer().post(path, json=json.dumps(body))
 
     assert 200 == answer.status_code
 
 
 @pytest.mark.ruling("W2")
-def test_what_a_double_encoded_body_says_is_what_is_stored(viewer, admin: Client):
+def test_a_body_in_a_json_string_is_stored_decoded(viewer, admin: Client):
     viewer().post("viewer_state", json='{"team":"red"}')
     viewer().patch("viewer_state", json='[{"op":"add","path":"/xp","value":"{}"}]')
     viewer().post("accumulate", json='{"rating":5}')
@@ -115,7 +115,7 @@ def test_what_a_double_encoded_body_says_is_what_is_stored(viewer, admin: Client
 
 @pytest.mark.parametrize("body", ['"{"', '"\\"{}\\""', '"{\\"value\\":NaN}"', '"value"', '""', '"[]"'])
 @pytest.mark.ruling("W2")
-def test_a_json_string_that_holds_no_readable_body_is_refused(viewer, body: str):
+def test_an_invalid_body_in_a_json_string_is_400(viewer, body: str):
     assert 400 == viewer().post("vote", content=body).status_code
 
 
@@ -124,7 +124,7 @@ def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n"
 
-    status, headers, body = spoken(
+    status, headers, body = exchange(
         live, f'{head}Transfer-Encoding: chunked\r\n\r\n3\r\n{{"v\r\n8;a=b\r\nalue": 7\r\n1\r\n}}\r\n0\r\n\r\n'.encode()
     )
 
@@ -133,7 +133,7 @@ def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
 
 
 @pytest.mark.ruling("W2")
-def test_of_duplicate_keys_the_last_wins(viewer):
+def test_the_last_of_duplicate_keys_wins(viewer):
     client = viewer("5551")
 
     poll = client.post("vote", content='{"value":1,"value":2}').json()
@@ -150,7 +150,7 @@ def test_of_duplicate_keys_the_last_wins(viewer):
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["viewer_state", "accumulate", "json_store"])
 @pytest.mark.ruling("W2")
-def test_what_is_not_strict_json_is_refused(admin: Client, path: str, value: str):
+def test_lenient_json_is_400(admin: Client, path: str, value: str):
     answer = admin.post(path, content=f'{{"a":{value}}}')
 
     assert 400 == answer.status_code
@@ -161,7 +161,7 @@ def test_what_is_not_strict_json_is_refused(admin: Client, path: str, value: str
     "body", [b"", b" ", b"{", b"\xff", b"\xef\xbb\xbf{}", b'{"value":1,"key":"x"} {}', b"\x00", b"value=1", b"// {}"]
 )
 @pytest.mark.parametrize("path", ["vote", "viewer_state", "accumulate", "rank"])
-def test_an_unreadable_body_is_refused(viewer, path: str, body: bytes):
+def test_a_malformed_body_is_400(viewer, path: str, body: bytes):
     answer = viewer().post(path, content=body)
 
     assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
@@ -170,34 +170,34 @@ def test_an_unreadable_body_is_refused(viewer, path: str, body: bytes):
 @pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
 @pytest.mark.parametrize("path", ["viewer_state", "accumulate", "rank"])
 @pytest.mark.ruling("W2")
-def test_text_that_is_no_utf_8_is_refused(viewer, path: str, text: bytes):
+def test_invalid_utf_8_is_400(viewer, path: str, text: bytes):
     for body in (b'{"key":"%s"}', b'"{\\"key\\":\\"%s\\"}"'):
         assert 400 == viewer().post(path, content=body % text).status_code
 
 
 @pytest.mark.parametrize("body", [b"[" * 60_000, b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b'"' + b"[" * 60_000 + b'"'])
 @pytest.mark.parametrize("path", ["vote", "viewer_state", "accumulate", "json_store", "authtoken"])
-def test_a_body_nested_without_end_is_refused(admin: Client, path: str, body: bytes):
+def test_a_deeply_nested_body_is_400(admin: Client, path: str, body: bytes):
     assert 400 == admin.post(path, content=body).status_code
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "stored"),
     [("1.0", "1.0"), ("-0.0", "-0.0"), ("1e22", "1e22"), ("18446744073709551616", "18446744073709551616"),
      ("-170141183460469231731687303715884105729", "-170141183460469231731687303715884105729"),
      ('"\\u00e9\\ud83c\\udfb2"', '"é🎲"'), ('"\\/"', '"/"'), ("[ 1 , 2 ]", "[1,2]")],
 )  # fmt: skip
-def test_json_values_are_kept_as_they_are(viewer, text: str, kept: str):
+def test_json_values_are_stored_unchanged(viewer, text: str, stored: str):
     client = viewer("5551")
 
     client.post("viewer_state", content=f'{{"a": {text}}}').raise_for_status()
     client.patch("viewer_state", json=[{"op": "add", "path": "/b", "value": 1}]).raise_for_status()
 
-    assert f'{{"a":{kept},"b":1}}' == client.get("viewer_state").text
+    assert f'{{"a":{stored},"b":1}}' == client.get("viewer_state").text
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "answered"),
+    ("method", "path", "body", "expected"),
     [
         ("GET", "vote_logs", b"", b'{"result":[]}'),
         ("GET", "rank", b"", b'{"data":[]}'),
@@ -214,12 +214,10 @@ def test_json_values_are_kept_as_they_are(viewer, text: str, kept: str):
     ],
 )
 @pytest.mark.ruling("W3")
-def test_when_there_is_nothing_to_say_the_answer_is_json_all_the_same(
-    admin: Client, method: str, path: str, body: bytes, answered: bytes
-):
+def test_an_empty_answer_is_json(admin: Client, method: str, path: str, body: bytes, expected: bytes):
     answer = admin.request(method, path, content=body)
 
-    assert (200, "application/json", answered) == (answer.status_code, answer.headers["content-type"], answer.content)
+    assert (200, "application/json", expected) == (answer.status_code, answer.headers["content-type"], answer.content)
 
 
 @pytest.mark.ruling("W7")
@@ -245,7 +243,7 @@ def test_an_absent_or_empty_id_is_default(viewer):
     assert [1, 1, 0] == [client.get(path).json()["count"] for path in ("vote", "vote?id=default", "vote?id=other")]
 
 
-def test_an_id_reaches_the_service_percent_encoded_or_not(live: LiveServer, viewer):
+def test_an_id_may_be_percent_encoded(live: LiveServer, viewer):
     client = viewer("5551")
 
     client.post("vote?id=Poll$1", json={"value": 3})
@@ -255,14 +253,14 @@ def test_an_id_reaches_the_service_percent_encoded_or_not(live: LiveServer, view
     assert "x" == client.post("rank?id=a+b%2bc", json={"key": "y"}).json()["original"]
 
 
-def test_an_old_client_that_speaks_http_1_0_is_answered(live: LiveServer):
-    status, headers, body = spoken(live, b"GET /v1/e/user_info HTTP/1.0\r\n\r\n")
+def test_http_1_0_is_answered(live: LiveServer):
+    status, headers, body = exchange(live, b"GET /v1/e/user_info HTTP/1.0\r\n\r\n")
 
     assert (401, "application/json") == (status, headers["content-type"])
     assert str(len(body)) == headers["content-length"]
 
 
-def test_several_requests_on_one_connection_are_answered_in_order(live: LiveServer, viewer):
+def test_pipelined_requests_are_answered_in_order(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
     votes = b"".join(
         b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Length: %d\r\n%s\r\n%s"
@@ -283,15 +281,15 @@ def without(answer: object, names: set[str]) -> object:
 
 
 @pytest.mark.ruling("W2")
-def test_text_that_is_not_utf_8_is_refused_even_in_a_field_that_nobody_reads(viewer):
+def test_invalid_utf_8_is_400_even_in_an_unknown_field(viewer):
     answer = viewer().post("vote", content=b'{"value":1,"remark":"\xff"}')
 
     assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.ruling("W4")
-def test_what_is_no_http_is_answered_like_any_other_refusal(live: LiveServer):
-    status, headers, body = spoken(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
+def test_malformed_http_is_answered_like_any_other_error(live: LiveServer):
+    status, headers, body = exchange(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (400, "application/json", str(len(body))) == (status, headers["content-type"], headers["content-length"])
     assert "Bad Request" == json.loads(body)["reason"]

@@ -1,4 +1,4 @@
-"""The hot endpoints answer the same on their short way as on the ordinary one, whatever they are asked."""
+"""The hot path answers exactly like the router."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BODIES = [
 
 
 def credentials() -> list[str | None]:
-    who = [
+    claims_sets = [
         {"role": "viewer", "channel_id": "777", "user_id": "5551"},
         {"role": "viewer", "channel_id": "777", "opaque_user_id": "Aabc"},
         {"role": "viewer"},
@@ -53,7 +53,7 @@ def credentials() -> list[str | None]:
         {"role": "viewer", "nbf": NOW // 1000 + 1},
         {"role": "viewer", "user_id": {}},
     ]
-    tokens = [f"{CLIENT_ID} {jwt.encode(claims, SECRET)}" for claims in who]
+    tokens = [f"{CLIENT_ID} {jwt.encode(claims, SECRET)}" for claims in claims_sets]
     return [*tokens, f"other {tokens[0].split()[1]}", None, "", "Bearer x", f"{CLIENT_ID} a.b.c", tokens[0] + " x"]
 
 
@@ -63,13 +63,13 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     method: str
     path: str
     credential: str | None
     body: bytes
 
-    def of(self, client: Client) -> Answer:
+    def send(self, client: Client) -> Answer:
         headers = {"X-Request-Id": "the-same"} | ({} if self.credential is None else {"Authorization": self.credential})
         answer = client.request(self.method, f"/v1/e/{self.path}", content=self.body, headers=headers)
         return Answer(
@@ -80,8 +80,8 @@ class Asked(NamedTuple):
 
 
 @pytest.fixture
-def two_ways() -> Iterator[tuple[Client, Client]]:
-    """Clients of two fresh services at one instant: with the short way, and without it."""
+def services() -> Iterator[tuple[Client, Client]]:
+    """Clients of two empty services at the same time: with the hot path, and without it."""
     with live_server() as hot, live_server(hot=frozenset()) as ordinary:
         for live in (hot, ordinary):
             live.set(NOW)
@@ -89,24 +89,24 @@ def two_ways() -> Iterator[tuple[Client, Client]]:
             yield one, other
 
 
-def test_the_short_way_and_the_ordinary_way_answer_the_same(two_ways: tuple[Client, Client]):
-    hot, ordinary = two_ways
-    everything = list(product(METHODS, PATHS, credentials(), BODIES))
-    requests = [Asked(*each) for each in random.Random(1).sample(everything, SAMPLE)]
-    usual = [
-        Asked(method, path.removeprefix("/v1/e/"), credential, body)
+def test_the_hot_path_answers_like_the_router(services: tuple[Client, Client]):
+    hot, ordinary = services
+    combinations = list(product(METHODS, PATHS, credentials(), BODIES))
+    sampled = [Request(*each) for each in random.Random(1).sample(combinations, SAMPLE)]
+    common = [
+        Request(method, path.removeprefix("/v1/e/"), credential, body)
         for (method, path), credential, body in product(sorted(HOT), credentials()[:3], BODIES)
     ]
 
-    differing = [asked for asked in requests + usual if asked.of(hot) != asked.of(ordinary)]
+    differing = [request for request in sampled + common if request.send(hot) != request.send(ordinary)]
 
     assert [] == differing
 
 
-def test_every_status_of_the_hot_endpoints_is_among_what_is_compared(live: LiveServer):
+def test_the_compared_requests_cover_every_status(live: LiveServer):
     with Client(base_url=live.url) as client:
         statuses = {
-            Asked(method, path.removeprefix("/v1/e/"), credential, body).of(client).status
+            Request(method, path.removeprefix("/v1/e/"), credential, body).send(client).status
             for (method, path), credential, body in product(sorted(HOT), credentials()[::2], BODIES[:12])
         }
 
