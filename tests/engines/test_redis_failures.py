@@ -169,7 +169,7 @@ async def test_where_no_server_is_the_engine_does_not_open() -> None:
 async def test_a_subscription_on_which_nothing_comes_any_more_is_made_anew(
     own_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(relay, "SILENCE", 0.4)
+    monkeypatch.setattr(relay, "PING_AFTER", 0.4)
     async with (
         open_engine(own_server.url(), namespace="main") as engine,
         open_engine(own_server.url(), namespace="main") as second,

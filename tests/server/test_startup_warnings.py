@@ -17,7 +17,7 @@ from support.service import CLIENT_ID, SECRET
 TEXT = base64.b64encode(SECRET).decode()
 LOSES_ALL = "--production keeps data in memory, so a stop loses all of it"
 READABLE = "every user of this machine can read it"
-NO_LOG = "Redis keeps no log of what it is told, so data are gone when it dies: set its appendonly to yes"
+NO_LOG = "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"
 
 
 def warnings(*args: str, **environment: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""The engine on one node of Redis from 6.2 on, or of what speaks its language and runs its scripts, such as Valkey.
+"""The engine on one node of Redis 6.2 or later, or of a compatible server such as Valkey.
 
-It puts the parts together; each shape has its own module, and each operation is one call of a script in `lua/`.
+Each shape has its own module, and each operation is one call of a script in `lua/`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Self
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.redis.ballots import RedisBallots
-from emulator.engines.redis.connection import location_of, pool_of
+from emulator.engines.redis.connection import connection_factory, location_of
 from emulator.engines.redis.documents import RedisDocuments
 from emulator.engines.redis.keys import namespace_key
 from emulator.engines.redis.logs import RedisLogs
@@ -25,7 +25,7 @@ from emulator.errors import EngineError
 
 
 class RedisEngine:
-    """`url` is one that the driver knows: `redis://` or `rediss://`. What it cannot read raises ValueError."""
+    """`url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid."""
 
     name = "redis"
     survives_restart = True
@@ -34,28 +34,28 @@ class RedisEngine:
     def __init__(self, url: str, *, namespace: str) -> None:
         self.warnings: Sequence[str] = ()
         self._speaks_tls = url.startswith("rediss:")
-        self._tag = tag = namespace_key(namespace)
-        pool = pool_of(url)
+        self._namespace = key = namespace_key(namespace)
+        pool = connection_factory(url)
         self.location = location_of(url)
-        self._pipeline = Pipeline(pool, tag)
-        self._purge = Purge(self._pipeline, tag)
+        self._pipeline = Pipeline(pool, key)
+        self._purge = Purge(self._pipeline, key)
         self.documents: Documents = RedisDocuments(self._pipeline)
         self.ballots: Ballots = RedisBallots(self._pipeline)
         self.logs: Logs = RedisLogs(self._pipeline)
         self.pools: Pools = RedisPools(self._pipeline)
         self.rosters: Rosters = RedisRosters(self._pipeline)
-        self._relay = RedisRelay(self._pipeline, pool, tag)
+        self._relay = RedisRelay(self._pipeline, pool, key)
         self.relay: Relay = self._relay
 
     async def __aenter__(self) -> Self:
         self._pipeline.open()
         try:
-            await self._look_around()
+            await self._inspect()
             await self._relay.open()
         except EngineError as error:
             await self._pipeline.close()
-            if self._speaks_tls and "connecting" in str(error):  # a server without TLS waits for what it can read
-                raise EngineError(f"{error}; rediss:// speaks TLS: does this server?") from error
+            if self._speaks_tls and "connecting" in str(error):  # a server without TLS waits for more input
+                raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// without") from error
             raise
         except BaseException:
             await self._pipeline.close()
@@ -67,8 +67,8 @@ class RedisEngine:
         await self._pipeline.close()
 
     async def check(self) -> None:
-        # A write, as a replica takes none, nor a full server one that may need room; of nothing, so it leaves no trace.
-        await self._pipeline.send(b"SETRANGE", self._tag + b":nothing", b"0", b"")
+        # A write, which a replica and a full server refuse; but of nothing, so it leaves no key.
+        await self._pipeline.send(b"SETRANGE", self._namespace + b":nothing", b"0", b"")
 
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
@@ -79,19 +79,18 @@ class RedisEngine:
     async def reset(self) -> None:
         await self._purge.reset()
 
-    async def _look_around(self) -> None:
-        """Find out whether the server can be used, and whether it might forget what it was told to keep."""
+    async def _inspect(self) -> None:
+        """Check that the server is usable, and collect warnings about its configuration."""
         await self.check()
-        with suppress(EngineError):  # some are not allowed to ask
-            said = [await self._pipeline.send(b"INFO", section) for section in (b"memory", b"persistence")]
-            self.warnings = tuple(
-                _warnings(dict(line.split(b":", 1) for line in b"\n".join(said).split() if b":" in line))
-            )
+        with suppress(EngineError):  # the ACL may forbid INFO
+            replies = [await self._pipeline.send(b"INFO", section) for section in (b"memory", b"persistence")]
+            info = dict(line.split(b":", 1) for line in b"\n".join(replies).split() if b":" in line)
+            self.warnings = tuple(_warnings(info))
 
 
-def _warnings(about: Mapping[bytes, bytes]) -> Iterator[str]:
-    """What `INFO` gives reason for. Policies for keys with an end forget nothing that is ours to keep."""
-    if about.get(b"maxmemory", b"0") != b"0" and about.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
-        yield "Redis forgets data when its memory is full: set its maxmemory-policy to noeviction"
-    if about.get(b"aof_enabled") == b"0":
-        yield "Redis keeps no log of what it is told, so data are gone when it dies: set its appendonly to yes"
+def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
+    # The `volatile-…` policies evict only keys with a TTL, which hold no data of ours.
+    if info.get(b"maxmemory", b"0") != b"0" and info.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
+        yield "Redis evicts data when its memory is full: set its maxmemory-policy to noeviction"
+    if info.get(b"aof_enabled") == b"0":
+        yield "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"

@@ -1,14 +1,14 @@
-"""Ballots on Redis. Casts for one ballot that are handed in while others are under way go as one call."""
+"""Ballots on Redis. Concurrent casts for one ballot share one script call."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import Cast, CastRequest, Entry, Key, Tally, Terms
-from emulator.engines.redis.cast_batch import CastBatch, pairs_of
-from emulator.engines.redis.connection import Answer
+from emulator.engines.redis.cast_batch import CastBatch, parse_counts
+from emulator.engines.redis.connection import Reply
 from emulator.engines.redis.entries import Readings
-from emulator.engines.redis.keys import beside_channel, by_channel, ending, moment
+from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
@@ -19,36 +19,39 @@ class RedisBallots:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._readings = Readings(pipeline)
-        self._casting: dict[bytes, CastBatch] = {}
+        self._batches: dict[bytes, CastBatch] = {}
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         numbers = [b"%d" % number for number in terms[2:]]
-        args = (moment(now), ending(expires_at), ending(terms.opens_at), ending(terms.closes_at), *numbers)
-        await self._pipeline.run(BALLOTS, b"define", by_channel(key), definition, *args)
+        times = (now_arg(now), expiry_arg(expires_at), expiry_arg(terms.opens_at), expiry_arg(terms.closes_at))
+        await self._pipeline.run(BALLOTS, b"define", channel_last(key), definition, *times, *numbers)
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        found: bytes | None = await self._pipeline.run(BALLOTS, b"definition", by_channel(key), moment(now))
+        found: bytes | None = await self._pipeline.run(BALLOTS, b"definition", channel_last(key), now_arg(now))
         return found
 
-    async def cast(self, key: Key, mark: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        voter, choice, note, known, times = mark
-        args = (voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, moment(now), ending(expires_at))
-        casting = self._casting_for(by_channel(key))
-        number = casting.add(args, choice, tally)
-        done = (await casting.done())[number]
-        if done.refused == "times":
-            raise ValueError(f"a mark counts at least once, not {times} times")
-        return done
+    async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+        voter, choice, note, known, times = request
+        args = (
+            voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, now_arg(now), expiry_arg(expires_at),
+        )  # fmt: skip
+        batch = self._open_batch(channel_last(key))
+        index = batch.add(args, choice, tally)
+        cast = (await batch.results())[index]
+        if cast.refused == "times":
+            raise ValueError(f"times must be at least 1, not {times}")
+        return cast
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        asker = () if voter is None else (voter.encode(),)
+        optional = () if voter is None else (voter.encode(),)
         if key.channel is None:
-            rows, choice = await self._pipeline.run(BALLOTS, b"tally_of_all", beside_channel(key), moment(now), *asker)
-            counts = _summed(rows)[:top]
+            args = (channel_last_prefix(key), now_arg(now), *optional)
+            rows, choice = await self._pipeline.run(BALLOTS, b"tally_all_channels", *args)
+            counts = _sort(rows)[:top]
         else:
-            most = _ALL if top is None else b"%d" % top
-            rows, choice = await self._pipeline.run(BALLOTS, b"tally", by_channel(key), moment(now), most, *asker)
-            counts = pairs_of(rows)
+            args = (channel_last(key), now_arg(now), _ALL if top is None else b"%d" % top, *optional)
+            rows, choice = await self._pipeline.run(BALLOTS, b"tally", *args)
+            counts = parse_counts(rows)
         return Tally(counts, None if choice is None else choice.decode())
 
     def entries(
@@ -58,23 +61,23 @@ class RedisBallots:
 
     async def drop(self, key: Key, *, now: int) -> None:
         if key.channel is None:
-            await self._pipeline.run(BALLOTS, b"drop_all", moment(now), beside_channel(key))
+            await self._pipeline.run(BALLOTS, b"drop_all_channels", now_arg(now), channel_last_prefix(key))
         else:
-            await self._pipeline.run(BALLOTS, b"drop", moment(now), by_channel(key))
+            await self._pipeline.run(BALLOTS, b"drop", now_arg(now), channel_last(key))
 
-    def _casting_for(self, name: bytes) -> CastBatch:
-        casting = self._casting.get(name)
-        if casting is None or casting.is_full:
-            casting = self._casting[name] = CastBatch(self._pipeline, name)
-            casting.call.answer.add_done_callback(lambda _: self._finished(name, casting))
-        return casting
+    def _open_batch(self, name: bytes) -> CastBatch:
+        batch = self._batches.get(name)
+        if batch is None or batch.is_full:
+            batch = self._batches[name] = CastBatch(self._pipeline, name)
+            batch.call.reply.add_done_callback(lambda _: self._remove(name, batch))
+        return batch
 
-    def _finished(self, name: bytes, casting: CastBatch) -> None:
-        if self._casting.get(name) is casting:
-            del self._casting[name]
+    def _remove(self, name: bytes, batch: CastBatch) -> None:
+        if self._batches.get(name) is batch:
+            del self._batches[name]
 
 
-def _summed(flat: Sequence[Answer]) -> tuple[tuple[str, int], ...]:
+def _sort(flat: Sequence[Reply]) -> tuple[tuple[str, int], ...]:
     rows = [(flat[at].decode(), flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3)]
     rows.sort(key=lambda row: (-row[1], row[2]))
     return tuple((choice, count) for choice, count, _ in rows)

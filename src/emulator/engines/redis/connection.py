@@ -1,4 +1,4 @@
-"""One connection to Redis, opened when it is needed and again after it was lost."""
+"""One connection to Redis, opened on first use and reopened after a failure."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
-from redis.exceptions import TimeoutError as TimedOut
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from emulator.engines.redis.scripts import ALL
 from emulator.errors import EngineError
 
 TIMEOUT = 2.0
-"""Seconds in which Redis has to take a connection, or to answer."""
-READ_AT_ONCE = 50
-"""Answers that have to come within the patience."""
+"""Seconds in which Redis must accept a connection, or send up to `REPLIES_PER_TIMEOUT` replies."""
+REPLIES_PER_TIMEOUT = 50
 COOLDOWN = 0.2
-"""Seconds in which it is not tried again after it did not answer, so that those who queue do not wait in a row."""
+"""Seconds after a timeout in which operations fail at once, so that queued ones do not each wait for a timeout."""
 
 Command = Sequence[bytes]
-Answer = Any
-"""As the script says it: bytes, int, None, or a list of these. An exception stands for a command that failed."""
+Reply = Any
+"""bytes, int, `None` or a list of these; an exception if the command failed."""
 
 FAILURES = (RedisError, OSError, RuntimeError)
-"""What a connection may raise that fails. RuntimeError is uvloop's word for one that was lost just before its use."""
+"""Exceptions that a failing connection may raise. uvloop raises RuntimeError if it was lost just before use."""
 
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
+    """Turn failures of the connection into `EngineError`."""
     try:
         yield
     except FAILURES as error:
         raise EngineError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
-def pool_of(url: str) -> ConnectionPool:
-    """Return a factory of connections, which pools none of them.
+def connection_factory(url: str) -> ConnectionPool:
+    """Return a factory of connections; they are not pooled.
 
-    They speak RESP2, where messages of a subscription are plain replies. Query parameters of the URL, such as
+    Connections speak RESP2, in which messages of a subscription are plain replies. Query parameters of the URL, such as
     `?ssl_ca_certs=/path`, go to the driver. Raises `ValueError`, without the password, if the URL is invalid.
     """
     scheme, _, rest = url.partition("://")
@@ -55,7 +55,7 @@ def pool_of(url: str) -> ConnectionPool:
         if not parts.hostname or parts.port == 0:
             raise ValueError("the URL names no host")
         if not re.fullmatch(r"(/\d*)?", parts.path):
-            raise ValueError(f"{parts.path!r} is no number of a database")
+            raise ValueError(f"the database must be a number, not {parts.path!r}")
         pool = ConnectionPool.from_url(
             f"{'redis' if scheme == 'valkey' else scheme}://{rest}",
             protocol=2,
@@ -64,17 +64,17 @@ def pool_of(url: str) -> ConnectionPool:
             socket_connect_timeout=TIMEOUT,
             socket_keepalive=True,
         )
-        connection_of(pool)
+        new_connection(pool)
     except (ValueError, TypeError, RedisError) as error:
         reason = str(error)
-        if _splits_in_credentials(rest):  # then the error may quote a piece of the password
+        if _splits_credentials(rest):  # then the error may quote a piece of the password
             reason = "percent-encode special characters in the user and password, for example / as %2F"
         raise ValueError(f"cannot keep data in {scheme}://…: {reason}") from None
     return pool
 
 
-def _splits_in_credentials(rest: str) -> bool:
-    """Whether a URL parser finds the end of the host, a port or a path before the `@`."""
+def _splits_credentials(rest: str) -> bool:
+    """Whether a URL parser would end the host, port or path before the `@`."""
     credentials = rest.rpartition("@")[0]
     try:
         return urlsplit(f"//{credentials}@host").hostname != "host"
@@ -88,8 +88,8 @@ def location_of(url: str) -> str:
     return f"Redis at {parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
 
 
-def connection_of(pool: ConnectionPool) -> AbstractConnection:
-    """A new one, not yet connected."""
+def new_connection(pool: ConnectionPool) -> AbstractConnection:
+    """Return a connection that is not connected yet."""
     connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
     return connection
 
@@ -98,34 +98,36 @@ class Connection:
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
         self._connection: AbstractConnection | None = None
-        self._name: Command = ()
-        """How Redis tells the connection from all others that there ever were."""
-        self._given_up: Command = ()
-        """The name of one that failed: what was said on it may still be on its way."""
-        self._rests_until = 0.0
+        self._filter: Command = ()
+        """The arguments of CLIENT KILL that match this connection and no other."""
+        self._abandoned: Command = ()
+        """The same for one that failed: commands sent on it may still be on their way."""
+        self._cooldown_until = 0.0
 
-    async def exchange(self, commands: Sequence[Command]) -> list[Answer]:
-        """Send commands in one piece and return their answers in order; when the connection fails, nobody knows which
-        of them were carried out."""
+    async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        """Send commands together and return their replies in order.
+
+        If the connection fails, any of the commands may have been executed.
+        """
         with engine_errors():
             try:
-                connection = await self._usable()
-                answers = await _exchanged(connection, commands)
-                failed = [index for index, answer in enumerate(answers) if isinstance(answer, ResponseError)]
-                unknown = [index for index in failed if isinstance(answers[index], NoScriptError)]
-                if unknown:  # someone has told Redis to forget its scripts
-                    await _load(connection)
-                    again = await _exchanged(connection, [commands[index] for index in unknown])
-                    for index, answer in zip(unknown, again, strict=True):
-                        answers[index] = answer
-                if any(isinstance(answers[index], ReadOnlyError) for index in failed):
-                    await self.close()  # it has become a replica, and its name may stand for another server by now
-                return answers
+                connection = await self._ready()
+                replies = await _exchange(connection, commands)
+                failed = [index for index, reply in enumerate(replies) if isinstance(reply, ResponseError)]
+                unknown = [index for index in failed if isinstance(replies[index], NoScriptError)]
+                if unknown:  # Redis has lost its scripts, for example by SCRIPT FLUSH
+                    await _load_scripts(connection)
+                    again = await _exchange(connection, [commands[index] for index in unknown])
+                    for index, reply in zip(unknown, again, strict=True):
+                        replies[index] = reply
+                if any(isinstance(replies[index], ReadOnlyError) for index in failed):
+                    await self.close()  # it became a replica, and its name may now point to another server
+                return replies
             except BaseException as error:
                 if self._connection is not None:
-                    self._given_up = self._name
-                if isinstance(error, TimeoutError | TimedOut):
-                    self._rest()
+                    self._abandoned = self._filter
+                if isinstance(error, TimeoutError | RedisTimeoutError):
+                    self._start_cooldown()
                 await self.close()
                 raise
 
@@ -134,80 +136,80 @@ class Connection:
         if connection is not None:
             await connection.disconnect(nowait=True)
 
-    async def _usable(self) -> AbstractConnection:
+    async def _ready(self) -> AbstractConnection:
         if self._connection is not None:
             if not await _is_lost(self._connection):
                 return self._connection
             await self.close()
-        if asyncio.get_running_loop().time() < self._rests_until:
-            raise ConnectionError("it could not be reached a moment ago")
-        connection = connection_of(self._pool)
+        if asyncio.get_running_loop().time() < self._cooldown_until:
+            raise ConnectionError(f"it was unreachable less than {COOLDOWN} s ago")
+        connection = new_connection(self._pool)
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
-            await self._end_former(connection)
-            await _load(connection)
+            await self._kill_abandoned(connection)
+            await _load_scripts(connection)
         except BaseException:
-            self._rest()
+            self._start_cooldown()
             await connection.disconnect(nowait=True)
             raise
         self._connection = connection
         return connection
 
-    def _rest(self) -> None:
-        self._rests_until = asyncio.get_running_loop().time() + COOLDOWN
+    def _start_cooldown(self) -> None:
+        self._cooldown_until = asyncio.get_running_loop().time() + COOLDOWN
 
-    async def _end_former(self, connection: AbstractConnection) -> None:
-        """Have Redis drop the connection that was given up, so that what it has not heard by now it never hears.
+    async def _kill_abandoned(self, connection: AbstractConnection) -> None:
+        """Have Redis drop the abandoned connection and what it has not read from it yet.
 
-        Else a write that was refused might arrive late and undo one that was acknowledged since. Who is not allowed to
-        ask for that goes without.
+        Otherwise a write that failed here might arrive late and undo one that was acknowledged since. Skipped when the
+        ACL forbids it.
         """
-        about = (b"CLIENT", b"INFO")
-        if self._given_up:
-            _, said = await _exchanged(connection, [(b"CLIENT", b"KILL", *self._given_up), about])
+        info = (b"CLIENT", b"INFO")
+        if self._abandoned:
+            _, reply = await _exchange(connection, [(b"CLIENT", b"KILL", *self._abandoned), info])
         else:
-            (said,) = await _exchanged(connection, [about])
-        self._name, self._given_up = _name_of(said), ()
+            (reply,) = await _exchange(connection, [info])
+        self._filter, self._abandoned = _kill_filter(reply), ()
 
 
-def _name_of(said: Answer) -> Command:
-    """By the number alone it might be another one, after Redis was started again."""
-    if not isinstance(said, bytes):
+def _kill_filter(info: Reply) -> Command:
+    """Match id and address: after a restart, Redis may use the same id again."""
+    if not isinstance(info, bytes):
         return ()
-    about = dict(word.split(b"=", 1) for word in said.split() if b"=" in word)
-    return (b"ID", about[b"id"], b"ADDR", about[b"addr"])
+    fields = dict(word.split(b"=", 1) for word in info.split() if b"=" in word)
+    return (b"ID", fields[b"id"], b"ADDR", fields[b"addr"])
 
 
 async def _is_lost(connection: AbstractConnection) -> bool:
-    """Whether the other side has hung up since the last answer: nothing is to be read but that."""
+    """Whether the server has hung up. Between two exchanges, there is nothing else to read."""
     try:
         return bool(await connection.can_read())
     except FAILURES:
         return True
 
 
-async def _load(connection: AbstractConnection) -> None:
-    for answer in await _exchanged(connection, [(b"SCRIPT", b"LOAD", script.text) for script in ALL]):
-        if isinstance(answer, ResponseError):
-            raise answer
+async def _load_scripts(connection: AbstractConnection) -> None:
+    for reply in await _exchange(connection, [(b"SCRIPT", b"LOAD", script.text) for script in ALL]):
+        if isinstance(reply, ResponseError):
+            raise reply
 
 
-async def _exchanged(connection: AbstractConnection, commands: Sequence[Command]) -> list[Answer]:
-    await connection.send_packed_command(b"".join(map(_packed, commands)), check_health=False)
-    answers: list[Answer] = []
-    while len(answers) < len(commands):
-        async with asyncio.timeout(TIMEOUT):  # one for many, as each costs as much as reading an answer
-            for _ in range(min(READ_AT_ONCE, len(commands) - len(answers))):
-                answers.append(await _answer(connection))
-    return answers
+async def _exchange(connection: AbstractConnection, commands: Sequence[Command]) -> list[Reply]:
+    await connection.send_packed_command(b"".join(map(_pack, commands)), check_health=False)
+    replies: list[Reply] = []
+    while len(replies) < len(commands):
+        async with asyncio.timeout(TIMEOUT):  # one for many replies, because it costs as much as reading one
+            for _ in range(min(REPLIES_PER_TIMEOUT, len(commands) - len(replies))):
+                replies.append(await _read_reply(connection))
+    return replies
 
 
-def _packed(command: Command) -> bytes:
-    packed: bytes = pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows commands of one word only
+def _pack(command: Command) -> bytes:
+    packed: bytes = pack_command(tuple(command))  # type: ignore[arg-type]  # its stub allows one word only
     return packed
 
 
-async def _answer(connection: AbstractConnection) -> Answer:
+async def _read_reply(connection: AbstractConnection) -> Reply:
     try:
         return await connection.read_response(disable_decoding=True, timeout=inf)
     except ResponseError as error:

@@ -1,7 +1,7 @@
-"""Reading a ballot's entries while its voters go on voting.
+"""Reads a ballot's entries while voting goes on.
 
-A reading is known to Redis while it lasts: what is replaced meanwhile is kept for it. So it sees the ballot as it was
-when the reading began, in pages.
+Redis keeps a record of each active reading, and the entries that are replaced meanwhile. So a reading sees the ballot
+as it was when the reading began.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from emulator.engines.base import Entry, Key
-from emulator.engines.redis.keys import beside_channel, by_channel, ending, moment
+from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
 from emulator.engines.redis.merge import Position, merged
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import ENTRIES
@@ -24,32 +24,32 @@ class Readings:
 
     async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
         reading = uuid.uuid4().bytes
-        name, is_all = (beside_channel(key), b"1") if key.channel is None else (by_channel(key), b"0")
-        bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, moment(now), is_all, name)
+        name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
+        bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, now_arg(now), is_all, name)
         try:
             sources = [_Reading(self._pipeline, id, reading, since, bound) for id in ids]
             async for page in merged([source.fetch for source in sources], limit):
                 yield page
         finally:
             if ids:
-                with suppress(EngineError):  # not waited for, as this may be a reading that was cancelled
-                    self._pipeline.put(ENTRIES, [b"finish", reading, *ids])
+                with suppress(EngineError):  # not awaited, because the reading may have been cancelled
+                    self._pipeline.enqueue(ENTRIES, [b"finish", reading, *ids])
 
 
 class _Reading:
-    """The entries of one ballot with numbers below a bound, oldest first."""
+    """Reads the entries of one ballot with numbers below a bound, oldest first."""
 
     def __init__(self, pipeline: Pipeline, id: bytes, reading: bytes, since: int, bound: bytes) -> None:
         self._pipeline = pipeline
         self._args = (id, reading)
-        self._from = b"[" + ending(since)
+        self._start = b"[" + expiry_arg(since)
         self._bound = bound
 
     async def fetch(self, size: int) -> tuple[list[tuple[Position, Entry]], bool]:
-        args = (*self._args, self._from, self._bound, b"%d" % size)
-        reached, rows = await self._pipeline.run(ENTRIES, b"page", *args)
-        self._from = b"(" + reached + b"\xff"
-        return [_entry(*row) for row in rows], bool(reached)
+        args = (*self._args, self._start, self._bound, b"%d" % size)
+        last, rows = await self._pipeline.run(ENTRIES, b"page", *args)
+        self._start = b"(" + last + b"\xff"
+        return [_entry(*row) for row in rows], bool(last)
 
 
 def _entry(position: bytes, voter: bytes, choice: bytes, times: int, note: bytes) -> tuple[Position, Entry]:

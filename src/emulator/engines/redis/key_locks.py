@@ -1,4 +1,4 @@
-"""Turns of those in this process who would write the same things, as of all who try at once only one can succeed."""
+"""Locks by key, so that optimistic updates of one process do not make each other fail."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from emulator.errors import EngineError
 
 _ATTEMPTS = 200
-_AT_ONCE = 3
-_LONGEST_PAUSE = 0.02
+_WITHOUT_PAUSE = 3
+_MAX_PAUSE = 0.02
 
 
 async def attempts() -> AsyncIterator[int]:
-    """Counts tries to write what other processes write too; after very many of them, raises EngineError."""
+    """Count attempts at an update that another process may invalidate, with pauses. Raises `EngineError` after 200."""
     for count in range(_ATTEMPTS):
         yield count
-        if count >= _AT_ONCE:  # not all at the same moment again
-            await asyncio.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.001 * count)))
-    raise EngineError(f"others wrote the same things each of {_ATTEMPTS} times")
+        if count >= _WITHOUT_PAUSE:
+            await asyncio.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * count)))
+    raise EngineError(f"other processes changed the same data during all {_ATTEMPTS} attempts")
 
 
 class KeyLocks:
@@ -29,15 +29,15 @@ class KeyLocks:
         self._users: dict[bytes, int] = {}
 
     @asynccontextmanager
-    async def turn(self, names: Iterable[bytes]) -> AsyncIterator[None]:
-        """Lasts while nobody else of this process has a turn for any of these names."""
+    async def hold(self, names: Iterable[bytes]) -> AsyncIterator[None]:
+        """Hold the locks of all these names."""
         async with AsyncExitStack() as stack:
-            for name in sorted(set(names)):  # in one order, so that no two wait for each other
-                await stack.enter_async_context(self._alone(name))
+            for name in sorted(set(names)):  # in one order, to avoid deadlocks
+                await stack.enter_async_context(self._hold_one(name))
             yield
 
     @asynccontextmanager
-    async def _alone(self, name: bytes) -> AsyncIterator[None]:
+    async def _hold_one(self, name: bytes) -> AsyncIterator[None]:
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] = self._users.get(name, 0) + 1
         try:

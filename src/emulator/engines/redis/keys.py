@@ -1,8 +1,10 @@
-"""How keys and instants are written in Redis.
+"""The text form of keys and times in Redis.
 
-All keys of a namespace begin with one hash tag, so they lie on one slot of a cluster: only so can one operation write
-documents of several owners, and a purge or reset see everything, in one atomic step. What runs on one node anyway loses
-nothing by it.
+All keys of a namespace begin with one hash tag, so a cluster keeps them in one slot. That lets one atomic operation
+write documents of several owners, and lets a purge or reset cover everything. The engine supports one node only, so it
+loses nothing by this.
+
+A `Key` is written with a different part last depending on the shape: the part that some operations search across.
 """
 
 from __future__ import annotations
@@ -10,85 +12,78 @@ from __future__ import annotations
 from emulator.engines.base import Key
 
 FOREVER = (1 << 53) - 1
-"""Lua counts in doubles. What ends here or later does not end."""
+"""Lua's numbers are doubles, so an expiry from here on is never reached."""
 
 
 def namespace_key(namespace: str) -> bytes:
-    escaped = _escaped(namespace).replace("{", "%7B").replace("}", "%7D")
+    escaped = _escape(namespace).replace("{", "%7B").replace("}", "%7D")
     return f"{{emulator|{escaped}}}".encode()
 
 
-def ending(at: int) -> bytes:
-    """An `expires_at`, or another instant that `moment`s are held against, in text that sorts like the number."""
+def expiry_arg(at: int) -> bytes:
+    """Return an `expires_at`, or another time to compare with `now`, as text that sorts like the number."""
     return b"%016d" % min(at, FOREVER)
 
 
-def moment(now: int) -> bytes:
-    """A `now`, which never comes to an end that does not come."""
+def now_arg(now: int) -> bytes:
+    """Return a `now`, which is always before `FOREVER`."""
     return b"%016d" % min(now, FOREVER - 1)
 
 
-def by_user(key: Key) -> bytes:
-    """For shapes that ask for all holders together."""
-    return _written(key.kind, key.owner, key.name, key.channel, key.user)
+def user_last(key: Key) -> bytes:
+    return _join(key.kind, key.owner, key.name, key.channel, key.user)
 
 
-def beside_user(key: Key) -> bytes:
-    """What `by_user` gives, up to the user."""
-    return _written(key.kind, key.owner, key.name, key.channel)
+def user_last_prefix(key: Key) -> bytes:
+    return _join(key.kind, key.owner, key.name, key.channel)
 
 
-def of_user(text: bytes) -> Key:
-    return Key(*_read(text))
+def parse_user_last(text: bytes) -> Key:
+    return Key(*_split(text))
 
 
-def by_channel(key: Key) -> bytes:
-    """For shapes that ask for all channels together."""
-    return _written(key.kind, key.owner, key.name, key.user, key.channel)
+def channel_last(key: Key) -> bytes:
+    return _join(key.kind, key.owner, key.name, key.user, key.channel)
 
 
-def beside_channel(key: Key) -> bytes:
-    """What `by_channel` gives, up to the channel."""
-    return _written(key.kind, key.owner, key.name, key.user)
+def channel_last_prefix(key: Key) -> bytes:
+    return _join(key.kind, key.owner, key.name, key.user)
 
 
-def of_channel(text: bytes) -> Key:
-    kind, owner, name, user, channel = _read(text)
+def parse_channel_last(text: bytes) -> Key:
+    kind, owner, name, user, channel = _split(text)
     return Key(kind, owner, name, channel, user)
 
 
-def by_name(key: Key) -> bytes:
-    """For shapes that ask for all names together."""
-    return _written(key.kind, key.owner, key.user, key.channel, key.name)
+def name_last(key: Key) -> bytes:
+    return _join(key.kind, key.owner, key.user, key.channel, key.name)
 
 
-def beside_name(key: Key) -> bytes:
-    """What `by_name` gives, up to the name."""
-    return _written(key.kind, key.owner, key.user, key.channel)
+def name_last_prefix(key: Key) -> bytes:
+    return _join(key.kind, key.owner, key.user, key.channel)
 
 
-def name_of(part: bytes) -> str:
-    """The name, where a key that `by_name` gave ends with `part`."""
-    return _plain(part.decode())
+def parse_part(part: bytes) -> str:
+    return _unescape(part.decode())
 
 
-def _written(*parts: str | None) -> bytes:
+def _join(*parts: str | None) -> bytes:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         raise ValueError(f"this operation needs one channel: {parts}")
     text = "|".join(known)
     if "%" in text or text.count("|") >= len(known):
-        text = "|".join([_escaped(part) for part in known])
+        text = "|".join([_escape(part) for part in known])
     return text.encode()
 
 
-def _read(text: bytes) -> list[str]:
-    return [_plain(part) for part in text.decode().split("|")]
+def _split(text: bytes) -> list[str]:
+    return [_unescape(part) for part in text.decode().split("|")]
 
 
-def _escaped(part: str) -> str:
+def _escape(part: str) -> str:
     return part.replace("%", "%25").replace("|", "%7C")
 
 
-def _plain(part: str) -> str:
+def _unescape(part: str) -> str:
     return part.replace("%7C", "|").replace("%25", "%")

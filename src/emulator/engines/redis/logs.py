@@ -1,11 +1,9 @@
-"""Logs on Redis. Entries never change, so a reading is bound by the number at its start."""
+"""Logs on Redis. Entries never change, so a reading stops at the newest number when it began."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-
 from emulator.engines.base import Item, Key, Span
-from emulator.engines.redis.keys import beside_channel, by_channel, ending, moment
+from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
 from emulator.engines.redis.merge import Position, merged
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import LOGS
@@ -16,33 +14,28 @@ class RedisLogs:
         self._pipeline = pipeline
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        await self._pipeline.run(LOGS, b"append", by_channel(key), moment(now), ending(expires_at), value)
+        await self._pipeline.run(LOGS, b"append", channel_last(key), now_arg(now), expiry_arg(expires_at), value)
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        name, is_all = (beside_channel(key), b"1") if key.channel is None else (by_channel(key), b"0")
-        bound, latest, *logs = await self._pipeline.run(LOGS, b"begin", moment(now), is_all, name)
-        readings = [_Reading(self._pipeline, log, (ending(since), bound, moment(now))) for log in logs]
-        return Span(int(latest or 0), _pages(readings))
-
-
-async def _pages(readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
-    async for page in merged([reading.fetch for reading in readings], None):
-        yield page
+        name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
+        bound, latest, *logs = await self._pipeline.run(LOGS, b"begin", now_arg(now), is_all, name)
+        readings = [_Reading(self._pipeline, log, (expiry_arg(since), bound, now_arg(now))) for log in logs]
+        return Span(int(latest or 0), merged([reading.fetch for reading in readings], None))
 
 
 class _Reading:
-    """One log, newest first."""
+    """Reads one log, newest first."""
 
     def __init__(self, pipeline: Pipeline, log: bytes, bounds: tuple[bytes, bytes, bytes]) -> None:
         self._pipeline = pipeline
         self._log = log
-        self._from = b"+"
+        self._start = b"+"
         self._bounds = bounds
 
     async def fetch(self, size: int) -> tuple[list[tuple[Position, Item]], bool]:
-        reached, rows = await self._pipeline.run(LOGS, b"page", self._log, self._from, *self._bounds, b"%d" % size)
-        self._from = b"(" + reached
-        return [_item(*row) for row in rows], bool(reached)
+        last, rows = await self._pipeline.run(LOGS, b"page", self._log, self._start, *self._bounds, b"%d" % size)
+        self._start = b"(" + last
+        return [_item(*row) for row in rows], bool(last)
 
 
 def _item(position: bytes, value: bytes) -> tuple[Position, Item]:

@@ -1,4 +1,4 @@
-"""Several sorted readings taken as one, a page at a time."""
+"""Merges sorted sources page by page."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 PAGE = 500
-"""Rows of a page: for Redis well below a millisecond."""
-LEAST = 20
-"""Rows that a reading is asked for where there are many."""
+"""Rows in a page, which Redis reads in well below a millisecond."""
+MIN_FETCH = 20
+"""Rows to fetch at least from one source, if there are many."""
 
 Position = tuple[int, int]
-"""What rows are sorted by; no two rows of one merge have the same."""
+"""The sort key of a row, unique in one merge."""
 Row = TypeVar("Row")
 Fetch = Callable[[int], Awaitable[tuple[list[tuple[Position, Row]], bool]]]
-"""The next rows, at most so many, which may be none; and whether there may be more."""
+"""Returns the next rows, possibly none and at most as many as the argument says, and whether there may be more."""
 
 
 class _Source(Generic[Row]):
@@ -33,20 +33,20 @@ class _Source(Generic[Row]):
 
 
 async def merged(fetches: Sequence[Fetch[Row]], limit: int | None) -> AsyncIterator[list[Row]]:
-    """The rows of all in order, at most `limit`; all that have to be asked are asked at once."""
+    """Iterate over pages of the rows of all sources, in order and at most `limit`. Sources are fetched concurrently."""
     sources = [_Source(fetch) for fetch in fetches]
-    share = max(LEAST, PAGE // max(1, len(sources)))
+    share = max(MIN_FETCH, PAGE // max(1, len(sources)))
     page: list[Row] = []
-    left = limit
-    while left is None or left > 0:
+    remaining = limit
+    while remaining is None or remaining > 0:
         await asyncio.gather(*(source.fill(share) for source in sources if not source.rows))
         sources = [source for source in sources if source.rows]
         if not sources:
             break
-        room = PAGE - len(page) if left is None else min(PAGE - len(page), left)
-        some = _taken(sources, room)
-        page += some
-        left = None if left is None else left - len(some)
+        free = PAGE - len(page)
+        rows = _take(sources, free if remaining is None else min(free, remaining))
+        page += rows
+        remaining = None if remaining is None else remaining - len(rows)
         if len(page) >= PAGE:
             yield page
             page = []
@@ -54,16 +54,16 @@ async def merged(fetches: Sequence[Fetch[Row]], limit: int | None) -> AsyncItera
         yield page
 
 
-def _taken(sources: Sequence[_Source[Row]], most: int) -> list[Row]:
-    """Rows in order, up to where one source has to be asked for more."""
-    heads = [(source.rows[0][0], index) for index, source in enumerate(sources)]
-    heapq.heapify(heads)
+def _take(sources: Sequence[_Source[Row]], most: int) -> list[Row]:
+    """Return rows in order, up to where a source has to be fetched again."""
+    heap = [(source.rows[0][0], index) for index, source in enumerate(sources)]
+    heapq.heapify(heap)
     taken: list[Row] = []
     while len(taken) < most:
-        _, index = heads[0]
+        _, index = heap[0]
         source = sources[index]
         taken.append(source.rows.popleft()[1])
         if not source.rows:
             break
-        heapq.heapreplace(heads, (source.rows[0][0], index))
+        heapq.heapreplace(heap, (source.rows[0][0], index))
     return taken

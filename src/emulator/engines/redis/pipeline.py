@@ -1,4 +1,4 @@
-"""What is to be asked of Redis, sent together: one batch at a time, and the next holds all that came up meanwhile."""
+"""Sends commands in batches: one batch at a time, and the next holds all commands that were queued meanwhile."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from collections.abc import Iterable
 
 from redis.asyncio.connection import ConnectionPool
 
-from emulator.engines.redis.connection import Answer, Connection
+from emulator.engines.redis.connection import Connection, Reply
 from emulator.engines.redis.scripts import Script
 from emulator.errors import EngineError
 
-MOST_AT_ONCE = 1000
-"""Commands of one batch."""
+MAX_BATCH = 1000
+"""Commands in one batch."""
 
 
 class ScriptCall:
-    """One command; until it is sent, arguments may be added to it."""
+    """A queued command. Arguments may be appended until it is sent."""
 
-    __slots__ = ("answer", "command", "is_sent")
+    __slots__ = ("command", "is_sent", "reply")
 
-    def __init__(self, command: list[bytes], answer: asyncio.Future[Answer]) -> None:
+    def __init__(self, command: list[bytes], reply: asyncio.Future[Reply]) -> None:
         self.command = command
-        self.answer = answer
+        self.reply = reply
         self.is_sent = False
 
 
 class Pipeline:
-    """Commands are carried out in the order in which they were put, by one connection."""
+    """Runs commands on one connection, in the order in which they were queued."""
 
     def __init__(self, pool: ConnectionPool, namespace: bytes) -> None:
         self._connection = Connection(pool)
         self._namespace = namespace
-        self._waiting: list[ScriptCall] = []
+        self._queue: list[ScriptCall] = []
         self._sending: asyncio.Task[None] | None = None
         self._is_open = False
 
@@ -40,63 +40,63 @@ class Pipeline:
         self._is_open = True
 
     async def close(self) -> None:
-        """Send what was put, and hang up."""
+        """Send the queued commands, then disconnect."""
         self._is_open = False
         if self._sending is not None:
             await self._sending
         await self._connection.close()
 
-    async def run(self, script: Script, *args: bytes) -> Answer:
-        """Run a script in the namespace and return what it says."""
-        return await self.put(script, args).answer
+    async def run(self, script: Script, *args: bytes) -> Reply:
+        """Run a script in the namespace and return its reply."""
+        return await self.enqueue(script, args).reply
 
-    async def send(self, *command: bytes) -> Answer:
-        return await self._put(list(command)).answer
+    async def send(self, *command: bytes) -> Reply:
+        return await self._enqueue(list(command)).reply
 
-    def put(self, script: Script, args: Iterable[bytes]) -> ScriptCall:
-        return self._put([b"EVALSHA", script.digest, b"1", self._namespace, *args])
+    def enqueue(self, script: Script, args: Iterable[bytes]) -> ScriptCall:
+        return self._enqueue([b"EVALSHA", script.digest, b"1", self._namespace, *args])
 
-    def _put(self, command: list[bytes]) -> ScriptCall:
+    def _enqueue(self, command: list[bytes]) -> ScriptCall:
         if not self._is_open:
             raise EngineError("the engine is closed")
         call = ScriptCall(command, asyncio.get_running_loop().create_future())
-        self._waiting.append(call)
+        self._queue.append(call)
         if self._sending is None:
-            self._sending = asyncio.create_task(self._send())
+            self._sending = asyncio.create_task(self._send_queue())
         return call
 
-    async def _send(self) -> None:
+    async def _send_queue(self) -> None:
         try:
-            await asyncio.sleep(0)  # those who are ready in this turn of the loop come along
-            while self._waiting:
-                batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            await asyncio.sleep(0)  # let operations that are ready join the first batch
+            while self._queue:
+                batch, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
                 for call in batch:
                     call.is_sent = True
-                await self._carry_out(batch)
+                await self._send_batch(batch)
         finally:
             self._sending = None
 
-    async def _carry_out(self, batch: list[ScriptCall]) -> None:
+    async def _send_batch(self, batch: list[ScriptCall]) -> None:
         try:
-            answers = await self._connection.exchange([call.command for call in batch])
-        except Exception as error:  # also what is not expected of the driver reaches those who wait for it
-            answers = [error] * len(batch)
+            replies = await self._connection.exchange([call.command for call in batch])
+        except Exception as error:  # whatever the driver raises has to reach the callers
+            replies = [error] * len(batch)
         except BaseException:
             for call in batch:
-                call.answer.cancel()
+                call.reply.cancel()
             raise
-        for call, answer in zip(batch, answers, strict=True):
-            if call.answer.done():
+        for call, reply in zip(batch, replies, strict=True):
+            if call.reply.done():
                 continue
-            if isinstance(answer, Exception):
-                call.answer.set_exception(_engine_error(answer))
-                call.answer.exception()  # some have nobody who waits for them any more
+            if isinstance(reply, Exception):
+                call.reply.set_exception(_engine_error(reply))
+                call.reply.exception()  # mark it as retrieved: the caller may be gone
             else:
-                call.answer.set_result(answer)
+                call.reply.set_result(reply)
 
 
 def _engine_error(error: Exception) -> EngineError:
-    """One for each who waits, as an exception is written to while it is raised."""
+    """Return a new exception for each caller, because raising one modifies it."""
     own = EngineError(str(error) if isinstance(error, EngineError) else f"Redis: {error}")
     own.__cause__ = error
     return own

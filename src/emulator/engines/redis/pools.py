@@ -1,4 +1,4 @@
-"""Pools on Redis: a list that is drawn from at its front, and what each pool has handed out, to look items up in."""
+"""Pools on Redis: a list that is popped from, and for each pool the items it has handed out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Holding, Stock
 from emulator.engines.redis.key_locks import KeyLocks, attempts
-from emulator.engines.redis.keys import by_user, ending, moment, of_user
+from emulator.engines.redis.keys import expiry_arg, now_arg, parse_user_last, user_last
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import POOLS
 
-PASSED = 500
-"""Items that a draw passes over before others have their turn."""
-
-_Versions = Mapping[Key, bytes]
+MAX_SKIPPED = 500
+"""Items that one script call skips."""
 
 
 class RedisPools:
@@ -26,28 +24,30 @@ class RedisPools:
         texts = [item.encode() for item in items]
         if any(b"\0" in text for text in texts):
             raise ValueError("an item must not contain NUL")
-        if not await self._pipeline.run(POOLS, b"fill", by_user(source), moment(now), ending(expires_at), *texts):
-            raise ValueError(f"a pool hands out from this list: {source}")
+        if not await self._pipeline.run(
+            POOLS, b"fill", user_last(source), now_arg(now), expiry_arg(expires_at), *texts
+        ):
+            raise ValueError(f"a pool uses this list: {source}")
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
-        names = {key: by_user(key) for key in keys}
-        async with self._key_locks.turn(names.values()):
+        names = {key: user_last(key) for key in keys}
+        async with self._key_locks.hold(names.values()):
             async for _ in attempts():
                 stocks, versions = await self._stocks(keys, now)
                 written = dict(change(stocks))
-                if strangers := written.keys() - set(keys):
-                    raise ValueError(f"a supply may only write the keys it was given, not {strangers}")
+                if unexpected := written.keys() - set(keys):
+                    raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
                 if len({source for source, _ in written.values()}) < len(written):
                     raise ValueError("each pool needs a list of its own")
-                args = [b"supply", moment(now), ending(expires_at), b"%d" % len(names)]
+                args = [b"assign", now_arg(now), expiry_arg(expires_at), b"%d" % len(names)]
                 for key, name in names.items():
                     args += (name, versions.get(key, b"0"))
                 for key, (source, note) in written.items():
-                    args += (names[key], by_user(source), note)
-                became, *taken = await self._pipeline.run(POOLS, *args)
+                    args += (names[key], user_last(source), note)
+                outcome, *taken = await self._pipeline.run(POOLS, *args)
                 if taken:
-                    raise ValueError(f"another pool hands out from this list: {of_user(taken[0])}")
-                if became != b"again":
+                    raise ValueError(f"another pool uses this list: {parse_user_last(taken[0])}")
+                if outcome != b"again":
                     break
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
@@ -55,18 +55,18 @@ class RedisPools:
         return stocks
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
-        await self._pipeline.run(POOLS, b"discard", *map(by_user, sources))
+        await self._pipeline.run(POOLS, b"discard", *map(user_last, sources))
 
     async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
-        of = b"" if source is None else by_user(source)
-        args = (by_user(key), user.encode(), b"%d" % most, moment(now), b"%d" % PASSED, of)
+        from_list = b"" if source is None else user_last(source)
+        args = (user_last(key), user.encode(), b"%d" % most, now_arg(now), b"%d" % MAX_SKIPPED, from_list)
         while True:
-            became, *item = await self._pipeline.run(POOLS, b"draw", *args)
-            if became != b"more":
+            outcome, *item = await self._pipeline.run(POOLS, b"draw", *args)
+            if outcome != b"more":
                 return item[0].decode() if item else None
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        found = await self._pipeline.run(POOLS, b"held", user.encode(), moment(now), *map(by_user, keys))
+        found = await self._pipeline.run(POOLS, b"held", user.encode(), now_arg(now), *map(user_last, keys))
         return {
             key: Holding(tuple(item.decode() for item in items), current)
             for key, (current, items) in zip(keys, found, strict=True)
@@ -74,12 +74,13 @@ class RedisPools:
         }
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        counts = await self._pipeline.run(POOLS, b"drop", moment(now), *map(by_user, keys))
-        # Of a key that stands twice, the second has found nothing.
+        counts = await self._pipeline.run(POOLS, b"drop", now_arg(now), *map(user_last, keys))
+        # A repeated key counts once: the second finds nothing.
         return {key: count for key, count in zip(keys, counts, strict=True) if count is not None}
 
-    async def _stocks(self, keys: Sequence[Key], now: int) -> tuple[dict[Key, Stock], _Versions]:
-        found = await self._pipeline.run(POOLS, b"stocks", moment(now), *map(by_user, keys))
+    async def _stocks(self, keys: Sequence[Key], now: int) -> tuple[dict[Key, Stock], Mapping[Key, bytes]]:
+        """Return the live pools, and their versions."""
+        found = await self._pipeline.run(POOLS, b"stocks", now_arg(now), *map(user_last, keys))
         live = [(key, pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
-        stocks = {key: Stock(of_user(source), note) for key, (_, source, note) in live}
+        stocks = {key: Stock(parse_user_last(source), note) for key, (_, source, note) in live}
         return stocks, {key: version for key, (version, _, _) in live}

@@ -1,10 +1,9 @@
-"""Messages between processes, by Redis's own publish and subscribe on one channel for each namespace.
+"""Messages between processes, by Redis's publish and subscribe, on one channel for each namespace.
 
-From Redis 7 on it is a channel of the namespace's slot, which a cluster does not take to all of its nodes. Nobody
-remembers whether the server has such channels: each message and each subscription finds out by asking. So all processes
-agree, also after another server has taken its place.
+From Redis 7 on it is a sharded channel, whose messages a cluster does not copy to all nodes. Each publication and
+subscription tries that first and falls back, so that all processes agree even after another server takes over.
 
-What is said while the subscription is lost is not heard, as for anyone who listens later.
+Messages that are published while the subscription is lost are not delivered.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ResponseError
 
 from emulator.engines.base import Key
-from emulator.engines.redis.connection import connection_of, engine_errors
-from emulator.engines.redis.keys import by_user, of_user
+from emulator.engines.redis.connection import engine_errors, new_connection
+from emulator.engines.redis.keys import parse_user_last, user_last
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.errors import EngineError
 
 RETRY_AFTER = 0.3
 """Seconds between two attempts to subscribe."""
-SILENCE = 5.0
-"""Seconds without a message after which the connection is asked whether it still is one."""
+PING_AFTER = 5.0
+"""Seconds without a message after which the connection is pinged."""
 _log = logging.getLogger("emulator.engines")
 
 
@@ -39,49 +38,49 @@ class RedisRelay:
         self._pipeline = pipeline
         self._pool = pool
         database = pool.connection_kwargs.get("db", 0)
-        self._channel = namespace + b":relay:%d" % database  # as to publish and subscribe all databases are one
+        self._channel = namespace + b":relay:%d" % database  # channels are common to all databases of a server
         self._sender = uuid.uuid4().bytes
-        self._deliver: list[Callable[[Key, bytes], None]] = []
-        self._hearing: asyncio.Task[None] | None = None
+        self._listeners: list[Callable[[Key, bytes], None]] = []
+        self._task: asyncio.Task[None] | None = None
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
-        self._deliver.append(deliver)
+        self._listeners.append(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
-        name = by_user(topic)
-        said = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
+        name = user_last(topic)
+        packet = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
         try:
-            await self._pipeline.send(b"SPUBLISH", self._channel, said)
+            await self._pipeline.send(b"SPUBLISH", self._channel, packet)
         except EngineError as error:
-            if not _is_of_later(error.__cause__):
+            if not _is_unknown_command(error.__cause__):
                 raise
-            await self._pipeline.send(b"PUBLISH", self._channel, said)
-        self._hand_out(topic, message)
+            await self._pipeline.send(b"PUBLISH", self._channel, packet)
+        self._deliver(topic, message)
 
     async def open(self) -> None:
         with engine_errors():
-            connection = await self._subscribed()
-        self._hearing = asyncio.create_task(self._hear(connection))
+            connection = await self._connect()
+        self._task = asyncio.create_task(self._receive(connection))
 
     async def close(self) -> None:
-        if self._hearing is not None:
-            self._hearing.cancel()
+        if self._task is not None:
+            self._task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._hearing
-            self._hearing = None
+                await self._task
+            self._task = None
 
-    def _hand_out(self, topic: Key, message: bytes) -> None:
-        for deliver in self._deliver:
+    def _deliver(self, topic: Key, message: bytes) -> None:
+        for deliver in self._listeners:
             deliver(topic, message)
 
-    async def _subscribed(self) -> AbstractConnection:
-        connection = connection_of(self._pool)
+    async def _connect(self) -> AbstractConnection:
+        connection = new_connection(self._pool)
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
             try:
                 await self._subscribe(connection, b"SSUBSCRIBE")
             except ResponseError as error:
-                if not _is_of_later(error):
+                if not _is_unknown_command(error):
                     raise
                 await self._subscribe(connection, b"SUBSCRIBE")
         except BaseException:
@@ -89,24 +88,23 @@ class RedisRelay:
             raise
         return connection
 
-    async def _subscribe(self, connection: AbstractConnection, word: bytes) -> None:
-        await connection.send_packed_command(connection.pack_command(word, self._channel))
+    async def _subscribe(self, connection: AbstractConnection, command: bytes) -> None:
+        await connection.send_packed_command(connection.pack_command(command, self._channel))
         await connection.read_response(disable_decoding=True)
 
-    async def _hear(self, connection: AbstractConnection | None) -> None:
+    async def _receive(self, connection: AbstractConnection | None) -> None:
         is_failing = False
         while True:
             try:
-                connection = connection or await self._subscribed()
+                connection = connection or await self._connect()
                 if is_failing:
                     _log.info("receiving messages from other processes again")
                 is_failing = False
-                await self._hear_from(connection)
-            except Exception as error:  # whatever it is: who stopped trying would be deaf for good
+                await self._receive_from(connection)
+            except Exception as error:  # after any error it must try again, or messages would be lost for good
                 if not is_failing:
-                    _log.warning(
-                        "cannot receive messages from other processes: %s", str(error) or "Redis does not answer"
-                    )
+                    reason = str(error) or "Redis does not answer"
+                    _log.warning("cannot receive messages from other processes: %s", reason)
                 is_failing = True
             finally:
                 if connection is not None:
@@ -114,34 +112,36 @@ class RedisRelay:
             connection = None
             await asyncio.sleep(RETRY_AFTER)
 
-    async def _hear_from(self, connection: AbstractConnection) -> None:
-        is_asked = False
+    async def _receive_from(self, connection: AbstractConnection) -> None:
+        is_pinged = False
         while True:
             try:
-                async with asyncio.timeout(SILENCE):
-                    said = await connection.read_response(disable_decoding=True, timeout=inf, disconnect_on_error=False)
+                async with asyncio.timeout(PING_AFTER):
+                    reply = await connection.read_response(
+                        disable_decoding=True, timeout=inf, disconnect_on_error=False
+                    )
             except TimeoutError:
-                if is_asked:
+                if is_pinged:
                     raise
                 await connection.send_packed_command(connection.pack_command(b"PING"), check_health=False)
-                is_asked = True
+                is_pinged = True
                 continue
-            is_asked = False
-            if isinstance(said, list) and said[0] in (b"smessage", b"message"):
-                self._read(said[2])
+            is_pinged = False
+            if isinstance(reply, list) and reply[0] in (b"smessage", b"message"):
+                self._parse(reply[2])
 
-    def _read(self, said: bytes) -> None:
-        if said[:16] == self._sender:
+    def _parse(self, packet: bytes) -> None:
+        if packet[:16] == self._sender:
             return
-        start = 20 + int.from_bytes(said[16:20], "big")
+        start = 20 + int.from_bytes(packet[16:20], "big")
         try:
-            topic = of_user(said[20:start])
+            topic = parse_user_last(packet[20:start])
         except (ValueError, TypeError):
-            _log.warning("somebody else has published on the channel %r", self._channel)
+            _log.warning("ignored a message of another program on the Redis channel %r", self._channel)
         else:
-            self._hand_out(topic, said[start:])
+            self._deliver(topic, packet[start:])
 
 
-def _is_of_later(error: BaseException | None) -> bool:
-    """Whether the server said that it does not have such a command, as those before 7 do."""
+def _is_unknown_command(error: BaseException | None) -> bool:
+    """Whether the server lacks the command, as those before version 7 lack sharded channels."""
     return isinstance(error, ResponseError) and str(error).startswith("unknown command")

@@ -1,11 +1,11 @@
-"""Rosters on Redis: a set of names each, and for those that are listed together, which there are."""
+"""Rosters on Redis: a set of members each, and an index of the rosters whose keys differ only in the name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.redis.keys import beside_name, by_name, ending, moment, name_of
+from emulator.engines.redis.keys import expiry_arg, name_last, name_last_prefix, now_arg, parse_part
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import ROSTERS
 
@@ -15,13 +15,13 @@ class RedisRosters:
         self._pipeline = pipeline
 
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        names = [member.encode() for member in members]
-        await self._pipeline.run(ROSTERS, b"enlist", by_name(key), moment(now), ending(expires_at), *names)
+        args = (name_last(key), now_arg(now), expiry_arg(expires_at))
+        await self._pipeline.run(ROSTERS, b"add_members", *args, *[member.encode() for member in members])
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
-        names = [member.encode() for member in members]
-        found = await self._pipeline.run(ROSTERS, b"listing", beside_name(key), moment(now), *names)
-        return {name_of(name) for name in found}
+        args = (name_last_prefix(key), now_arg(now))
+        found = await self._pipeline.run(ROSTERS, b"listing", *args, *[member.encode() for member in members])
+        return {parse_part(name) for name in found}
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
-        await self._pipeline.run(ROSTERS, b"drop", *map(by_name, keys))
+        await self._pipeline.run(ROSTERS, b"drop", *map(name_last, keys))

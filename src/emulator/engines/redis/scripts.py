@@ -1,4 +1,4 @@
-"""The scripts that run inside Redis: each operation is one call of one of them, and so one atomic step."""
+"""The Lua scripts that run inside Redis. Each operation is one script call, and so one atomic step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Script(NamedTuple):
 
 
 def _script(*names: str) -> Script:
-    """The parts in this order; what an earlier one names, a later one may use."""
+    """Return `common.lua` and these files as one script; a file may use what earlier ones define."""
     text = b"".join((_FOLDER / f"{name}.lua").read_bytes() for name in ("common", *names))
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
 
 
 DOCUMENTS = _script("documents")
-BALLOTS = _script("heads", "ballots")
-ENTRIES = _script("heads", "entries")
+BALLOTS = _script("ballot_meta", "ballots")
+ENTRIES = _script("ballot_meta", "entries")
 LOGS = _script("logs")
 POOLS = _script("pools")
 ROSTERS = _script("rosters")

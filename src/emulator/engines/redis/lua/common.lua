@@ -1,73 +1,74 @@
--- What all scripts begin with. KEYS[1] is the namespace: it holds the number of its generation, and every other key of
--- it begins with the same text, so that all of a namespace lies on one slot of a cluster.
-local space = KEYS[1] .. ':' .. (redis.call('GET', KEYS[1]) or '0') .. ':'
+-- The beginning of every script. KEYS[1] is the namespace. It holds the number of the namespace's generation, which a
+-- reset increments; all other keys begin with it, so that a cluster keeps them in one slot.
+local prefix = KEYS[1] .. ':' .. (redis.call('GET', KEYS[1]) or '0') .. ':'
 local ops = {}
 
--- Numbers rise over all processes and generations. As text of 16 digits they sort as they count; so do instants.
-local function number()
+-- Numbers ascend across all processes and generations. As text of 16 digits they sort correctly, as times do.
+local function next_number()
   return string.format('%016.0f', redis.call('INCR', KEYS[1] .. ':numbers'))
 end
 
-local function due(what, at)
-  redis.call('ZADD', space .. 'ends', at, what)
+-- `what` is a letter for the kind of thing, then its key.
+local function set_expiry(what, at)
+  redis.call('ZADD', prefix .. 'ends', at, what)
 end
 
-local function not_due(what)
-  redis.call('ZREM', space .. 'ends', what)
+local function clear_expiry(what)
+  redis.call('ZREM', prefix .. 'ends', what)
 end
 
--- An expiry whose thing is about to go in another way than by a purge, which still has to say so.
-local function fell(what, at)
-  redis.call('ZADD', space .. 'fallen', at, number() .. what)
+-- Have the next purge report the expiry of a thing that is about to be replaced or dropped.
+local function note_expired(what, at)
+  redis.call('ZADD', prefix .. 'fallen', at, next_number() .. what)
 end
 
--- All parts of a key but the last, and the last as it is in the key.
-local function parts(key)
+-- All parts of a key but the last, and the last one, still escaped.
+local function split(key)
   return string.match(key, '^(.*)|([^|]*)$')
 end
 
-local function plain(part)
+local function unescape(part)
   return (string.gsub(part, '%%(%x%x)', function(code) return string.char(tonumber(code, 16)) end))
 end
 
-local function take_document(key)
-  local group, holder = parts(key)
-  redis.call('UNLINK', space .. 'd:' .. key)
-  if holder ~= '' then redis.call('ZREM', space .. 'dh:' .. group, plain(holder)) end
-  not_due('d' .. key)
+local function remove_document(key)
+  local group, user = split(key)
+  redis.call('UNLINK', prefix .. 'd:' .. key)
+  if user ~= '' then redis.call('ZREM', prefix .. 'dh:' .. group, unescape(user)) end
+  clear_expiry('d' .. key)
 end
 
-local function take_ballot(key, id)
-  local group, place = parts(key)
-  local of = space .. 'm:' .. id
-  redis.call('UNLINK', space .. 'b:' .. key, of .. ':v', of .. ':a', of .. ':t', of .. ':c', of .. ':r', of .. ':k')
-  redis.call('SREM', space .. 'bp:' .. group, place)
-  not_due('b' .. key)
+local function remove_ballot(key, id)
+  local group, channel = split(key)
+  local of = prefix .. 'm:' .. id
+  redis.call('UNLINK', prefix .. 'b:' .. key, of .. ':v', of .. ':a', of .. ':t', of .. ':c', of .. ':r', of .. ':k')
+  redis.call('SREM', prefix .. 'bp:' .. group, channel)
+  clear_expiry('b' .. key)
 end
 
--- What one pool, open or dropped, has handed out.
-local function take_handed(key, id)
-  redis.call('HDEL', space .. 'pg:' .. key, id)
-  redis.call('UNLINK', space .. 'pi:' .. id, space .. 'po:' .. id)
-  not_due('g' .. id .. key)
+-- The history of one pool, live or dropped.
+local function remove_history(key, id)
+  redis.call('HDEL', prefix .. 'pg:' .. key, id)
+  redis.call('UNLINK', prefix .. 'pi:' .. id, prefix .. 'po:' .. id)
+  clear_expiry('g' .. id .. key)
 end
 
-local function take_list(source)
-  redis.call('UNLINK', space .. 's:' .. source, space .. 'sl:' .. source)
-  not_due('s' .. source)
+local function remove_list(source)
+  redis.call('UNLINK', prefix .. 's:' .. source, prefix .. 'sl:' .. source)
+  clear_expiry('s' .. source)
 end
 
-local function take_pool(key)
-  local id, source = unpack(redis.call('HMGET', space .. 'p:' .. key, 'id', 'source'))
-  take_list(source)
-  redis.call('UNLINK', space .. 'p:' .. key)
-  not_due('p' .. key)
-  take_handed(key, id)
+local function remove_pool(key)
+  local id, source = unpack(redis.call('HMGET', prefix .. 'p:' .. key, 'id', 'source'))
+  remove_list(source)
+  redis.call('UNLINK', prefix .. 'p:' .. key)
+  clear_expiry('p' .. key)
+  remove_history(key, id)
 end
 
-local function take_roster(key, id)
-  local group, name = parts(key)
-  redis.call('HDEL', space .. 'r:' .. group, name)
-  redis.call('UNLINK', space .. 'rm:' .. id)
-  not_due('r' .. key)
+local function remove_roster(key, id)
+  local group, name = split(key)
+  redis.call('HDEL', prefix .. 'r:' .. group, name)
+  redis.call('UNLINK', prefix .. 'rm:' .. id)
+  clear_expiry('r' .. key)
 end

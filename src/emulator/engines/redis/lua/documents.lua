@@ -1,30 +1,31 @@
--- d:<key>: a hash of the document's end `e`, its version `n` and its value `v`.
--- dh:<key without holder>: the holders, sorted by their bytes, which is the order of code points.
+-- d:<key>                 hash: expiry `e`, version `n` and value `v` of a document
+-- dh:<key without user>   sorted set: the users; Redis sorts them by bytes, which is the order of code points
 
--- The version of a live document; '0' when there is none. Then whether a dead one is still in the place.
+-- The version of a live document, else '0'; then the expiry of a dead one that was not purged yet, else false.
 local function version(key, now)
-  local found = redis.call('HMGET', space .. 'd:' .. key, 'e', 'n')
+  local found = redis.call('HMGET', prefix .. 'd:' .. key, 'e', 'n')
   if not found[1] then return '0', false end
   if now < tonumber(found[1]) then return found[2], false end
   return '0', found[1]
 end
 
-local function found(keys, first, now)
+-- For each key from index `first` on: false, or version and value.
+local function read_all(keys, first, now)
   local documents = {}
   for i = first, #keys do
-    local ends, version, value = unpack(redis.call('HMGET', space .. 'd:' .. keys[i], 'e', 'n', 'v'))
+    local ends, version, value = unpack(redis.call('HMGET', prefix .. 'd:' .. keys[i], 'e', 'n', 'v'))
     documents[i - first + 1] = ends and now < tonumber(ends) and {version, value}
   end
   return documents
 end
 
--- now, keys… → for each: false, or its version and value
+-- now, keys… → for each: false, or version and value
 function ops.read()
-  return found(ARGV, 3, tonumber(ARGV[2]))
+  return read_all(ARGV, 3, tonumber(ARGV[2]))
 end
 
--- now, end, how many were read, (key, version)…, (key, value)… → nothing; or, where these have other versions by now and
--- nothing was written, what `read` says of them
+-- now, expiry, how many were read, (key, version)…, (key, value)… → nothing; if a version has changed, it writes nothing
+-- and replies as `read` does
 function ops.write()
   local now, ends, at = tonumber(ARGV[2]), ARGV[3], 5
   local keys, is_changed = {}, false
@@ -33,40 +34,40 @@ function ops.write()
     is_changed = is_changed or version(ARGV[at], now) ~= ARGV[at + 1]
     at = at + 2
   end
-  if is_changed then return found(keys, 1, now) end
+  if is_changed then return read_all(keys, 1, now) end
   for i = at, #ARGV, 2 do
     local key, value = ARGV[i], ARGV[i + 1]
     local _, dead = version(key, now)
-    if dead then fell('d' .. key, dead) end
-    redis.call('HSET', space .. 'd:' .. key, 'e', ends, 'n', number(), 'v', value)
-    due('d' .. key, ends)
-    local group, holder = parts(key)
-    if holder ~= '' then redis.call('ZADD', space .. 'dh:' .. group, 0, plain(holder)) end
+    if dead then note_expired('d' .. key, dead) end
+    redis.call('HSET', prefix .. 'd:' .. key, 'e', ends, 'n', next_number(), 'v', value)
+    set_expiry('d' .. key, ends)
+    local group, user = split(key)
+    if user ~= '' then redis.call('ZADD', prefix .. 'dh:' .. group, 0, unescape(user)) end
   end
   return false
 end
 
 -- now, keys… → how many were alive
 function ops.drop()
-  local now, alive = tonumber(ARGV[2]), 0
+  local now, count = tonumber(ARGV[2]), 0
   for i = 3, #ARGV do
     local live, dead = version(ARGV[i], now)
-    if live ~= '0' then alive = alive + 1 end
-    if dead then fell('d' .. ARGV[i], dead) end
-    if live ~= '0' or dead then take_document(ARGV[i]) end
+    if live ~= '0' then count = count + 1 end
+    if dead then note_expired('d' .. ARGV[i], dead) end
+    if live ~= '0' or dead then remove_document(ARGV[i]) end
   end
-  return alive
+  return count
 end
 
--- now, key without holder, after, limit, (key without holder is text of keys; holders are plain) → holders
-function ops.holders()
+-- now, key without user (escaped), after (unescaped), limit → users (unescaped)
+function ops.users()
   local now, group, limit = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[5])
   local from, found = '(' .. ARGV[4], {}
   while #found < limit do
-    local some = redis.call('ZRANGEBYLEX', space .. 'dh:' .. group, from, '+', 'LIMIT', 0, limit)
-    for _, holder in ipairs(some) do
-      local part = string.gsub(holder, '[%%|]', {['%'] = '%25', ['|'] = '%7C'})
-      if #found < limit and version(group .. '|' .. part, now) ~= '0' then found[#found + 1] = holder end
+    local some = redis.call('ZRANGEBYLEX', prefix .. 'dh:' .. group, from, '+', 'LIMIT', 0, limit)
+    for _, user in ipairs(some) do
+      local part = string.gsub(user, '[%%|]', {['%'] = '%25', ['|'] = '%7C'})
+      if #found < limit and version(group .. '|' .. part, now) ~= '0' then found[#found + 1] = user end
     end
     if #some < limit then break end
     from = '(' .. some[#some]

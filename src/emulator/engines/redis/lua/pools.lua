@@ -1,47 +1,49 @@
--- p:<key>: the pool that hands out now: its `id`, `end`, `source`, `note`, `version` (new with every supply) and how many
--- it has `handed` out. pg:<key>: the id of each pool of this key that is remembered → its end.
--- pi:<id>: what it handed out · po:<id>: c<holder> → how many, <n>:<holder> → the holder's n-th.
--- s:<source>: the `end` of a list, and the `pool` that hands out from it, then with its end · sl:<source>: its items.
+-- p:<key>       hash: a live pool: its `id`, `end`, `source`, `note`, `version` (new with each assignment), and how many
+--               items it has `handed` out
+-- pg:<key>      hash: the id of each pool of this key that has a history, dropped ones included → its expiry
+-- pi:<id>       set: the items that the pool handed out
+-- po:<id>       hash: c<user> → how many items the user has; <n>:<user> → the user's n-th item
+-- s:<source>    hash: the `end` of a list, and the `pool` that uses it; then they expire together
+-- sl:<source>   list: its remaining items
 
-local function pool_of(key)
+local function find(key)
   local id, ends, source, note, version, handed =
-    unpack(redis.call('HMGET', space .. 'p:' .. key, 'id', 'end', 'source', 'note', 'version', 'handed'))
+    unpack(redis.call('HMGET', prefix .. 'p:' .. key, 'id', 'end', 'source', 'note', 'version', 'handed'))
   if not id then return nil end
   return {id = id, ends = ends, source = source, note = note, version = version, handed = tonumber(handed)}
 end
 
 local function alive(key, now)
-  local pool = pool_of(key)
+  local pool = find(key)
   return pool and now < tonumber(pool.ends) and pool or nil
 end
 
--- A pool that is past its end goes.
-local function finish(key, pool)
-  fell('p' .. key, pool.ends)
-  take_pool(key)
+local function expire(key, pool)
+  note_expired('p' .. key, pool.ends)
+  remove_pool(key)
 end
 
-local function list_of(source)
-  local ends, pool = unpack(redis.call('HMGET', space .. 's:' .. source, 'end', 'pool'))
+local function find_list(source)
+  local ends, pool = unpack(redis.call('HMGET', prefix .. 's:' .. source, 'end', 'pool'))
   return ends and {ends = ends, pool = pool}
 end
 
--- The list, which is taken away first if it is past its end.
-local function live_list(source, now)
-  local list = list_of(source)
+-- Return a live list; remove an expired one, with its pool.
+local function unless_expired(source, now)
+  local list = find_list(source)
   if not list or now < tonumber(list.ends) then return list end
-  if list.pool then finish(list.pool, pool_of(list.pool)) else take_list(source) end
+  if list.pool then expire(list.pool, find(list.pool)) else remove_list(source) end
 end
 
--- source, now, end, items… → whether no pool hands out from it
+-- source, now, expiry, items… → 1, or 0 if a pool uses the list
 function ops.fill()
   local source, ends = ARGV[2], ARGV[4]
-  local list = live_list(source, tonumber(ARGV[3]))
+  local list = unless_expired(source, tonumber(ARGV[3]))
   if list and list.pool then return 0 end
-  redis.call('HSET', space .. 's:' .. source, 'end', ends)
-  due('s' .. source, ends)
-  for i = 5, #ARGV, 1000 do -- more do not fit on the stack
-    redis.call('RPUSH', space .. 'sl:' .. source, unpack(ARGV, i, math.min(i + 999, #ARGV)))
+  redis.call('HSET', prefix .. 's:' .. source, 'end', ends)
+  set_expiry('s' .. source, ends)
+  for i = 5, #ARGV, 1000 do -- the stack holds no more
+    redis.call('RPUSH', prefix .. 'sl:' .. source, unpack(ARGV, i, math.min(i + 999, #ARGV)))
   end
   return 1
 end
@@ -56,26 +58,26 @@ function ops.stocks()
   return found
 end
 
-local function give(key, source, note, now, ends)
-  local pool = pool_of(key)
+local function assign(key, source, note, now, ends)
+  local pool = find(key)
   if pool and now >= tonumber(pool.ends) then
-    finish(key, pool)
+    expire(key, pool)
     pool = nil
   end
-  live_list(source, now)
-  if pool and pool.source ~= source then take_list(pool.source) end
-  local id = pool and pool.id or number()
-  redis.call('HSET', space .. 'p:' .. key, 'id', id, 'end', ends, 'source', source, 'note', note, 'version', number(),
-    'handed', pool and pool.handed or 0)
-  redis.call('HSET', space .. 'pg:' .. key, id, ends)
-  due('p' .. key, ends)
-  redis.call('HSET', space .. 's:' .. source, 'end', ends, 'pool', key)
-  not_due('s' .. source)
+  unless_expired(source, now)
+  if pool and pool.source ~= source then remove_list(pool.source) end
+  local id = pool and pool.id or next_number()
+  redis.call('HSET', prefix .. 'p:' .. key, 'id', id, 'end', ends, 'source', source, 'note', note,
+    'version', next_number(), 'handed', pool and pool.handed or 0)
+  redis.call('HSET', prefix .. 'pg:' .. key, id, ends)
+  set_expiry('p' .. key, ends)
+  redis.call('HSET', prefix .. 's:' .. source, 'end', ends, 'pool', key)
+  clear_expiry('s' .. source)
 end
 
--- now, end, how many were read, (key, version)…, (key, source, note)… → 'again' if these have other versions by now,
--- a source that another pool hands out from, or nothing
-function ops.supply()
+-- now, expiry, how many were read, (key, version)…, (key, source, note)… → 'done', 'again' if a version has changed, or
+-- 'taken' and a source that another pool uses
+function ops.assign()
   local now, at = tonumber(ARGV[2]), 5
   for _ = 1, tonumber(ARGV[4]) do
     local pool = alive(ARGV[at], now)
@@ -83,26 +85,27 @@ function ops.supply()
     at = at + 2
   end
   for i = at, #ARGV, 3 do
-    local list = list_of(ARGV[i + 1])
+    local list = find_list(ARGV[i + 1])
     if list and list.pool and now < tonumber(list.ends) and list.pool ~= ARGV[i] then
       return {'taken', ARGV[i + 1]}
     end
   end
-  for i = at, #ARGV, 3 do give(ARGV[i], ARGV[i + 1], ARGV[i + 2], now, ARGV[3]) end
+  for i = at, #ARGV, 3 do assign(ARGV[i], ARGV[i + 1], ARGV[i + 2], now, ARGV[3]) end
   return {'done'}
 end
 
 -- sources… → nothing
 function ops.discard()
   for i = 2, #ARGV do
-    local list = list_of(ARGV[i])
-    if list and not list.pool then take_list(ARGV[i]) end
+    local list = find_list(ARGV[i])
+    if list and not list.pool then remove_list(ARGV[i]) end
   end
   return 1
 end
 
-local function remembered(key, now)
-  local ids, all = {}, redis.call('HGETALL', space .. 'pg:' .. key)
+-- The ids of the pools of a key, in order, whose history has not expired.
+local function pools_with_history(key, now)
+  local ids, all = {}, redis.call('HGETALL', prefix .. 'pg:' .. key)
   for i = 1, #all, 2 do
     if now < tonumber(all[i + 1]) then ids[#ids + 1] = all[i] end
   end
@@ -110,42 +113,42 @@ local function remembered(key, now)
   return ids
 end
 
--- key, holder, most, now, how many items to pass over, source or '' → 'none', 'more', or 'item' and the item
+-- key, user, most, now, how many items to skip, source or '' → 'none', 'more', or 'item' and the item
 function ops.draw()
-  local key, holder, most, now = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+  local key, user, most, now = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
   local pool = alive(key, now)
   if not pool or (ARGV[7] ~= '' and ARGV[7] ~= pool.source) then return {'none'} end
-  local of = space .. 'po:' .. pool.id
-  local nth = tonumber(redis.call('HGET', of, 'c' .. holder) or '0') + 1
+  local of = prefix .. 'po:' .. pool.id
+  local nth = tonumber(redis.call('HGET', of, 'c' .. user) or '0') + 1
   if nth > most then return {'none'} end
-  local ids = remembered(key, now)
+  local ids = pools_with_history(key, now)
   for _ = 0, tonumber(ARGV[6]) do
-    local item = redis.call('LPOP', space .. 'sl:' .. pool.source)
+    local item = redis.call('LPOP', prefix .. 'sl:' .. pool.source)
     if not item then return {'none'} end
-    local is_known = false
+    local was_handed = false
     for _, id in ipairs(ids) do
-      is_known = is_known or redis.call('SISMEMBER', space .. 'pi:' .. id, item) == 1
+      was_handed = was_handed or redis.call('SISMEMBER', prefix .. 'pi:' .. id, item) == 1
     end
-    if not is_known then
-      redis.call('SADD', space .. 'pi:' .. pool.id, item)
-      redis.call('HSET', of, 'c' .. holder, nth, string.format('%.0f:', nth) .. holder, item)
-      redis.call('HINCRBY', space .. 'p:' .. key, 'handed', 1)
+    if not was_handed then
+      redis.call('SADD', prefix .. 'pi:' .. pool.id, item)
+      redis.call('HSET', of, 'c' .. user, nth, string.format('%.0f:', nth) .. user, item)
+      redis.call('HINCRBY', prefix .. 'p:' .. key, 'handed', 1)
       return {'item', item}
     end
   end
   return {'more'}
 end
 
--- holder, now, keys… → for each: how many are from the pool as it is, then all items
+-- user, now, keys… → for each: how many items are from the current pool, then all items
 function ops.held()
-  local holder, now, found = ARGV[2], tonumber(ARGV[3]), {}
+  local user, now, found = ARGV[2], tonumber(ARGV[3]), {}
   for i = 4, #ARGV do
     local pool, current, items = alive(ARGV[i], now), 0, {}
-    for _, id in ipairs(remembered(ARGV[i], now)) do
-      local of = space .. 'po:' .. id
-      local count = tonumber(redis.call('HGET', of, 'c' .. holder) or '0')
+    for _, id in ipairs(pools_with_history(ARGV[i], now)) do
+      local of = prefix .. 'po:' .. id
+      local count = tonumber(redis.call('HGET', of, 'c' .. user) or '0')
       for nth = 1, count do
-        items[#items + 1] = redis.call('HGET', of, string.format('%.0f:', nth) .. holder)
+        items[#items + 1] = redis.call('HGET', of, string.format('%.0f:', nth) .. user)
       end
       if pool and id == pool.id then current = count end
     end
@@ -154,24 +157,24 @@ function ops.held()
   return found
 end
 
--- now, keys… → for each: false, or how many it had handed out
+-- now, keys… → for each: false, or how many items it had handed out
 function ops.drop()
   local now, counts = tonumber(ARGV[2]), {}
   for i = 3, #ARGV do
     local key = ARGV[i]
-    local pool = pool_of(key)
+    local pool = find(key)
     counts[i - 2] = false
     if pool and now >= tonumber(pool.ends) then
-      finish(key, pool)
+      expire(key, pool)
     elseif pool then
       counts[i - 2] = pool.handed
       if pool.handed == 0 then
-        take_pool(key)
+        remove_pool(key)
       else
-        take_list(pool.source)
-        redis.call('UNLINK', space .. 'p:' .. key)
-        not_due('p' .. key)
-        due('g' .. pool.id .. key, pool.ends)
+        remove_list(pool.source)
+        redis.call('UNLINK', prefix .. 'p:' .. key)
+        clear_expiry('p' .. key)
+        set_expiry('g' .. pool.id .. key, pool.ends)
       end
     end
   end

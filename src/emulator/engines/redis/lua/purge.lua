@@ -1,69 +1,68 @@
--- now, how many → how many were looked at, then (what it is, its end)… of those that are to be reported
-
 local function purge_log(key, now, most)
-  local of = space .. 'le:' .. key
-  local due_now = redis.call('ZRANGEBYSCORE', of, '-inf', now, 'LIMIT', 0, most)
-  for _, item in ipairs(due_now) do
-    redis.call('ZREM', of, item)
-    redis.call('ZREM', space .. 'l:' .. key, item)
-    redis.call('HDEL', space .. 'lv:' .. key, string.sub(item, 17, 32))
+  local by_expiry = prefix .. 'le:' .. key
+  local expired = redis.call('ZRANGEBYSCORE', by_expiry, '-inf', now, 'LIMIT', 0, most)
+  for _, item in ipairs(expired) do
+    redis.call('ZREM', by_expiry, item)
+    redis.call('ZREM', prefix .. 'l:' .. key, item)
+    redis.call('HDEL', prefix .. 'lv:' .. key, string.sub(item, 17, 32))
   end
-  local next_end = redis.call('ZRANGE', of, 0, 0, 'WITHSCORES')[2]
-  if next_end then
-    due('l' .. key, next_end)
+  local next_expiry = redis.call('ZRANGE', by_expiry, 0, 0, 'WITHSCORES')[2]
+  if next_expiry then
+    set_expiry('l' .. key, next_expiry)
   else
-    local group, place = parts(key)
-    redis.call('SREM', space .. 'lp:' .. group, place)
-    not_due('l' .. key)
+    local group, channel = split(key)
+    redis.call('SREM', prefix .. 'lp:' .. group, channel)
+    clear_expiry('l' .. key)
   end
-  return #due_now, #due_now > 0 and string.sub(due_now[#due_now], 33, 48)
+  return #expired, #expired > 0 and string.sub(expired[#expired], 33, 48)
 end
 
+-- now, most → how many things were handled, then (thing, expiry)… of those to report
 function ops.purge()
-  local now, most, said, looked = ARGV[2], tonumber(ARGV[3]), {0}, 0
-  local function say(what, at)
-    said[#said + 1] = what
-    said[#said + 1] = at
+  local now, most, reply, handled = ARGV[2], tonumber(ARGV[3]), {0}, 0
+  local function report(what, at)
+    reply[#reply + 1] = what
+    reply[#reply + 1] = at
   end
-  local fallen = redis.call('ZRANGEBYSCORE', space .. 'fallen', '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
-  for i = 1, #fallen, 2 do
-    redis.call('ZREM', space .. 'fallen', fallen[i])
-    say(string.sub(fallen[i], 17), fallen[i + 1])
-    looked = looked + 1
+  local noted = redis.call('ZRANGEBYSCORE', prefix .. 'fallen', '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  for i = 1, #noted, 2 do
+    redis.call('ZREM', prefix .. 'fallen', noted[i])
+    report(string.sub(noted[i], 17), noted[i + 1])
+    handled = handled + 1
   end
-  local ended = redis.call('ZRANGEBYSCORE', space .. 'ends', '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
-  for i = 1, #ended, 2 do
-    if looked >= most then break end
-    local what, at = ended[i], ended[i + 1]
+  local expired = redis.call('ZRANGEBYSCORE', prefix .. 'ends', '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  for i = 1, #expired, 2 do
+    if handled >= most then break end
+    local what, at = expired[i], expired[i + 1]
     local kind, key = string.sub(what, 1, 1), string.sub(what, 2)
-    looked = looked + 1
+    handled = handled + 1
     if kind == 'd' then
-      take_document(key)
-      say(what, at)
+      remove_document(key)
+      report(what, at)
     elseif kind == 'b' then
-      take_ballot(key, redis.call('HGET', space .. 'b:' .. key, 'id'))
-      say(what, at)
+      remove_ballot(key, redis.call('HGET', prefix .. 'b:' .. key, 'id'))
+      report(what, at)
     elseif kind == 'l' then
       local count, newest = purge_log(key, now, most)
-      looked = looked + count
-      if newest then say(what, newest) end
+      handled = handled + count
+      if newest then report(what, newest) end
     elseif kind == 'p' then
-      take_pool(key)
-      say(what, at)
+      remove_pool(key)
+      report(what, at)
     elseif kind == 'g' then
-      take_handed(string.sub(key, 17), string.sub(key, 1, 16))
+      remove_history(string.sub(key, 17), string.sub(key, 1, 16))
     elseif kind == 's' then
-      take_list(key)
+      remove_list(key)
     elseif kind == 'r' then
-      local group, name = parts(key)
-      take_roster(key, string.sub(redis.call('HGET', space .. 'r:' .. group, name), 17))
+      local group, name = split(key)
+      remove_roster(key, string.sub(redis.call('HGET', prefix .. 'r:' .. group, name), 17))
     end
   end
-  said[1] = looked
-  return said
+  reply[1] = handled
+  return reply
 end
 
--- The next generation begins, and with it nothing is there. → nothing
+-- → nothing. The keys of the previous generation are unreachable; `tidy` deletes them.
 function ops.reset()
   redis.call('SADD', KEYS[1] .. ':dead', redis.call('GET', KEYS[1]) or '0')
   redis.call('INCR', KEYS[1])

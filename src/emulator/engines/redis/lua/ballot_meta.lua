@@ -1,0 +1,30 @@
+-- b:<key>        hash: id, expiry, terms and definition of a ballot; the keys below contain the id
+-- m:<id>:v       hash: voter → the voter's casts
+-- m:<id>:a       sorted set: the same by age
+-- m:<id>:c       hash: choice → the number of the cast since when it has had casts
+-- m:<id>:t       sorted set: choices in a tally's order
+-- m:<id>:r       hash: the active readings
+-- m:<id>:k       sorted set: entries that were replaced during them
+-- bp:<key without channel>  set: the channels
+local FIELDS = {'id', 'end', 'opens', 'closes', 'disabled', 'known', 'voter', 'choice', 'choices'}
+
+local function find(key)
+  local values = redis.call('HMGET', prefix .. 'b:' .. key, unpack(FIELDS))
+  if not values[1] then return nil end
+  return {
+    id = values[1], of = prefix .. 'm:' .. values[1], ends = values[2], opens = tonumber(values[3]),
+    closes = tonumber(values[4]), disabled = values[5] == '1', known = values[6] == '1', per_voter = tonumber(values[7]),
+    per_choice = tonumber(values[8]), choices = tonumber(values[9])
+  }
+end
+
+local function alive(key, now)
+  local ballot = find(key)
+  return ballot and now < tonumber(ballot.ends) and ballot or nil
+end
+
+local function keys_of_all_channels(group)
+  local keys = redis.call('SMEMBERS', prefix .. 'bp:' .. group)
+  for i, channel in ipairs(keys) do keys[i] = group .. '|' .. channel end
+  return keys
+end
