@@ -1,4 +1,4 @@
-"""Many lines at once: `vote cast --from`, `rank submit --from`, `accumulate add --from`."""
+"""Commands with many lines: `vote cast --from`, `rank submit --from`, `accumulate add --from`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,6 @@ import pytest
 
 from extcli.bulk.input_lines import records
 from support.program import SECRET_BASE64, http_response
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(content: str | bytes, name: str = "lines.txt") -> str:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
-
-    return write
 
 
 def ballots(extcli) -> dict[str, int]:
@@ -46,19 +36,19 @@ def test_each_line_votes_as_its_user(extcli, file, content):
     assert {"U1": 3, "U2": 4} == ballots(extcli)
 
 
-def test_standard_input_works_as_well(extcli):
+def test_lines_can_come_from_standard_input(extcli):
     assert 0 == extcli("vote", "cast", "--from", "-", input="U1,3\n").exit_code
     assert {"U1": 3} == ballots(extcli)
 
 
-def test_an_empty_input_is_no_error(extcli):
+def test_empty_input_exits_0(extcli):
     result = extcli("vote", "cast", "--from", "-", input="")
 
     assert 0 == result.exit_code
     assert "0 sent" in result.stderr
 
 
-def test_lines_of_one_user_are_applied_in_their_order(extcli, file):
+def test_lines_of_one_user_are_applied_in_order(extcli, file):
     lines = [f"U{user},{value}\n" for value in range(40) for user in range(20)]
 
     assert 0 == extcli("vote", "cast", "--from", file("".join(lines))).exit_code
@@ -66,7 +56,7 @@ def test_lines_of_one_user_are_applied_in_their_order(extcli, file):
     assert {f"U{user}": 39 for user in range(20)} == ballots(extcli)
 
 
-def test_more_users_than_fit_one_request_for_tokens(extcli, file):
+def test_tokens_for_many_users_take_several_requests(extcli, file):
     long = "x" * 150
     lines = "".join(f"{long}{user},1\n" for user in range(1200))
 
@@ -75,7 +65,7 @@ def test_more_users_than_fit_one_request_for_tokens(extcli, file):
     assert [["1", "1200"]] == extcli("vote", "get").rows
 
 
-def test_refused_lines_are_named_by_number_and_exit_is_4(extcli, file):
+def test_refused_lines_are_named_by_number_and_exit_4(extcli, file):
     result = extcli("vote", "cast", "--from", file('U1,3\nU2,300\nU3\nU4,x\n,5\nU5,"7"\n\nU6,-5\n'))
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -104,7 +94,7 @@ def test_jsonl_names_every_refused_line(extcli, file):
     assert {400, None} == {refusal["status"] for refusal in result.jsonl}
 
 
-def test_json_is_the_sum(extcli, file):
+def test_json_output_contains_the_counts(extcli, file):
     result = extcli("vote", "cast", "--from", file("U1,3\nU2,300\n"), "-o", "json")
 
     seconds = result.json.pop("seconds")
@@ -115,7 +105,7 @@ def test_json_is_the_sum(extcli, file):
     assert [2] == [refusal["line"] for refusal in result.json["refusals"]]
 
 
-def test_quiet_leaves_only_errors_which_refused_lines_are(extcli, file):
+def test_quiet_still_names_refused_lines(extcli, file):
     result = extcli("-q", "vote", "cast", "--from", file("U1,300\nU2,x\nU3,3\n"))
 
     assert [
@@ -125,7 +115,7 @@ def test_quiet_leaves_only_errors_which_refused_lines_are(extcli, file):
     ] == result.stderr.splitlines()
 
 
-def test_quiet_does_not_repeat_what_json_names(extcli, file):
+def test_quiet_does_not_repeat_refusals_that_json_contains(extcli, file):
     result = extcli("-q", "vote", "cast", "--from", file("U1,300\n"), "-o", "json")
 
     assert "  line 1" not in result.stderr
@@ -133,7 +123,7 @@ def test_quiet_does_not_repeat_what_json_names(extcli, file):
 
 
 @pytest.mark.parametrize("line", [b"U1,\xff3\n", b"\xff,3\n", b'{"user":"\xff","value":3}\n', b"{nonsense\n"])
-def test_a_line_that_is_not_text_or_not_json_is_refused_alone(extcli, file, line):
+def test_a_line_that_is_not_utf_8_or_json_is_refused_alone(extcli, file, line):
     first = b'{"user":"U1","value":3}\n' if line.startswith(b"{") else b"U1,3\n"
 
     result = extcli("vote", "cast", "--from", file(first + line))
@@ -142,14 +132,14 @@ def test_a_line_that_is_not_text_or_not_json_is_refused_alone(extcli, file, line
     assert "1 sent, 1 accepted, 1 refused" in result.stderr
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(extcli):
+def test_a_missing_file_is_a_usage_error(extcli):
     result = extcli("vote", "cast", "--from", "/nowhere/ballots.csv")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "/nowhere/ballots.csv cannot be read" in result.stderr
+    assert "cannot read /nowhere/ballots.csv" in result.stderr
 
 
-def test_answers_may_hold_commas_and_quotes(extcli, file):
+def test_answers_can_contain_commas_and_quotes(extcli, file):
     result = extcli("rank", "submit", "colour", "--from", file('U1,"a, ""b"""\nU2,x\nU3,x\n'))
 
     assert 0 == result.exit_code
@@ -168,7 +158,7 @@ def test_blobs_are_added_in_order_by_one_user(extcli, file):
     assert {"U1"} == {entry["user_id"] for entry in entries}
 
 
-def test_a_field_can_name_the_user_of_each_blob(extcli, file):
+def test_user_field_names_the_user_of_each_blob(extcli, file):
     extcli("accumulate", "add", "--from", file('{"who":"U7","n":1}\n{"who":8,"n":2}\n'), "--user-field", "who")
 
     entries = extcli("accumulate", "get", "-o", "jsonl").jsonl
@@ -176,7 +166,7 @@ def test_a_field_can_name_the_user_of_each_blob(extcli, file):
     assert {("U7", 1), ("8", 2)} == {(entry["user_id"], entry["data"]["n"]) for entry in entries}
 
 
-def test_with_a_secret_every_user_gets_a_token_signed_here(extcli, production, file):
+def test_with_a_secret_tokens_are_signed_locally(extcli, production, file):
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
 
     result = extcli("vote", "cast", "signed", "--from", file("U1,3\nU2,4\n"), env=variables)
@@ -185,7 +175,7 @@ def test_with_a_secret_every_user_gets_a_token_signed_here(extcli, production, f
     assert [["3", "1"], ["4", "1"]] == extcli("vote", "get", "signed", env=variables).rows
 
 
-def test_tokens_are_signed_again_by_the_clock_of_the_service(extcli, live, file):
+def test_expired_tokens_are_signed_again_by_the_service_s_clock(extcli, live, file):
     live.advance(8 * 86_400_000)
 
     result = extcli("vote", "cast", "--from", file("U1,3\nU2,4\n"), env={"EXTCLI_SECRET": SECRET_BASE64})
@@ -204,7 +194,7 @@ def test_a_wrong_secret_stops_at_the_first_line(extcli, production, file):
     assert "is EXTCLI_SECRET" in result.stderr
 
 
-def test_one_token_cannot_speak_for_many(extcli, file):
+def test_a_given_token_cannot_send_lines_of_many_users(extcli, file):
     result = extcli("vote", "cast", "--from", file("U1,3\n"), env={"EXTCLI_TOKEN": "a.b.c"})
 
     assert 2 == result.exit_code
@@ -214,27 +204,27 @@ def test_one_token_cannot_speak_for_many(extcli, file):
 SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
 
 
-def test_a_service_that_vanishes_midway_is_exit_3_and_says_how_far_it_came(extcli, answering, file):
+def test_a_service_that_vanishes_exits_3_and_reports_the_progress(extcli, answering, file):
     url = answering(http_response("200 OK"), http_response("200 OK"))
 
     result = extcli("vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED)
 
     assert (3, "") == (result.exit_code, result.stdout)
     assert "2 sent, 2 accepted, 0 refused" in result.stderr
-    assert "stopped; every line up to 2 is dealt with" in result.stderr
+    assert "stopped; all lines up to 2 are processed" in result.stderr
 
 
-def test_a_service_that_fails_midway_is_exit_5(extcli, answering, file):
+def test_a_service_that_fails_exits_5_and_reports_the_progress(extcli, answering, file):
     url = answering(http_response("200 OK"), http_response("503 Service Unavailable", "try later", "text/plain"))
 
     result = extcli("vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED)
 
     assert 5 == result.exit_code
-    assert "stopped; every line up to 1 is dealt with" in result.stderr
+    assert "stopped; all lines up to 1 are processed" in result.stderr
     assert "line 2: POST /v1/e/vote failed in the service: 503 Service Unavailable" in result.stderr
 
 
-def test_a_service_that_hangs_up_after_each_answer_is_no_failure(extcli, answering, file):
+def test_a_service_that_closes_each_connection_is_no_error(extcli, answering, file):
     url = answering(*[http_response("200 OK", connection="close")] * 3)
 
     result = extcli("vote", "cast", "--from", file("U1,1\n" * 3), "--url", url, env=SIGNED)
@@ -242,7 +232,7 @@ def test_a_service_that_hangs_up_after_each_answer_is_no_failure(extcli, answeri
     assert 0 == result.exit_code
 
 
-def test_a_service_that_never_answers_is_exit_3(extcli, answering, file):
+def test_a_service_that_never_answers_exits_3(extcli, answering, file):
     url = answering(hold=True)
 
     result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", url, "--timeout", "200ms", env=SIGNED)
@@ -251,14 +241,14 @@ def test_a_service_that_never_answers_is_exit_3(extcli, answering, file):
     assert "took too long to answer" in result.stderr
 
 
-def test_nobody_there_is_exit_3(extcli, file):
+def test_an_unreachable_service_exits_3(extcli, file):
     result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", "http://127.0.0.1:1", env=SIGNED)
 
     assert 3 == result.exit_code
     assert "nobody answers at http://127.0.0.1:1" in result.stderr
 
 
-def test_lines_of_a_pipe_are_taken_when_they_arrive_not_when_there_are_many(monkeypatch):
+def test_lines_of_a_pipe_are_sent_when_they_arrive(monkeypatch):
     """`tail -f votes | extcli vote cast --from -` must not wait for more."""
     reader, writer = os.pipe()
     with os.fdopen(reader) as stdin, os.fdopen(writer, "wb", buffering=0) as pipe:
@@ -273,7 +263,7 @@ def test_lines_of_a_pipe_are_taken_when_they_arrive_not_when_there_are_many(monk
     assert [["U1"], ["U2"]] == [[line.user for line in batch] for batch in (first, second)]
 
 
-def test_a_large_input_is_read_piece_by_piece(file):
+def test_a_large_input_is_read_in_batches(file):
     batches = records(Path(file("U1,3\n" * 200_000)), "value")
 
     first = next(iter(batches))
@@ -282,7 +272,7 @@ def test_a_large_input_is_read_piece_by_piece(file):
     assert batches.input.consumed <= 1 << 16
 
 
-def test_interrupting_says_how_far_it_came_and_is_130(shell):
+def test_an_interrupt_exits_130_and_reports_the_progress(shell):
     process = shell("vote", "cast", "--from", "-", "-o", "jsonl")
     process.stdin.write(b"U1,3\nU1,300\n")
     process.stdin.flush()
@@ -292,5 +282,5 @@ def test_interrupting_says_how_far_it_came_and_is_130(shell):
     _, stderr = process.communicate(timeout=20)
 
     assert 130 == process.returncode
-    assert b"interrupted; every line up to 2 is dealt with" in stderr
+    assert b"interrupted; all lines up to 2 are processed" in stderr
     assert b"Traceback" not in stderr

@@ -1,4 +1,4 @@
-"""How many lines end early: nobody reads on, the service dies, something else answers."""
+"""Commands with many lines that end early: a closed pipe, a dead service, answers of another program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.program import SECRET_BASE64, http_response
 SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
 
 
-def test_a_reader_of_refusals_that_leaves_early_is_no_failure(shell):
+def test_a_closed_pipe_of_refusals_exits_0(shell):
     """`extcli vote cast --from - -o jsonl | head -1`"""
     process = shell("vote", "cast", "--from", "-", "-o", "jsonl")
     process.stdin.write(b"U1,300\n")
@@ -23,8 +23,8 @@ def test_a_reader_of_refusals_that_leaves_early_is_no_failure(shell):
     assert b"" == process.stderr.read()
 
 
-def test_a_service_that_dies_while_tokens_are_fetched_is_one_error_not_two(shell, tmp_path, answering):
-    """Tokens for the seventh batch fail while the first six wait for the service to take the first vote."""
+def test_a_service_that_dies_while_tokens_are_fetched_is_one_error(shell, tmp_path, answering):
+    """The tokens for the seventh batch fail while six batches wait for the first vote to be accepted."""
     (tmp_path / "ballots.csv").write_text("U1,1\n" * 4000)
     tokens = [http_response("200 OK", '{"token":"a.b.c"}')] * 6
     url = answering(*tokens, http_response("503 Service Unavailable"), hold=True)
@@ -50,20 +50,20 @@ def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, 
 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "1 sent, 1 accepted, 0 refused" in result.stderr
-    assert "stopped; every line up to 1 is dealt with" in result.stderr
+    assert "stopped; all lines up to 1 are processed" in result.stderr
     assert "POST /v1/e/vote returned an unexpected answer" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("refusal", "advice"),
     [
-        (http_response("403 Forbidden"), "act in another role"),
+        (http_response("403 Forbidden"), "use another role"),
         (http_response("302 Found", location="https://elsewhere.example"), "it redirects to https://elsewhere.example"),
-        (http_response("503 Service Unavailable"), "send the rest when the service is well again"),
+        (http_response("503 Service Unavailable"), "send the remaining lines when the service works again"),
     ],
     ids=["403", "302", "503"],
 )
-def test_what_stops_every_line_is_told_with_what_to_do_about_it(extcli, answering, refusal, advice):
+def test_an_error_that_affects_every_line_ends_with_advice(extcli, answering, refusal, advice):
     result = extcli("vote", "cast", "--from", "-", "--url", answering(refusal), input="U1,1\n", env=SIGNED)
 
     *_, what, fix = [line for line in result.stderr.splitlines() if line != "  {}"]

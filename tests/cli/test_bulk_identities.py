@@ -1,4 +1,4 @@
-"""As whom many lines are sent."""
+"""The identity that many lines are sent with."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ COMMANDS = pytest.mark.parametrize(
 
 @CREDENTIALS
 @COMMANDS
-def test_a_broadcaster_is_one_user_and_cannot_send_lines_of_many(extcli, command, line, credentials):
+def test_a_broadcaster_cannot_send_lines_of_many_users(extcli, command, line, credentials):
     result = extcli(*command, "--from", "-", "--as", "broadcaster", input=line, env=credentials)
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert [
         "extcli: broadcaster (--as) cannot send lines that name their users",
-        "  a broadcaster is the owner of the channel, one user for all lines",
+        "  a broadcaster is one user, the owner of the channel",
         "  use --as viewer",
     ] == result.stderr.splitlines()
 
 
 @CREDENTIALS
 @COMMANDS
-def test_a_user_named_by_as_and_one_on_each_line_contradict_each_other(extcli, command, line, credentials):
+def test_a_user_in_as_conflicts_with_users_on_lines(extcli, command, line, credentials):
     result = extcli(*command, "--from", "-", "--as", "viewer:U9", input=line, env=credentials)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert result.stderr.startswith("extcli: viewer:U9 (--as) names a user, and so does each line\n")
+    assert result.stderr.startswith("extcli: viewer:U9 (--as) names a user, but so does each line\n")
 
 
-def test_a_user_named_by_the_environment_contradicts_lines_as_well(extcli):
+def test_a_user_in_the_environment_conflicts_with_users_on_lines(extcli):
     result = extcli("vote", "cast", "--from", "-", input="U1,3\n", env={"EXTCLI_AS": "viewer:U9"})
 
     assert 2 == result.exit_code
@@ -49,7 +49,7 @@ def test_a_user_named_by_the_environment_contradicts_lines_as_well(extcli):
 
 @CREDENTIALS
 @pytest.mark.parametrize("role", ["viewer", "backend"])
-def test_a_role_without_a_user_sends_each_line_as_its_own(extcli, credentials, role):
+def test_a_role_without_a_user_sends_each_line_as_its_user(extcli, credentials, role):
     result = extcli("vote", "cast", "--from", "-", "--as", role, "--channel", "1001", input="U1,3\n", env=credentials)
 
     assert 0 == result.exit_code
@@ -57,27 +57,27 @@ def test_a_role_without_a_user_sends_each_line_as_its_own(extcli, credentials, r
 
 
 @pytest.mark.parametrize(("identity", "user"), [("viewer:U9", "U9"), ("broadcaster", "1001")])
-def test_blobs_without_a_user_field_are_sent_as_whoever_is_named(extcli, identity, user):
+def test_blobs_without_a_user_field_are_sent_as_the_given_user(extcli, identity, user):
     assert 0 == extcli("accumulate", "add", "--from", "-", "--as", identity, input='{"n":1}\n').exit_code
 
     assert [user] == [entry["user_id"] for entry in extcli("accumulate", "get", "-o", "jsonl").jsonl]
 
 
-def test_a_count_is_for_one_vote_not_for_lines(extcli):
+def test_count_and_from_exclude_each_other(extcli):
     result = extcli("vote", "cast", "--from", "-", "--count", "3", input="U1,3\n")
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "--count and --from exclude each other" in result.stderr
 
 
-def test_a_user_field_is_for_lines_not_for_one_blob(extcli):
+def test_user_field_requires_from(extcli):
     result = extcli("accumulate", "add", '{"user":"U1"}', "--user-field", "user")
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "--user-field is for --from" in result.stderr
 
 
-def test_another_number_of_tokens_than_of_users_is_no_answer_of_a_service(extcli, answering):
+def test_a_wrong_number_of_tokens_is_an_unexpected_answer(extcli, answering):
     url = answering(http_response("200 OK", '{"tokens":["a.b.c"]}'))
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,3\nU2,4\n")

@@ -1,4 +1,4 @@
-"""Which lines of an input are sent, and which are faults of their own."""
+"""Which lines of an input are valid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from extcli.bulk.input_lines import records
 
 
 @pytest.mark.parametrize("line", ['U1,"blue', '"U1,blue', 'U1,"blue"!'], ids=["never closed", "of the user", "more"])
-def test_a_stray_quote_is_a_fault_of_its_line_alone(extcli, line):
+def test_a_stray_quote_invalidates_only_its_line(extcli, line):
     result = extcli("rank", "submit", "--from", "-", "-o", "jsonl", input=f"{line}\nU2,red\n")
 
     assert 4 == result.exit_code
@@ -19,13 +19,13 @@ def test_a_stray_quote_is_a_fault_of_its_line_alone(extcli, line):
     assert [["red", "1"]] == extcli("rank", "get").rows
 
 
-def test_a_quote_that_is_not_closed_is_called_so(extcli):
+def test_an_unclosed_quote_is_reported_as_such(extcli):
     result = extcli("rank", "submit", "--from", "-", input='U1,"blue\nU2,red\n')
 
     assert "  line 1: not sent: not CSV: a quote is not closed on its line\n" in result.stderr
 
 
-def test_a_line_of_blanks_is_no_line(extcli):
+def test_blank_lines_are_skipped(extcli):
     result = extcli("vote", "cast", "--from", "-", input="U1,3\n  \n\t\r\nU2,4\n")
 
     assert 0 == result.exit_code
@@ -33,7 +33,7 @@ def test_a_line_of_blanks_is_no_line(extcli):
 
 
 @pytest.mark.parametrize("value", ["1_0", "\u0661", "1.0", "0x1", "", "+", "- 1", "9" * 5000])
-def test_what_only_python_takes_for_an_integer_is_none(extcli, value):
+def test_a_vote_must_be_a_plain_decimal_integer(extcli, value):
     result = extcli("vote", "cast", "--from", "-", input=f"U1,{value}\n")
 
     assert 4 == result.exit_code
@@ -41,14 +41,14 @@ def test_what_only_python_takes_for_an_integer_is_none(extcli, value):
 
 
 @pytest.mark.parametrize("value", ["7", " +7 ", "-7", "007"])
-def test_an_integer_may_have_a_sign_and_blanks_around_it(extcli, value):
+def test_an_integer_can_have_a_sign_and_surrounding_spaces(extcli, value):
     assert 0 == extcli("vote", "cast", "--from", "-", input=f"U1,{value}\n").exit_code
     assert [int(value)] == [int(row[2]) for row in extcli("vote", "logs").rows]
 
 
 @pytest.mark.parametrize("user", ["null", "true", "1.5", "[1]", '{"id":1}'])
 @pytest.mark.parametrize("command", [("vote", "cast"), ("accumulate", "add", "--user-field", "user")])
-def test_a_user_is_text_or_an_integer_and_nothing_else(extcli, command, user):
+def test_a_user_must_be_text_or_an_integer(extcli, command, user):
     lines = f'{{"user":{user},"value":3}}\n{{"user":7,"value":4}}\n'
 
     result = extcli(*command, "--from", "-", input=lines)
@@ -59,14 +59,14 @@ def test_a_user_is_text_or_an_integer_and_nothing_else(extcli, command, user):
 
 
 @pytest.mark.parametrize("lines", ["user;value\nU1;3\nU2\n", '{"user":"U1","value":3}\n\n{"user":"U2"}\n'])
-def test_blank_lines_are_counted_wherever_they_are(extcli, lines):
+def test_line_numbers_count_blank_lines(extcli, lines):
     result = extcli("vote", "cast", "--from", "-", "-o", "jsonl", input=f"\n \n{lines}")
 
     assert [["U1", "3"]] == [[row[0], row[2]] for row in extcli("vote", "logs").rows]
     assert [5] == [refusal["line"] for refusal in result.jsonl]
 
 
-def test_a_blank_line_of_a_pipe_holds_no_line_back(monkeypatch):
+def test_a_blank_line_in_a_pipe_does_not_delay_other_lines(monkeypatch):
     reader, writer = os.pipe()
     with os.fdopen(reader) as stdin, os.fdopen(writer, "wb", buffering=0) as pipe:
         monkeypatch.setattr("sys.stdin", stdin)

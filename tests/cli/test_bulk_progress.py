@@ -1,4 +1,4 @@
-"""The progress that somebody at a terminal sees."""
+"""The progress bar of commands with many lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import pty
 
 
-def test_one_line_is_not_counted_as_lines(shell):
+def test_one_line_is_singular_in_the_progress_bar(shell):
     controller, terminal = pty.openpty()
     process = shell("vote", "cast", "--from", "-", stderr=terminal, env={"TERM": "xterm-256color", "COLUMNS": "80"})
     os.close(terminal)
@@ -20,7 +20,7 @@ def test_one_line_is_not_counted_as_lines(shell):
     try:
         while chunk := os.read(controller, 65536):
             shown += chunk
-    except OSError:  # the program has ended, and its end of the terminal with it
+    except OSError:  # the program has ended
         pass
     os.close(controller)
 

@@ -1,4 +1,4 @@
-"""`--verbose` with many lines."""
+"""`--verbose` in commands with many lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from support.program import SECRET_BASE64
 
 
-def test_verbose_shows_each_request_of_each_line(extcli):
+def test_verbose_shows_the_request_of_each_line(extcli):
     result = extcli("vote", "cast", "lunch", "--from", "-", "-v", input="U1,3\nU1,300\n")
 
     trace = [re.sub(r"http://[^/]*|, [\d.]+ ms", "", line) for line in result.stderr.splitlines() if line[0] in "<>"]
@@ -23,7 +23,7 @@ def test_verbose_shows_each_request_of_each_line(extcli):
     ] == trace[-8:]
 
 
-def test_verbose_shows_where_the_tokens_of_many_users_come_from(extcli):
+def test_verbose_shows_the_request_for_tokens(extcli):
     result = extcli("vote", "cast", "--from", "-", "-v", input="U1,3\nU2,4\n")
 
     assert 1 == len(re.findall(r"^> POST http://\S+/v1/e/authtoken$", result.stderr, re.MULTILINE))
@@ -38,5 +38,5 @@ def test_verbose_shows_no_secrets(extcli):
         assert "eyJ" not in result.stderr
 
 
-def test_without_verbose_nothing_of_the_wire_is_shown(extcli):
+def test_without_verbose_nothing_is_traced(extcli):
     assert 1 == len(extcli("vote", "cast", "--from", "-", input="U1,3\n").stderr.splitlines())

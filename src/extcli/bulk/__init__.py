@@ -1,1 +1,1 @@
-"""Sending many lines of input: reading, ordering, retrying, reporting and resuming."""
+"""Sends many lines of input: reads, orders, retries, reports and resumes."""

@@ -1,7 +1,7 @@
-"""One connection to the service, for one request after the other.
+"""One connection to the service, for one request at a time.
 
-Each lane has an httpx client of its own: in a client shared by many requests, every request looks through all
-connections at each step, which costs more than the request.
+Each connection has its own httpx client. In a shared client every request searches all connections at each step, which
+costs more than the request itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from extcli.api.http import Answer, client_options, explained, headers, httpx
 
 
 class Connection:
-    """Sends one request at a time; it connects when it is first used, and again when the service hung up."""
+    """Connects on first use, and reconnects after the service closes the connection."""
 
     def __init__(self, url: str, timeout: float, *, trace: Callable[[str], None] | None = None) -> None:
         self._url = url
@@ -22,7 +22,7 @@ class Connection:
         self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
 
     async def send(self, call: Call, authorization: str, *, line: int) -> Answer:
-        """The answer for this line of the input, whatever it is. Raises `Unreachable`."""
+        """Send the request of this line and return the answer, whatever its status. Raises `Unreachable`."""
         with explained(self._url):
             request = self._client.build_request(
                 call.method,
@@ -38,7 +38,7 @@ class Connection:
     async def _send_traced(
         self, request: httpx.Request, authorization: str, line: int, trace: Callable[[str], None]
     ) -> Answer:
-        """Lanes write in between each other, so each trace names its line of the input."""
+        """Send and trace. Connections write traces concurrently, so each names its line."""
         trace(f"> line {line}: {request.method} {request.url}")
         trace(f"> line {line}: authorization: {authorization.split(' ')[0]} ***")
         trace(f"> line {line}: {len(request.content)} bytes")
@@ -49,5 +49,5 @@ class Connection:
         return answer
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         await self._client.aclose()

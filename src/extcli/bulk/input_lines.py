@@ -1,4 +1,4 @@
-"""Input of many lines: CSV or JSON lines of a file or of standard input, read as they come and never all at once."""
+"""Parses lines of CSV or JSON from a file or standard input as they arrive, without holding the whole input."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 from extcli.errors import UsageError
 
 _CHUNK = 1 << 16
-_LONGEST_LINE = 1 << 20
+_MAX_LINE = 1 << 20
 _BATCH = 500
 
 
 @dataclass(slots=True)
 class Line:
-    """What one line asks for."""
+    """One parsed line."""
 
     number: int
     user: str | None = None
     content: Any = None
     fault: str = ""
-    """Why the line is not readable; nothing is sent for it then."""
+    """Why the line cannot be parsed; it is not sent then."""
 
 
 Numbered = Iterator[tuple[int, str]]
@@ -35,9 +35,9 @@ Parser = Callable[[Numbered], Iterator[Line]]
 
 
 class Input:
-    """The numbered text lines of a file or a pipe, without blank ones. A pipe's are handed on when they arrive.
+    """The numbered lines of a file or pipe, without blank ones. Lines of a pipe are yielded when they arrive.
 
-    It reads the descriptor itself: a thread that waits inside Python's own buffers cannot be left behind at the end.
+    Reads the descriptor directly: a thread blocked in Python's buffers would keep the process from exiting.
     """
 
     def __init__(self, source: Path) -> None:
@@ -51,18 +51,18 @@ class Input:
             self._descriptor = os.open(source, os.O_RDONLY)
             self.size = os.fstat(self._descriptor).st_size or None
         except OSError as error:
-            raise UsageError(f"{source} cannot be read", why=error.strerror or "") from None
+            raise UsageError(f"cannot read {source}", why=error.strerror or "") from None
         if source.is_dir():
-            raise UsageError(f"{source} cannot be read", why="it is a directory")
+            raise UsageError(f"cannot read {source}", why="it is a directory")
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         rest, number = b"", 0
         while chunk := os.read(self._descriptor, _CHUNK):
             self.consumed += len(chunk)
             *whole, rest = (rest + chunk).split(b"\n")
-            if len(rest) > _LONGEST_LINE:
-                raise UsageError("the input has a line of over 1 MiB", fix="one record on each line is expected")
-            # Blank lines go here, before anybody waits for one more line because of them.
+            if len(rest) > _MAX_LINE:
+                raise UsageError("the input has a line longer than 1 MiB", fix="put one record on each line")
+            # Drop blank lines here, so that `drained` is exact.
             self._pending = [(at, _decoded(line)) for at, line in enumerate(whole, number + 1) if line.strip()]
             self._pending.reverse()
             number += len(whole)
@@ -73,23 +73,23 @@ class Input:
 
     @property
     def drained(self) -> bool:
-        """Whether the next line would have to be waited for."""
+        """Whether reading the next line may block."""
         return not self._pending
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self.size is not None:
             os.close(self._descriptor)
 
 
 class Batches:
-    """The lines of an input after those to skip, parsed, a few hundred at a time."""
+    """The parsed lines of an input in batches of a few hundred, without the first `skip` lines."""
 
     def __init__(self, source: Path, parse: Parser, *, name_users: bool, skip: int) -> None:
         self.input = Input(source)
         self._skip = skip
         self.name_users = name_users
-        """Whether each line says on whose behalf it is sent."""
+        """Whether each line names the user it is sent for."""
         self._lines = parse(iter(self.input))
 
     def __iter__(self) -> Iterator[list[Line]]:
@@ -106,12 +106,12 @@ class Batches:
 
 
 def records(source: Path, column: str, *, skip: int = 0) -> Batches:
-    """Lines with a user and one more column, as CSV (a heading is optional) or as JSON objects."""
+    """Read lines with a user and one more column: CSV, with or without a heading, or JSON objects."""
     return Batches(source, lambda lines: _records(lines, column), name_users=True, skip=skip)
 
 
 def blobs(source: Path, user_field: str | None, *, skip: int = 0) -> Batches:
-    """Lines that are JSON each; `user_field` names the member that holds the user."""
+    """Read one JSON document per line; `user_field` names the member with the user."""
     return Batches(source, lambda lines: _blobs(lines, user_field), name_users=user_field is not None, skip=skip)
 
 
@@ -123,7 +123,7 @@ def _records(lines: Numbered, column: str) -> Iterator[Line]:
 
 
 def _csv(lines: Numbered, first: str, column: str) -> Iterator[Line]:
-    """Each line is parsed on its own: in a log of strangers' texts, one stray quote must not swallow what follows."""
+    """Parse each line separately, so that a stray quote in one text does not swallow the next lines."""
     delimiter = max(",;\t", key=first.count)
     user_at, value_at = 0, 1
     may_be_heading = True
@@ -144,7 +144,7 @@ def _csv(lines: Numbered, first: str, column: str) -> Iterator[Line]:
 
 
 _CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}
-"""What Python's words mean for a reader of one line."""
+"""Clearer words for errors of Python's parser."""
 
 
 def _json_records(lines: Numbered, column: str) -> Iterator[Line]:
@@ -181,7 +181,7 @@ def _parsed(text: str) -> Any:
 
 
 def _attributed(number: int, user: Any, content: Any) -> Line:
-    """The line of a user of JSON, whose id may be a number."""
+    """Return the line for a user id in JSON, which may be a number."""
     if isinstance(user, str):
         return Line(number, user, content)
     if isinstance(user, int) and not isinstance(user, bool):
@@ -190,5 +190,5 @@ def _attributed(number: int, user: Any, content: Any) -> Line:
 
 
 def _decoded(line: bytes) -> str:
-    """Bytes that are not UTF-8 stay recognisable, so that their line is refused and not sent changed."""
+    """Decode a line; invalid UTF-8 becomes surrogates, which are refused before sending."""
     return line.decode(errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""One line of the input, ready to be sent."""
+"""A line of input with its request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from extcli.bulk.input_lines import Line
 
 @dataclass(slots=True)
 class Job:
-    """A line ready to be sent."""
+    """A line ready to send."""
 
     line: Line
     call: Call

@@ -1,4 +1,4 @@
-"""What one line of many asks the service for, and whether it may be asked for twice."""
+"""The request for each line of input, and whether repeating it is harmless."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from extcli.bulk.input_lines import Line
 from extcli.errors import UsageError
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
-"""What Python takes for an integer besides, as 1_0 or digits of other scripts, is a slip in a file of votes."""
+"""Excludes what Python also accepts, such as 1_0 or digits of other scripts, as mistakes in a file of votes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is done for each line of an input."""
+    """What to do with each line."""
 
     call_of: Callable[[Line], Call]
-    """Raises `UsageError` for a line that asks for nothing."""
-    again: str = ""
-    """Why it does no harm to send a line again that may have been done; empty where it does harm."""
+    """Returns the request. Raises `UsageError` for an invalid line."""
+    repeatable: str = ""
+    """Why it is harmless to repeat a request; empty if it is not."""
     definition: Call | None = None
-    """What tells whether that is so here: a poll may have been defined so that its votes add up."""
+    """Reads the definition of the poll, in which votes may add up: then repeating is not harmless."""
 
 
 def votes(poll: str) -> Operation:
-    """A vote for each line."""
+    """Cast a vote for each line."""
     return Operation(
         lambda line: vote_cast(_value(line), poll=poll),
-        again="a vote that comes again replaces itself, unless the poll lets votes add up",
+        repeatable="a repeated vote replaces the first, unless votes of the poll add up",
         definition=Call("GET", f"{SERVICE}vote_config", {"id": poll}),
     )
 
 
 def answers(ranking: str) -> Operation:
-    """An answer for each line."""
+    """Submit an answer for each line."""
     return Operation(
         lambda line: answer_submission(line.content, ranking=ranking),
-        again="an answer that comes again replaces itself",
+        repeatable="a repeated answer replaces the first",
     )
 
 
 def blobs(buffer: str) -> Operation:
-    """A blob for each line, as it stands there."""
+    """Add each line to the buffer, unchanged."""
     return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 
 
 def lets_votes_add_up(status: int, definition: bytes) -> bool:
-    """What the answer of `vote_config` says; who is told neither yes nor no has to expect the worse."""
+    """Return whether votes add up, by the answer of `vote_config`; true if the answer does not say."""
     if status == 404:
         return False
     try:

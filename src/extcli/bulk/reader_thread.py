@@ -1,4 +1,4 @@
-"""Brings what a blocking iterator yields into an event loop, from a thread that never keeps the program alive."""
+"""Runs a blocking iterator in a thread, for an event loop."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ T = TypeVar("T")
 
 
 class ReaderThread(Generic[T]):
-    """Asks the iterator for one item at a time, ahead of its use.
+    """Fetches one item at a time.
 
-    asyncio's own threads would be waited for at the end, and this one may be waiting for somebody to type.
+    The thread is a daemon, since it may be blocked on a terminal; asyncio would wait for its own threads at exit.
     """
 
     def __init__(self, items: Iterator[T]) -> None:
         self._items = items
-        self._wanted: SimpleQueue[asyncio.Future[T | None] | None] = SimpleQueue()
+        self._requests: SimpleQueue[asyncio.Future[T | None] | None] = SimpleQueue()
         Thread(target=self._run, name="input", daemon=True).start()
 
-    def ask(self) -> asyncio.Future[T | None]:
-        """The next item, or `None` after the last."""
+    def next_item(self) -> asyncio.Future[T | None]:
+        """Fetch the next item, or `None` after the last."""
         future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
-        self._wanted.put(future)
+        self._requests.put(future)
         return future
 
     def close(self) -> None:
-        """Let the thread end when it comes back from what it is waiting for."""
-        self._wanted.put(None)
+        """End the thread after the item it is fetching."""
+        self._requests.put(None)
 
     def _run(self) -> None:
-        while (future := self._wanted.get()) is not None:
+        while (future := self._requests.get()) is not None:
             try:
                 item, error = next(self._items, None), None
             except Exception as raised:
                 item, error = None, raised
             try:
                 future.get_loop().call_soon_threadsafe(_settle, future, item, error)
-            except RuntimeError:  # the loop has ended meanwhile
+            except RuntimeError:  # the loop has ended
                 return
 
 

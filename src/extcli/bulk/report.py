@@ -1,4 +1,4 @@
-"""What became of many lines: counted as they go, shown on a terminal, told at the end."""
+"""Counts lines, shows progress on a terminal, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _REFRESH_SECONDS = 0.2
 
 
 class LinesRefused(CliError):
-    """All lines were dealt with, and some were refused."""
+    """All lines were processed, and some were refused."""
 
     exit_code = ExitCode.REFUSED
 
 
 class Report:
-    """Counts lines. Refusals are named as they happen with `jsonl`, else the first twenty at the end."""
+    """Counts lines. With `jsonl` refusals are printed at once, otherwise the first twenty at the end."""
 
     def __init__(self, output: Output, source: Input) -> None:
         self.sent = 0
@@ -36,18 +36,19 @@ class Report:
         self._output = output
         self._input = source
         self._first: list[dict[str, Any]] = []
-        self.reached = ResumePoint()
-        self._said: set[str] = set()
+        self.resume_point = ResumePoint()
+        self._reported: set[str] = set()
         self._started = clock.elapsed()
 
     def accept(self, number: int) -> None:
-        self.reached.settle(number)
+        """Count a line that the service accepted."""
+        self.resume_point.settle(number)
         self.sent += 1
         self.accepted += 1
 
     def refuse(self, number: int, status: int | None, reason: str, *, sent: bool = False) -> None:
-        """A line the service refused, or (without a status) one that was not readable."""
-        self.reached.settle(number)
+        """Count a refused line; without a status it was invalid and not sent."""
+        self.resume_point.settle(number)
         self.sent += sent
         self.refused += 1
         refusal = {"line": number, "status": status, "reason": reason}
@@ -57,51 +58,51 @@ class Report:
         elif len(self._first) < _NAMED:
             self._first.append(refusal)
 
-    def say_once(self, text: str) -> None:
-        """What may be so to the end."""
-        if text not in self._said:
-            self._said.add(text)
+    def report_once(self, text: str) -> None:
+        """Report this text unless it was reported before."""
+        if text not in self._reported:
+            self._reported.add(text)
             self._output.report(text)
 
-    def finish(self, ending: str = "", *, again: str = "") -> None:
-        """The sum, for people on standard error, for programs as `json`; with an early `ending` how far it came.
+    def finish(self, ending: str = "", *, repeatable: str = "") -> None:
+        """Report the counts: on standard error, and on standard output as `json`.
 
-        `again` says why lines may be sent again, where they may.
+        After an early `ending` also report where to resume; `repeatable` says why lines may be sent again, if so.
         """
         seconds = max(clock.elapsed() - self._started, 1e-9)
         if self._output.format is Format.JSON:
             counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
-            reached = self.reached.facts() if ending else {}
-            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first, **reached}))
-        is_open = bool(self.reached.unacknowledged) and not again
-        if ending and not (self.sent or self.refused or is_open):
+            progress = self.resume_point.facts() if ending else {}
+            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first, **progress}))
+        uncertain = bool(self.resume_point.unacknowledged) and not repeatable
+        if ending and not (self.sent or self.refused or uncertain):
             return
-        rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} a second"
+        rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} per second"
         self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
         self._name_refused()
         if ending:
-            how_far, *more = self.reached.remarks(again)
-            for remark in (f"{ending}; {how_far}", *more):
-                self._output.report(remark)
+            first, *more = self.resume_point.lines(repeatable)
+            for line in (f"{ending}; {first}", *more):
+                self._output.report(line)
 
     def _name_refused(self) -> None:
-        """Which lines were refused, and why. These are errors, so `--quiet` shows them unless `json` has them."""
+        """Name the refused lines. `--quiet` shows them, as they are errors, unless `json` contains them."""
         report = self._output.report if self._output.format is Format.JSON else lambda line: write_stderr([line])
         for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
             status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
             report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
         unnamed = self.refused - len(self._first)
         if unnamed and self._output.format is not Format.JSONL:
-            report(f"  and {unnamed:,} more (-o jsonl names them all)")
+            report(f"  and {unnamed:,} more (-o jsonl shows all)")
 
     def raise_if_refused(self) -> None:
-        """Raise if not every line was accepted."""
+        """Raise `LinesRefused` unless every line was accepted."""
         if self.refused:
             raise LinesRefused(f"{self.refused:,} of {self.accepted + self.refused:,} lines were refused")
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """A progress bar, where somebody is watching."""
+        """Show a progress bar, on a terminal."""
         if not sys.stderr.isatty() or self._output.quiet:
             yield
             return
@@ -118,8 +119,8 @@ class Report:
                     progress.update(task, completed=self._input.consumed, count=count, refresh=True)
                     await asyncio.sleep(_REFRESH_SECONDS)
 
-            ticking = asyncio.ensure_future(refresh())
+            refreshing = asyncio.ensure_future(refresh())
             try:
                 yield
             finally:
-                ticking.cancel()
+                refreshing.cancel()

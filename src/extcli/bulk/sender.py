@@ -1,4 +1,4 @@
-"""Many writes from one input: streamed, at most so many under way at once, each user's in the order of their lines."""
+"""Sends a request for each line of an input, concurrently, but in order for each user."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from extcli.api.http import Answer
     from extcli.session import Session
 
-_WAITING = 4
-"""Lists of jobs that may wait for each lane."""
+_QUEUE_SIZE = 4
+"""Lists of jobs that may wait for each connection."""
 
 
-def send(session: Session, batches: Batches, writes: Operation, *, acts_as: str, concurrency: int) -> None:
-    """Send every line, then say what became of them. Raises for lines refused, or when it had to stop."""
+def send(session: Session, batches: Batches, operation: Operation, *, acts_as: str, concurrency: int) -> None:
+    """Send every line and report the outcome. Raises `LinesRefused`, or the error that ended the run."""
     if batches.name_users:
-        _check_that_lines_may_name_users(session)
+        _check_identity(session)
     report = Report(session.output, batches.input)
-    retry = RetryPolicy(session.resolver.timeout(), writes, report)
-    delivery = Delivery(session, batches, writes, session.credentials(acts_as), report, retry)
+    retry = RetryPolicy(session.resolver.timeout(), operation, report)
+    delivery = Delivery(session, batches, operation, session.credentials(acts_as), report, retry)
     try:
         asyncio.run(delivery.run(concurrency))
     except KeyboardInterrupt:
-        report.finish("interrupted", again=retry.again)
+        report.finish("interrupted", repeatable=retry.repeatable)
         raise
     except CliError:
-        report.finish("stopped", again=retry.again)
+        report.finish("stopped", repeatable=retry.repeatable)
         raise
     finally:
         batches.input.close()
@@ -51,8 +51,8 @@ def send(session: Session, batches: Batches, writes: Operation, *, acts_as: str,
     report.raise_if_refused()
 
 
-def _check_that_lines_may_name_users(session: Session) -> None:
-    """Raise `UsageError` for an identity that is of one user already: what it or the lines say would be ignored."""
+def _check_identity(session: Session) -> None:
+    """Raise `UsageError` if the chosen identity names a user, since the lines name users, too."""
     chosen = session.resolver.find(settings.ACTS_AS)
     if chosen is None:
         return
@@ -60,12 +60,12 @@ def _check_that_lines_may_name_users(session: Session) -> None:
     if identity.role == "broadcaster":
         raise UsageError(
             f"{identity} ({chosen.label}) cannot send lines that name their users",
-            why="a broadcaster is the owner of the channel, one user for all lines",
+            why="a broadcaster is one user, the owner of the channel",
             fix="use --as viewer",
         )
     if identity.user:
         raise UsageError(
-            f"{identity} ({chosen.label}) names a user, and so does each line",
+            f"{identity} ({chosen.label}) names a user, but so does each line",
             why="each line is sent as the user it names",
             fix=f"use --as {identity.role}",
         )
@@ -73,61 +73,61 @@ def _check_that_lines_may_name_users(session: Session) -> None:
 
 @dataclass(slots=True)
 class Prepared:
-    """A batch of the input: what can be sent, and which lines cannot, and why."""
+    """A batch of lines: the jobs, and the invalid lines by number with the reason."""
 
     jobs: list[Job]
-    unreadable: list[tuple[int, str]]
+    invalid: list[tuple[int, str]]
 
 
 class Delivery:
-    """Takes lines from the input to the service."""
+    """One run over the input."""
 
     def __init__(
         self,
         session: Session,
         batches: Batches,
-        writes: Operation,
+        operation: Operation,
         credentials: Credentials,
         report: Report,
         retry: RetryPolicy,
     ) -> None:
         self._batches = batches
-        self._operation = writes
+        self._operation = operation
         self._credentials = credentials
         self._report = report
         self._retry = retry
         self._client_id = session.resolver.client_id()
         self._url = session.resolver.url()
         self._timeout = session.resolver.timeout()
-        # Lanes without anybody to tell do not even put the words together.
+        # `None` without --verbose, so that no trace is even formatted.
         self._trace = session.output.trace if session.resolver.flags.verbose else None
 
     async def run(self, concurrency: int) -> None:
-        """Everything, until the input ends. Raises the first error that is not about one line alone."""
+        """Send everything. Raises the first error that is not about a single line."""
         connections = [Connection(self._url, self._timeout, trace=self._trace) for _ in range(concurrency)]
-        queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_WAITING) for _ in connections]
+        queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_QUEUE_SIZE) for _ in connections]
         try:
             async with self._report.shown(), asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._distribute(queues))
                 for connection, queue in zip(connections, queues, strict=True):
                     tasks.create_task(self._work(connection, queue))
         except* (CliError, BrokenPipeError) as errors:
-            # Nobody reading the refusals any more ends it as quietly as it ends any other command.
+            # A broken pipe of the refusals ends this command quietly, like any other.
             raise _first(errors) from None
         finally:
             for connection in connections:
                 await connection.close()
 
     async def _distribute(self, queues: list[asyncio.Queue[list[Job] | None]]) -> None:
-        """Hand each user's lines to one lane, so that they arrive in their order."""
+        """Give all lines of a user to the same connection, so that they arrive in order."""
         reader = ReaderThread(self._prepared())
-        coming = reader.ask()
+        upcoming = reader.next_item()
         try:
-            while (batch := await coming) is not None:
-                coming = reader.ask()
-                for number, fault in batch.unreadable:
+            while (batch := await upcoming) is not None:
+                upcoming = reader.next_item()
+                for number, fault in batch.invalid:
                     self._report.refuse(number, None, fault)
-                self._report.reached.begin(job.line.number for job in batch.jobs)
+                self._report.resume_point.add(job.line.number for job in batch.jobs)
                 shares: dict[int, list[Job]] = {}
                 for job in batch.jobs:
                     shares.setdefault(hash(job.line.user) % len(queues), []).append(job)
@@ -136,26 +136,25 @@ class Delivery:
             for queue in queues:
                 await queue.put(None)
         finally:
-            if not coming.cancel() and not coming.cancelled():
-                # Stopped by something else before it was looked at; Python complains of errors nobody asked for.
-                coming.exception()
+            if not upcoming.cancel() and not upcoming.cancelled():
+                upcoming.exception()  # retrieved, or asyncio logs it
             reader.close()
 
     def _prepared(self) -> Iterator[Prepared]:
-        """Batches of jobs with their tokens. Runs in the pump's thread, where it may block."""
+        """Yield batches of jobs with their tokens. Runs in the reader thread, where it may block."""
         for batch in self._batches:
             ready: list[tuple[Line, Call]] = []
-            unreadable: list[tuple[int, str]] = []
+            invalid: list[tuple[int, str]] = []
             for line in batch:
                 try:
-                    ready.append((line, self._readable(line)))
+                    ready.append((line, self._call_of(line)))
                 except UsageError as error:
-                    unreadable.append((line.number, error.what))
+                    invalid.append((line.number, error.what))
             authorizations = self._authorizations([line.user for line, _ in ready])
-            yield Prepared([Job(line, call, authorizations[line.user]) for line, call in ready], unreadable)
+            yield Prepared([Job(line, call, authorizations[line.user]) for line, call in ready], invalid)
 
-    def _readable(self, line: Line) -> Call:
-        """What the line asks for; raises `UsageError` for one that asks for nothing."""
+    def _call_of(self, line: Line) -> Call:
+        """Return the request of a line. Raises `UsageError` if it is invalid."""
         if line.fault or line.user == "":
             raise UsageError(line.fault or "the user is empty")
         try:
@@ -180,41 +179,41 @@ class Delivery:
 
     async def _deliver(self, connection: Connection, job: Job) -> None:
         number = job.line.number
-        answer = await self._written(connection, job)
+        answer = await self._send(connection, job)
         if answer.status_code == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(answer.content)):
             job.authorization = (await asyncio.to_thread(self._authorizations, [job.line.user]))[job.line.user]
-            answer = await self._written(connection, job)
+            answer = await self._send(connection, job)
         status = answer.status_code
         if status < 300:
-            if not _is_of_a_service(answer.content):
+            if not _is_json_object(answer.content):
                 raise UnexpectedAnswer(answer)
-            self._retry.renew()
+            self._retry.reset()
             self._report.accept(number)
         elif status in (401, 403) or status >= 500 or status < 400:
             raise _stop(job, answer, self._credentials)
         else:
             self._report.refuse(number, status, reason_of(answer.content), sent=True)
 
-    async def _written(self, connection: Connection, job: Job) -> Answer:
-        """The answer to what the line asks for, which is sent again as long as that is sound."""
-        reached, number = self._report.reached, job.line.number
+    async def _send(self, connection: Connection, job: Job) -> Answer:
+        """Send the request of a line, with retries, and return the answer."""
+        resume_point, number = self._report.resume_point, job.line.number
         while True:
-            reached.send(number)
+            resume_point.mark_sent(number)
             try:
                 answer = await connection.send(job.call, job.authorization, line=number)
             except NotConnected:
-                reached.take_back(number)
+                resume_point.mark_not_applied(number)
                 raise
             if 300 <= answer.status_code < 500:
-                reached.take_back(number)
+                resume_point.mark_not_applied(number)
             pause = await self._retry.pause_after(answer, connection, job)
             if pause is None:
                 return answer
             await asyncio.sleep(pause)
 
 
-def _is_of_a_service(body: bytes) -> bool:
-    """Whether a success can be believed: every write is answered with a JSON object, a proxy's login page is none."""
+def _is_json_object(body: bytes) -> bool:
+    """Return whether a success is the service's: it answers every write with an object, unlike a proxy's login page."""
     try:
         return isinstance(json.loads(body), dict)
     except (ValueError, RecursionError):
@@ -222,13 +221,13 @@ def _is_of_a_service(body: bytes) -> bool:
 
 
 def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
-    """The end of it all: what is wrong with this line is wrong with every line."""
+    """Return the error that ends the run, because it would affect every line."""
     error = error_of(job.call, answer, credentials)
     error.what = f"line {job.line.number}: {error.what}"
     if answer.status_code >= 500:
-        error.fix = "send the rest when the service is well again"
+        error.fix = "send the remaining lines when the service works again"
     elif answer.status_code == 403:
-        error.fix = "act in another role, for example --as viewer or --as backend"
+        error.fix = "use another role, for example --as viewer or --as backend"
     return error
 
 
