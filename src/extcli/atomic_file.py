@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and readable for no more people than before."""
+"""Writes files atomically, and never makes them readable by more users than before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OWNER_ONLY = 0o600
 
 
 def write_new(path: Path, text: str, *, owned_like: Path) -> None:
-    """Write a file for its owner alone: who owns the other file, or us. Raises `FileExistsError` if it is there."""
+    """Create a file with mode 0600. Run by root, it gets the owner of `owned_like`. Raises `FileExistsError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
     try:
         _fill(descriptor, text, owned_like)
@@ -24,7 +24,7 @@ def write_new(path: Path, text: str, *, owned_like: Path) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Put a text in the place of a file's, or make the file; a reader finds the old one or the new one."""
+    """Replace a file's content, or create the file. A reader sees the old content or the new, never a mix."""
     target = path.resolve()
     descriptor, name = mkstemp(prefix=f".{target.name}-", dir=target.parent)  # with mode 0600
     try:
@@ -39,12 +39,12 @@ def replace(path: Path, text: str) -> None:
 
 
 def cannot_be_written(path: Path, error: OSError) -> UsageError:
-    """The complaint about it."""
-    return UsageError(f"{path}: cannot be written: {error.strerror}")
+    """The error for a file that cannot be written."""
+    return UsageError(f"cannot write {path}: {error.strerror}")
 
 
 def _fill(descriptor: int, text: str, owned_like: Path) -> None:
-    """Root edits the files of the service's user, which has to read them afterwards."""
+    """Write and sync. A file that root writes keeps its owner, so that the service's user can still read it."""
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()

@@ -1,4 +1,4 @@
-"""The one place of the command line that reads or spends real time."""
+"""The only module of the command line that reads the time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def now() -> int:
 
 
 def elapsed() -> float:
-    """Seconds from some fixed point; only differences mean anything."""
+    """Seconds from an arbitrary point. Only differences are meaningful."""
     return time.monotonic()
 
 

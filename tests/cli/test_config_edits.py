@@ -58,9 +58,9 @@ def test_set_makes_no_profile_as_its_name_may_be_a_typo(config, text):
     result = config("set", "channel", "7", "-p", "lvie")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert f"there is no profile 'lvie' in {config_file()}" in result.stderr
-    assert ("there are dev, live" if text else "there are none") in result.stderr
-    assert "`extcli profile add lvie --url URL` makes one" in result.stderr
+    assert f"no profile 'lvie' in {config_file()}" in result.stderr
+    assert ("known profiles: dev, live" if text else "the file has no profiles") in result.stderr
+    assert "create it with `extcli profile add lvie --url URL`" in result.stderr
     assert text == config_file().read_text()
 
 
@@ -86,7 +86,7 @@ def test_a_secret_is_not_left_without_the_url_that_it_is_for(config, monkeypatch
     for args in (("set", "secret_file", "live.secret", "-p", "dev"), ("unset", "url", "-p", "live")):
         result = config(*args)
         assert (2, "") == (result.exit_code, result.stdout)
-        assert f"profiles.{args[-1]}.secret_file: needs a url beside it" in result.stderr
+        assert f"profiles.{args[-1]}.secret_file needs a url in the same profile" in result.stderr
     assert before == config_file().read_text()
 
 
@@ -101,22 +101,22 @@ def test_set_without_a_profile_asks_which(config):
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("url", "nonsense", "is no http(s) address"),
-        ("ws_url", "http://h", "is no ws(s) address"),
-        ("client_id", "two words", "is not a client id"),
-        ("as", ":U1", "names no role"),
-        ("output", "xml", "is no output format"),
-        ("timeout", "soon", "is no duration"),
-        ("pin_path", "../x", "is no path below /v1/e/"),
-        ("broadcast_method", "PUT", "is no way to broadcast"),
+        ("url", "nonsense", "is not a URL with http or https"),
+        ("ws_url", "http://h", "is not a URL with ws or wss"),
+        ("client_id", "two words", "client_id is not a valid client id"),
+        ("as", ":U1", "is not a role"),
+        ("output", "xml", "is not an output format"),
+        ("timeout", "soon", "is not a duration"),
+        ("pin_path", "../x", "is not a path below /v1/e/"),
+        ("broadcast_method", "PUT", "is not a broadcast method"),
         ("production", "yes", "must be true or false"),
         ("channel", "", "must not be empty"),
         ("secret_file", "none", "cannot be read"),
         ("secret_file", "weak", "is not base64"),
-        ("token_file", "weak", "is not a token"),
+        ("token_file", "weak", "is not a valid token"),
         ("colour", "blue", "is not a known key"),
-        ("secret", "hunter2", "never stands in this file"),
-        ("token", "hunter2", "never stands in this file"),
+        ("secret", "hunter2", "a secret or token must not be in this file"),
+        ("token", "hunter2", "a secret or token must not be in this file"),
     ],
 )
 def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, value, what):
@@ -163,7 +163,7 @@ def test_unset_names_what_is_not_there(config):
     config_file().write_text(TEXT)
 
     assert "profiles.dev.channel: is not set" in config("unset", "channel").stderr
-    assert "there is no profile 'none'" in config("unset", "channel", "-p", "none").stderr
+    assert "no profile 'none'" in config("unset", "channel", "-p", "none").stderr
 
 
 @pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
@@ -211,7 +211,7 @@ def test_a_file_that_is_no_toml_is_not_overwritten(config):
     result = config("set", "channel", "7", "-p", "dev")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert f"{config_file()}: is not TOML" in result.stderr
+    assert f"{config_file()} is not TOML" in result.stderr
     assert "[profiles.dev\n" == config_file().read_text()
 
 
@@ -221,4 +221,4 @@ def test_a_place_that_cannot_be_written_is_said(extcli):
     result = extcli("profile", "add", "dev", "--url", "https://ext.example", env=place)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "/proc/extcli/config.toml: cannot be written: " in result.stderr
+    assert "cannot write /proc/extcli/config.toml: " in result.stderr

@@ -373,7 +373,7 @@ def test_a_folder_that_is_not_there_is_named(extcli, folder: Path):
     result = extcli("extension", "init", "absent/extensions.toml")
 
     assert 2 == result.exit_code
-    assert "cannot be written: No such file or directory" in result.stderr
+    assert "cannot write absent/my-extension.secret: No such file or directory" in result.stderr
 
 
 @pytest.mark.parametrize("verb", ["rotate", "retire"])

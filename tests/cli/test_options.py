@@ -78,7 +78,7 @@ def test_wrong_usage_is_exit_2_and_goes_to_standard_error(extcli, args):
         (("vote", "logs", "--limit", "-3"), "'--limit': '-3' is not a whole number of at least 0"),
         (("vote", "cast", "--concurrency", "0"), "'--concurrency': '0' is not a whole number from 1 to 1024"),
         (("codes", "upload", "--set", "A=a", "--index", "3", "--index", "x"), "'--index': 'x' is not a whole number"),
-        (("-o", "xml", "vote", "get"), "'-o' / '--output': 'xml' is none of table, plain, json, jsonl"),
+        (("-o", "xml", "vote", "get"), "'-o' / '--output': 'xml' is not one of table, plain, json, jsonl"),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_limits(extcli, args, complaint):

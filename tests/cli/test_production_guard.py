@@ -60,7 +60,7 @@ def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(ext
     assert (2, "") == (result.exit_code, result.stdout)
     address = f"{live.url.replace('http', 'ws')}/ws" if command[0] == "socket" else live.url
     assert f"profile live is production: {address}; " in result.stderr
-    assert "use --yes if that is what you want" in result.stderr
+    assert "pass --yes to confirm" in result.stderr
     assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
     assert "1" == extcli("vote", "get", "lunch").rows[0][1]
 
@@ -83,7 +83,7 @@ def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profi
 
     result = extcli(*command, "-p", "dev", "-v")
 
-    assert ("this needs a yes" in result.stderr) == (command == ("codes", "rm"))
+    assert ("confirmation needed" in result.stderr) == (command == ("codes", "rm"))
     assert "production" not in result.stderr
 
 
@@ -109,7 +109,7 @@ def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profi
 def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, live, command):
     write_profiles(live={"url": live.url, "production": True})
 
-    assert "this needs a yes" not in extcli(*command, "-p", "live").stderr
+    assert "confirmation needed" not in extcli(*command, "-p", "live").stderr
 
 
 @pytest.mark.parametrize(("typed", "code", "votes"), [("y\n", 0, []), ("n\n", 2, ["3"]), ("\n", 2, ["3"])])
@@ -120,7 +120,7 @@ def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, t
     with Terminal("vote", "rm", "lunch", "-p", "live") as terminal:
         terminal.read_until(f"profile live is production: {live.url}")
         terminal.read_until("poll lunch ends, with its votes, its log and its definition")
-        terminal.read_until("Go on? [y/N] ")
+        terminal.read_until("Continue? [y/N] ")
         terminal.type(typed)
 
         assert code == terminal.wait()
@@ -132,18 +132,18 @@ def test_a_question_that_is_ended_is_a_no_on_a_line_of_its_own(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("reset", "-p", "live") as terminal:
-        terminal.read_until("Go on? [y/N] ")
+        terminal.read_until("Continue? [y/N] ")
         terminal.type(CTRL_D)
 
         assert 2 == terminal.wait()
-    assert "Go on? [y/N] \r\nextcli: nothing was changed" in terminal.screen
+    assert "Continue? [y/N] \r\nextcli: nothing was changed" in terminal.screen
 
 
 def test_an_interrupted_question_is_130(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("reset", "-p", "live") as terminal:
-        terminal.read_until("Go on? [y/N] ")
+        terminal.read_until("Continue? [y/N] ")
         terminal.process.send_signal(signal.SIGINT)
 
         assert 130 == terminal.wait()
@@ -177,8 +177,8 @@ def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads_and
     result = extcli("vote", "rm", "-p", "live", "--url", live.url)
 
     assert 2 == result.exit_code
-    elsewhere = f"this goes to {live.url} (--url), which is not an address of profile live, https://ext.example; "
-    assert f"{elsewhere}profile live is production, and this may be another name of it" in result.stderr
+    elsewhere = f"the address {live.url} (--url) is not that of profile live, https://ext.example; "
+    assert f"{elsewhere}profile live is production, and this may be another name for it" in result.stderr
     assert f"is production: {live.url}" not in result.stderr
     assert 0 == extcli("vote", "rm", "--url", live.url).exit_code
 
@@ -189,9 +189,7 @@ def test_the_question_of_the_socket_says_where_the_socket_is(extcli, live):
 
     assert f"profile live is production: {live.url.replace('http', 'ws')}/ws" in extcli(*command).stderr
     elsewhere = extcli(*command, env={"EXTCLI_WS_URL": "ws://other.example"})
-    assert (
-        "this goes to ws://other.example (EXTCLI_WS_URL), which is not an address of profile live" in elsewhere.stderr
-    )
+    assert "the address ws://other.example (EXTCLI_WS_URL) is not that of profile live" in elsewhere.stderr
 
 
 @pytest.mark.parametrize(
@@ -212,7 +210,7 @@ def test_another_name_of_the_same_address_counts(extcli, url, other):
     result = extcli("vote", "rm", "--url", other)
 
     assert 2 == result.exit_code
-    assert f"this goes to {other.rstrip('/')} (--url)" in result.stderr
+    assert f"the address {other.rstrip('/')} (--url)" in result.stderr
 
 
 @pytest.mark.parametrize("other", ["http://127.0.0.1:28112", "http://127.0.0.1:28111/_ns/dev", "http://10.1:28111"])

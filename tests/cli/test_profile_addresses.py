@@ -155,7 +155,7 @@ def test_a_profile_without_a_url_goes_with_any_and_opens_none(extcli, production
         file = write_profiles(mine={key: "live.secret"})
         result = extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url})
         assert (2, "") == (result.exit_code, result.stdout)
-        assert f"{file}: profiles.mine.{key}: needs a url beside it" in result.stderr
+        assert f"{file}: profiles.mine.{key} needs a url in the same profile" in result.stderr
 
 
 def test_a_secret_file_may_be_named_from_home(extcli, production, tmp_path):

@@ -53,8 +53,8 @@ def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_na
     for args, why in (
         (("add", "dev", "--url", "http://127.0.0.1:2"), "profiles.dev: is there already"),
         (("add", "live"), "where is it?"),
-        (("add", "a.b", "--url", "http://127.0.0.1:2"), "is no name for a profile"),
-        (("add", "live", "--url", "nonsense"), "is no http(s) address"),
+        (("add", "a.b", "--url", "http://127.0.0.1:2"), "is not a valid profile name"),
+        (("add", "live", "--url", "nonsense"), "is not a URL with http or https"),
         (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel: must not be empty"),
     ):
         result = profile(*args)
@@ -99,7 +99,7 @@ def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
     for verb in ("use", "rm", "show"):
         result = profile(verb, "live")
         assert (2, "") == (result.exit_code, result.stdout)
-        assert "there are dev" in result.stderr
+        assert "known profiles: dev" in result.stderr
 
 
 def test_a_variable_that_still_chooses_another_is_said(profile):

@@ -113,7 +113,7 @@ def test_a_full_disk_is_said_in_one_line(environment, unbuffered):
             timeout=20,
         )
 
-    assert (1, b"extcli: the output cannot be written") == (process.returncode, process.stderr.splitlines()[0])
+    assert (1, b"extcli: cannot write the output") == (process.returncode, process.stderr.splitlines()[0])
     assert b"Traceback" not in process.stderr
 
 

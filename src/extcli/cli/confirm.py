@@ -1,4 +1,4 @@
-"""Asks before something is lost that cannot be brought back, and names the production service that it is lost from."""
+"""Asks for confirmation before a command destroys data, and names the production service it would destroy it on."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-"""For commands that may ask before something is lost."""
+"""For commands that may ask for confirmation."""
 
 
 class NotConfirmed(CliError):
-    """Somebody was asked, and said no: as where nobody can be asked, the command came without the yes it needs."""
+    """The user was asked, and did not answer yes."""
 
     exit_code = UsageError.exit_code
 
 
 def in_production(session: Session) -> bool:
-    """Whether what is lost would be lost from production."""
+    """Whether the command goes to a production service."""
     return session.resolver.production() is not None
 
 
 def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False) -> None:
-    """Ask before production loses something; anything else loses it without a word. Raises unless it may be lost."""
+    """Ask for confirmation if the command goes to production. Raises `NotConfirmed` or `UsageError`."""
     if not yes and in_production(session):
-        ask(session, [visible(loss)], "Go on?", over_socket=over_socket)
+        ask(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 
 def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a function --yes, without which it asks before production loses what the text says.
+    """Give a command the option --yes, without which it asks before it destroys production data.
 
-    In the text `{poll}` stands for that argument.
+    `loses` says what would be lost; `{poll}` in it stands for that argument.
     """
 
-    def careful(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def run(session: Session, *, yes: bool, **values: Any) -> None:
             guard(session, loses.format_map(values), yes=yes)
@@ -59,34 +59,31 @@ def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         run.__signature__ = inspect.Signature([*own, asked])  # type: ignore[attr-defined]
         return run
 
-    return careful
+    return decorate
 
 
 def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
-    """Show what would be lost and where, and ask; raises unless the answer is yes.
-
-    Without a terminal nobody can answer, which is `UsageError`.
-    """
+    """Show what would be lost and where, and ask. Raises `NotConfirmed`, or `UsageError` without a terminal."""
     if profile := session.resolver.production():
         losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
-            "this needs a yes, and there is no terminal to ask at",
+            "confirmation needed, and there is no terminal to ask on",
             why="; ".join(losses),
-            fix="use --yes if that is what you want",
+            fix="pass --yes to confirm",
         )
     write_stderr(losses)
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.buffer.readline(200).decode(errors="replace")
     if not answer.endswith("\n"):
-        write_stderr([""])  # Ctrl-D leaves the cursor behind the question
+        write_stderr([""])  # after Ctrl-D the cursor is still on the line of the question
     if answer.strip().lower() not in ("y", "yes"):
         raise NotConfirmed("nothing was changed")
 
 
 def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
-    """Which service it is, and if the profile does not say this address itself, what leads there."""
+    """The production service, and what chose its address if the profile did not."""
     address = resolver.ws_url() if over_socket else resolver.url()
     production = f"profile {profile.name} is production"
     if profile.is_of(address):
@@ -95,6 +92,6 @@ def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[s
     by = led.origin if led else "the default"
     own = visible(profile.texts["url"])
     return [
-        f"this goes to {address} ({by}), which is not an address of profile {profile.name}, {own}",
-        f"{production}, and this may be another name of it",
+        f"the address {address} ({by}) is not that of profile {profile.name}, {own}",
+        f"{production}, and this may be another name for it",
     ]

@@ -1,7 +1,7 @@
-"""Reads what was typed without pydantic, whose import takes longer than most commands.
+"""Parses plain arguments without pydantic, whose import takes longer than most commands.
 
-Typer hands every argument to pydantic. Text, whole numbers and choices are plain enough to be read here; everything
-else, and whatever looks wrong, still goes to pydantic. Of what is wrong with numbers and choices we speak in our words.
+Typer passes every argument to pydantic. Text, whole numbers and choices are parsed here instead. Anything else, and
+anything invalid, still goes to pydantic, but errors about numbers and choices are worded here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def read_fast(parameters: Iterable[Any]) -> None:
-    """Make these parameters of a Typer command read their values here first."""
+    """Make these parameters of a Typer command parse their values here first."""
     for parameter in parameters:
         reader = _Reader(parameter)
         parameter.get_runtime_param = lambda reader=reader: reader
 
 
 class _Reader:
-    """Stands where Typer keeps the pydantic reader of a parameter."""
+    """Takes the place of the pydantic reader of one parameter."""
 
     def __init__(self, parameter: Any) -> None:
         self._thorough = parameter.get_runtime_param
@@ -37,7 +37,7 @@ class _Reader:
         self._many = parameter.multiple or parameter.nargs == -1
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value that Typer would come to."""
+        """The value that Typer itself would return."""
         if value is None:
             return () if self._many else None
         quick = self._read(value)
@@ -46,7 +46,7 @@ class _Reader:
         try:
             return self._thorough().coerce(value, param=param, ctx=ctx)
         except BadParameter as error:
-            error.message = self._complaint(value) or error.message
+            error.message = self._message(value) or error.message
             raise
 
     def _read(self, value: Any) -> Any:
@@ -70,8 +70,8 @@ class _Reader:
         numbers = [int(each) for each in values if _INTEGER.fullmatch(each)]
         return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNSURE
 
-    def _complaint(self, value: Any) -> str:
-        """What is wrong, with the value and its limits; nothing for what pydantic words better."""
+    def _message(self, value: Any) -> str:
+        """An error message with the value and its limits; empty where pydantic's is better."""
         if self._type == list[int]:
             value = next((each for each in value if not self._is_whole(each)), value)
         named = repr(shortened(str(value), _LONGEST_NAMED))
@@ -80,7 +80,7 @@ class _Reader:
         if self._type is bool:
             return f"{named} is neither true nor false"
         if isinstance(self._type, type) and issubclass(self._type, StrEnum):
-            return f"{named} is none of {', '.join(self._type)}"
+            return f"{named} is not one of {', '.join(self._type)}"
         return ""
 
     def _is_whole(self, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What the user hands over as a value: JSON as an argument, from a file, from standard input, or `KEY=JSON` pairs."""
+"""JSON values on the command line: an argument, a file, standard input, or `KEY=JSON` pairs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from extcli.errors import UsageError
 
 
 def read_bytes(source: str) -> bytes:
-    """The bytes of `-` (standard input), `@file`, or the argument itself."""
+    """The bytes of `-` (standard input), of `@file`, or of the argument itself."""
     if source == "-":
         if sys.__stdin__ is None:
-            # What `main` put in its place would read as empty, which may be a value.
+            # `main` replaced it by the null device, which would read as an empty value.
             raise UsageError("standard input is closed")
         return sys.stdin.buffer.read()
     if not source.startswith("@"):
@@ -23,11 +23,11 @@ def read_bytes(source: str) -> bytes:
     try:
         return Path(source[1:]).read_bytes()
     except OSError as error:
-        raise UsageError(f"{source[1:]} cannot be read", why=error.strerror or "") from None
+        raise UsageError(f"cannot read {source[1:]}", why=error.strerror or "") from None
 
 
 def read_json(source: str, what: str) -> Any:
-    """The JSON of `-`, `@file` or the argument; raises `UsageError` for what is none."""
+    """The JSON in `-`, `@file` or the argument. Raises `UsageError` naming `what`."""
     try:
         return json.loads(read_bytes(source))
     except (ValueError, RecursionError) as error:
@@ -35,7 +35,7 @@ def read_json(source: str, what: str) -> Any:
 
 
 def read_document(arguments: Sequence[str], what: str) -> Any:
-    """One JSON document, or an object made of `KEY=JSON` pairs."""
+    """One JSON document, or an object built from `KEY=JSON` pairs."""
     if not arguments:
         raise UsageError(f"{what} is missing", fix="give JSON, @file, - for standard input, or KEY=JSON pairs")
     if len(arguments) == 1 and (arguments[0] == "-" or arguments[0][:1] in '@{["' or "=" not in arguments[0]):
@@ -44,12 +44,12 @@ def read_document(arguments: Sequence[str], what: str) -> Any:
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """An object of `KEY=VALUE` pairs. What does not read as JSON is text, unless it sets out to be more."""
+    """An object from `KEY=VALUE` pairs. A value that is not JSON is text, unless it starts like JSON."""
     document: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"{pair!r} is no KEY=JSON pair")
+            raise UsageError(f"{pair!r} is not a KEY=JSON pair")
         try:
             document[key] = json.loads(text)
         except (ValueError, RecursionError) as error:

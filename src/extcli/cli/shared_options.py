@@ -1,4 +1,4 @@
-"""The options that every command shares, taken before and after the command's words; help lists them apart."""
+"""The options that every command shares. They may stand before or after the command; help lists them last."""
 
 from __future__ import annotations
 
@@ -36,24 +36,29 @@ def _option(*names: str, metavar: str | None = None, help: str) -> Any:
 def shared_flags(
     profile: Annotated[
         str | None,
-        _option("-p", "--profile", metavar="NAME", help="The profile of settings [EXTCLI_PROFILE; that of the file]."),
+        _option("-p", "--profile", metavar="NAME", help="Use this profile [EXTCLI_PROFILE; the file's default]."),
     ] = None,
     url: Annotated[
-        str | None, _option("--url", metavar="URL", help="Where the service is [EXTCLI_URL; http://127.0.0.1:8282].")
+        str | None, _option("--url", metavar="URL", help="The service's address [EXTCLI_URL; http://127.0.0.1:8282].")
     ] = None,
     client_id: Annotated[
-        str | None, _option("--client-id", metavar="ID", help="The extension [EXTCLI_CLIENT_ID; my-extension].")
+        str | None,
+        _option("--client-id", metavar="ID", help="The extension's client id [EXTCLI_CLIENT_ID; my-extension]."),
     ] = None,
     acts_as: Annotated[
         str | None,
-        _option("--as", metavar="ROLE[:USER]", help="Whom to act as, like viewer:U1 [EXTCLI_AS; suits the command]."),
+        _option(
+            "--as",
+            metavar="ROLE[:USER]",
+            help="Act as this role, such as viewer:U1 [EXTCLI_AS; depends on the command].",
+        ),
     ] = None,
     channel: Annotated[
         str | None,
-        _option("--channel", metavar="ID", help="The channel [EXTCLI_CHANNEL; 1001, or all for backend and admin]."),
+        _option("--channel", metavar="ID", help="The channel [EXTCLI_CHANNEL; 1001; all for backend and admin]."),
     ] = None,
     token_file: Annotated[
-        Path | None, _option("--token-file", metavar="FILE", help="Call with the token in this file [EXTCLI_TOKEN].")
+        Path | None, _option("--token-file", metavar="FILE", help="Use the token in this file [EXTCLI_TOKEN].")
     ] = None,
     output: Annotated[
         Format | None,
@@ -61,16 +66,17 @@ def shared_flags(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table, plain, json or jsonl [EXTCLI_OUTPUT; table on a terminal, else plain].",
+            help="table, plain, json or jsonl [EXTCLI_OUTPUT; table on a terminal, plain in a pipe].",
         ),
     ] = None,
     timeout: Annotated[
-        str | None, _option("--timeout", metavar="TIME", help="How long to wait, like 5s or 2m [EXTCLI_TIMEOUT; 30s].")
+        str | None,
+        _option("--timeout", metavar="TIME", help="Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."),
     ] = None,
-    quiet: Annotated[bool, _option("-q", "--quiet", help="No remarks on standard error but errors.")] = False,
-    verbose: Annotated[bool, _option("-v", "--verbose", help="Show what goes over the wire, without secrets.")] = False,
+    quiet: Annotated[bool, _option("-q", "--quiet", help="Print only errors on standard error.")] = False,
+    verbose: Annotated[bool, _option("-v", "--verbose", help="Show requests and responses, without secrets.")] = False,
 ) -> Flags:
-    """The one declaration of the shared options; `shared` puts it on every command."""
+    """Declares the shared options; `shared` adds them to every command."""
     return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose)
 
 
@@ -78,7 +84,7 @@ _PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
 
 
 class Command(TyperCommand):
-    """A command whose help shows its own options first and the shared ones after."""
+    """A command whose help lists its own options first."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         read_fast(self.get_params(ctx))
@@ -88,7 +94,7 @@ class Command(TyperCommand):
         except typer.TyperException as error:
             number = getattr(error, "option_name", "")
             if number[1:2].isdigit() and any("--value" in parameter.opts for parameter in self.get_params(ctx)):
-                # A negative number looks like an option; the complaint proposes what was meant.
+                # A negative number looks like an option; suggest what was meant.
                 meant = next((arg for arg in typed if arg.startswith(number)), number)
                 error.possibilities = [f"--value {meant}"]  # type: ignore[attr-defined]
             raise
@@ -98,7 +104,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A noun; its help names its verbs before anything else, and leaves the shared options to theirs."""
+    """A noun. Its help lists the verbs; the shared options are in the help of each verb."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         read_fast(self.get_params(ctx))
@@ -151,14 +157,14 @@ def command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        careful = guarded(loses)(function) if loses else function
-        return app.command(name, cls=Command)(shared(careful, by_profile=by_profile))
+        confirming = guarded(loses)(function) if loses else function
+        return app.command(name, cls=Command)(shared(confirming, by_profile=by_profile))
 
     return add
 
 
 def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callable[..., None]:
-    """The function as a command that also takes the shared options, and ends errors of ours with their exit code."""
+    """Make a command of the function: it takes the shared options, and turns `CliError` into its exit code."""
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
@@ -170,7 +176,7 @@ def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callabl
             print_error(error, as_json=session.wants_json)
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
-            # The reader (`| head`) has had enough, which is no failure; Typer would make it one.
+            # The reader of our output (`| head`) is done. That is not a failure; Typer would make it one.
             silence(sys.stdout)
         finally:
             session.close()
@@ -180,7 +186,7 @@ def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callabl
 
 
 def remembers_shared_options(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as the callback of a group, which keeps the shared options given there for its commands."""
+    """Make a group callback of the function: shared options given there apply to the group's commands."""
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
@@ -192,13 +198,13 @@ def remembers_shared_options(function: Callable[..., None]) -> Callable[..., Non
 
 
 def _merged(context: typer.Context, values: dict[str, Any]) -> Flags:
-    """Takes the shared options out of `values`."""
+    """Take the shared options out of `values`."""
     flags = shared_flags(**{name: values.pop(name) for name in _PARAMETERS})
     return flags.over(context.obj) if isinstance(context.obj, Flags) else flags
 
 
 def _declare(function: Any, *own: inspect.Parameter) -> None:
-    """Show Typer the signature that the function stands for."""
+    """Give the function the signature that Typer reads."""
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *_PARAMETERS.values())]
     function.__signature__ = inspect.Signature([context, *parameters])

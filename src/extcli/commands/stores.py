@@ -130,7 +130,7 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         \b
         Examples:
           extcli $name patch channel round=5 theme=null
-          extcli $name patch channel '[{"op": "add", "path": "/team", "value": "red"}]'
+          extcli $name patch channel '[{"op": "remove", "path": "/team"}]'
         """
         store = stores.scopes[scope]
         content = read_document(document or [], "the patch")

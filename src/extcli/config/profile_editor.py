@@ -11,7 +11,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from extcli import atomic_file
-from extcli.config.profiles import check_key, check_keys, check_name, document_of, not_there, text_of
+from extcli.config.profiles import check_key, check_keys, check_name, document_of, not_found, text_of
 from extcli.config.secret_lookup import check_file, remark_on
 from extcli.config.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
 from extcli.errors import UsageError
@@ -144,7 +144,7 @@ def _tables(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
 def _named(file: Path, document: Any, name: str) -> Any:
     tables = document.get("profiles", {})
     if not isinstance(tables, Mapping) or name not in tables:
-        raise not_there(file, repr(name), name, tables if isinstance(tables, Mapping) else ())
+        raise not_found(file, repr(name), name, tables if isinstance(tables, Mapping) else ())
     if not isinstance(tables[name], Mapping):
         raise UsageError(
             f"{file}: profiles.{name}: must be a table", fix=f"write [profiles.{name}], and its keys below"

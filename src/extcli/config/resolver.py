@@ -1,7 +1,7 @@
-"""Where each value comes from: the flag, then the environment, then the chosen profile, then a default.
+"""Resolves each setting: the option, then the environment, then the chosen profile, then a default.
 
-`Resolver.find` asks these places in that order, for every setting alike. What goes beyond it is due to addresses: a
-socket is of one service only, and so are a profile's secret and token (`at_hand.py`).
+`Resolver.find` does that for every setting alike. Addresses need more care: a WebSocket address belongs to one service
+only, and so do a profile's secret and token (`secret_lookup.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Place(IntEnum):
-    """Where a value can be, the nearest first."""
+    """Where a value was found, in order of precedence."""
 
     FLAG = 1
     VARIABLE = 2
@@ -42,17 +42,17 @@ class Found(Generic[T]):
 
     @property
     def label(self) -> str:
-        """What a complaint calls it: of a profile also the key."""
+        """How an error message names it: for a profile, with the key."""
         return f"{self.key} of {self.origin}" if self.place is Place.PROFILE else self.origin
 
 
 class Resolver:
-    """Finds settings."""
+    """Finds the value of each setting."""
 
     def __init__(self, flags: Flags, environ: Mapping[str, str]) -> None:
         self.flags = flags
-        self.remarked: set[Path] = set()
-        """Files of which it was said, or need not be, that others may read them: once is enough."""
+        self.checked_files: set[Path] = set()
+        """Files whose permissions have been checked: one warning is enough."""
         self._environ = environ
 
     def variable(self, name: str) -> str | None:
@@ -60,7 +60,7 @@ class Resolver:
         return self._environ.get(name) or None
 
     def find(self, setting: Setting[T]) -> Found[T] | None:
-        """The value of the nearest place that has one. Raises `UsageError` if it or the profile makes no sense."""
+        """The value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
         if text := setting.given_in(self.flags):
             return Found(setting.read(text, setting.option), Place.FLAG, setting.option, setting.key)
         if text := self.variable(setting.variable):
@@ -74,42 +74,42 @@ class Resolver:
 
     @cached_property
     def file_of_profiles(self) -> Path:
-        """Where profiles are kept, whether or not there are any."""
+        """The path of the file of profiles, which may not exist."""
         return file_of_profiles(self.variable("EXTCLI_CONFIG"))
 
     @cached_property
     def profiles(self) -> Profiles:
-        """All profiles there are."""
+        """The content of the file of profiles."""
         return read_profiles(self.file_of_profiles)
 
     @property
     def asked_profile(self) -> tuple[str, str] | None:
-        """The name of the profile that this command was told to use, and by what; not that of the file's own choice."""
+        """The profile named by --profile or EXTCLI_PROFILE, and which of the two. The file's default does not count."""
         if self.flags.profile:
             return self.flags.profile, "--profile"
         name = self.variable("EXTCLI_PROFILE")
         return (name, "EXTCLI_PROFILE") if name else None
 
     def choose_profile(self) -> None:
-        """Find the chosen profile now, so that one that is not there is missed by every command."""
+        """Load the chosen profile now, so that every command reports a missing one."""
         _ = self.profile
 
     def ignore_profiles(self) -> None:
-        """Find nothing in a profile from now on."""
+        """Use no profile from now on."""
         self.profile = None
 
     @cached_property
     def profile(self) -> Profile | None:
-        """The chosen profile. Raises `UsageError` if it is not there, or the file of profiles makes no sense."""
+        """The chosen profile. Raises `UsageError` if it does not exist, or if the file is invalid."""
         if asked := self.asked_profile:
             return self.profiles.named(*asked)
         default = self.profiles.default
         return self.profiles.named(default, "the key profile") if default else None
 
     def production(self) -> Profile | None:
-        """The production profile that a change would meet: the one asked for, or any of the address it goes to.
+        """The production profile that this command would change: the one named, or any with the same address.
 
-        One asked for counts even if a nearer place leads elsewhere: that may be another name of the same service.
+        A named one counts even if the address comes from elsewhere: it may be another name of the same service.
         """
         chosen = self.profile
         if chosen and chosen.production and (self.asked_profile or "url" not in chosen.texts):
@@ -124,9 +124,10 @@ class Resolver:
         return found.value if found else settings.DEFAULT_URL
 
     def told_socket(self) -> Found[str] | None:
-        """Where the socket is said to be; `None` if it is beside the service.
+        """The configured WebSocket address; `None` means the default, derived from the URL.
 
-        What a farther place than the URL's says is of another service, unless that place names the same URL.
+        An address from a source of lower precedence than the URL belongs to another service, unless that source has the
+        same URL.
         """
         url, socket = self.find(settings.URL), self.find(settings.WS_URL)
         if url and socket and socket.place > url.place:
@@ -135,29 +136,29 @@ class Resolver:
         return socket
 
     def ws_url(self) -> str:
-        """Where the socket is."""
+        """The WebSocket address."""
         told = self.told_socket()
         return told.value if told else socket_of(self.url())
 
     def pin_path(self) -> str:
-        """Where a PIN is requested, below `/v1/e/`: a deployment puts its own name into that path."""
+        """The path below `/v1/e/` that issues PINs. Deployments have their own."""
         found = self.find(settings.PIN_PATH)
         return found.value if found else settings.DEFAULT_PIN_PATH
 
     def broadcast_method(self, *, post: bool) -> str:
-        """By which method broadcasts are sent: GET as specified, or POST where that is all a deployment takes."""
+        """The method for broadcasts: GET as specified, or POST for deployments that accept nothing else."""
         found = None if post else self.find(settings.BROADCAST_METHOD)
         return "POST" if post else found.value if found else settings.DEFAULT_BROADCAST_METHOD
 
     # How a command behaves
 
     def state_dir(self) -> Path | None:
-        """Where to keep what outlives a command; `None` for the usual place on this platform."""
+        """The directory for kept links; `None` for the platform's default."""
         text = self.variable("EXTCLI_STATE_DIR")
         return Path(text) if text else None
 
     def timeout(self, default: float = settings.DEFAULT_TIMEOUT) -> float:
-        """Seconds, never none at all."""
+        """The timeout in seconds, above zero."""
         found = self.find(settings.TIMEOUT)
         return found.value if found else default
 
@@ -172,10 +173,10 @@ class Resolver:
         return found.value if found else settings.DEFAULT_CLIENT_ID
 
     def channel(self) -> str | None:
-        """The channel asked for; `None` leaves it to the role: see `DEFAULT_CHANNEL`."""
+        """The configured channel; `None` means the role's default, see `DEFAULT_CHANNEL`."""
         found = self.find(settings.CHANNEL)
         return found.value if found else None
 
     def identity(self, default: str) -> Identity:
         found = self.find(settings.ACTS_AS)
-        return found.value if found else Identity.parse(default, "the command's own")
+        return found.value if found else Identity.parse(default, "the command's default")

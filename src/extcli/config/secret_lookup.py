@@ -57,7 +57,7 @@ def token(resolver: Resolver, to: str | None = None) -> str | None:
     if found is None:
         return None
     label = f"{found.value} ({found.label})" if isinstance(found.value, Path) else found.label
-    return one_word(_content(found, resolver), label, "a token")
+    return one_word(_content(found, resolver), label, "token")
 
 
 def secret(resolver: Resolver, to: str | None = None) -> bytes | None:
@@ -72,7 +72,7 @@ def check_file(key: str, file: Path, where: str) -> None:
     if key == SECRET_FILE.key:
         _decoded(content, f"{file} ({where})")
     else:
-        one_word(content, f"{file} ({where})", "a token")
+        one_word(content, f"{file} ({where})", "token")
 
 
 def remark_on(file: Path) -> str:
@@ -98,8 +98,8 @@ def _unless_elsewhere(resolver: Resolver, found: Found[Path] | None, to: str | N
 def _content(found: Found[str | Path], resolver: Resolver) -> str:
     if isinstance(found.value, str):
         return found.value.strip()
-    if not resolver.flags.quiet and found.value not in resolver.remarked:
-        resolver.remarked.add(found.value)
+    if not resolver.flags.quiet and found.value not in resolver.checked_files:
+        resolver.checked_files.add(found.value)
         write_stderr(filter(None, [remark_on(found.value)]))
     return _content_of(found.value, found.label)
 

@@ -1,4 +1,4 @@
-"""What can be set: the key of each in a profile, its variable and its option, and what it takes."""
+"""Every setting: its key in a profile, its variable, its option, and how to parse it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The shared options as given on one level of the command line; `None` where not given."""
+    """The shared options as given; `None` where not given."""
 
     profile: str | None = None
     url: str | None = None
@@ -40,9 +40,9 @@ class Flags:
     verbose: bool = False
 
     def over(self, outer: Flags) -> Flags:
-        """These, and where nothing is given here, those given before the command's name."""
+        """These options, filled up with those that were given before the command's name."""
         given = {each.name: getattr(self, each.name) for each in fields(Flags)}
-        # An empty text is given, too: what it would be ignored for is the command's to say.
+        # An empty text counts as given; the command reports it.
         return Flags(
             **{name: getattr(outer, name) if value in (None, False) else value for name, value in given.items()}
         )
@@ -59,7 +59,7 @@ class Identity:
     def parse(cls, text: str, origin: str) -> Identity:
         role, _, user = text.partition(":")
         if not re.fullmatch(r"[A-Za-z_]+", role):
-            raise UsageError(f"{text!r} ({origin}) names no role", fix="write ROLE or ROLE:USER, for example viewer:U1")
+            raise UsageError(f"{text!r} ({origin}) is not a role", fix="write ROLE or ROLE:USER, for example viewer:U1")
         return cls(role, user or None)
 
     def __str__(self) -> str:
@@ -67,33 +67,33 @@ class Identity:
 
     @property
     def spans_channels(self) -> bool:
-        """Whether a token of this role may go without a channel, and then reads all of them (ruling A4)."""
+        """Whether a token of this role may name no channel, and then reads all of them (ruling A4)."""
         return self.role in ("admin", "backend")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T_co]):
-    """One thing that can be set, by a text."""
+    """One setting."""
 
     key: str
-    """What it is called in a profile, and by `extcli config`."""
+    """Its name in a profile and in `extcli config`."""
     read: Callable[[str, str], T_co]
-    """What a text means; given what to call the text in a complaint, which is `UsageError`."""
+    """Parses the text. The second argument names its origin in the `UsageError`."""
     variable: str = ""
     option: str = ""
 
     def given_in(self, flags: Flags) -> str | None:
-        """The text of its option, if it has one and that was given."""
+        """The text of its option, if given."""
         given: Any = getattr(flags, "acts_as" if self.key == "as" else self.key, None)
         return str(given) if given else None
 
 
 def one_word(text: str, origin: str, what: str) -> str:
-    """A text that can stand in a header: printable ASCII without spaces."""
+    """Return the text if it fits in a header: printable ASCII without spaces. Raises `UsageError`."""
     if not text:
-        raise UsageError(f"what {origin} holds is empty", fix="did the command that was to fill it fail?")
+        raise UsageError(f"{origin} is empty", fix="check the command that writes it")
     if not re.fullmatch(r"[!-~]+", text):
-        raise UsageError(f"what {origin} holds is not {what}", why="it has spaces, line breaks or non-ASCII characters")
+        raise UsageError(f"{origin} is not a valid {what}", why="it has spaces, line breaks or non-ASCII characters")
     return text
 
 
@@ -106,13 +106,13 @@ def _seconds(text: str, origin: str) -> float:
 
 def _format(text: str, origin: str) -> Format:
     if text not in list(Format):
-        raise UsageError(f"{text!r} ({origin}) is no output format", fix=f"one of {', '.join(Format)}")
+        raise UsageError(f"{text!r} ({origin}) is not an output format", fix=f"one of {', '.join(Format)}")
     return Format(text)
 
 
 def _method(text: str, origin: str) -> str:
     if text.upper() not in ("GET", "POST"):
-        raise UsageError(f"{text!r} ({origin}) is no way to broadcast", fix="GET or POST")
+        raise UsageError(f"{text!r} ({origin}) is not a broadcast method", fix="use GET or POST")
     return text.upper()
 
 
@@ -123,7 +123,7 @@ WS_URL = Setting(
     "EXTCLI_WS_URL",
 )
 CLIENT_ID = Setting(
-    "client_id", lambda text, origin: one_word(text, origin, "a client id"), "EXTCLI_CLIENT_ID", "--client-id"
+    "client_id", lambda text, origin: one_word(text, origin, "client id"), "EXTCLI_CLIENT_ID", "--client-id"
 )
 ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
 CHANNEL = Setting("channel", lambda text, _: text, "EXTCLI_CHANNEL", "--channel")
@@ -150,7 +150,7 @@ SETTINGS: dict[str, Setting[object]] = {
         TIMEOUT,
     )
 }
-"""What a profile may say in text, by key."""
+"""Every setting that a profile may hold as text, by key."""
 PRODUCTION = "production"
-"""The one key of a profile that is true or false: whether what is lost there is asked for first."""
+"""The one boolean key of a profile: whether to ask before data is lost there."""
 KEYS = (*SETTINGS, PRODUCTION)

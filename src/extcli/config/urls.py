@@ -1,4 +1,4 @@
-"""What counts as an address: of the service, of its socket, and of a path below it."""
+"""Validates and compares addresses: of the service, of its WebSocket, and paths below it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SOCKET = ("ws", "wss")
 
 
 def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like: str) -> str:
-    """A base address without its last slash; raises `UsageError`, which proposes one `like` this."""
+    """Return a base URL without its final slash. Raises `UsageError`, which shows `like` as an example."""
     how = f"write it like {like}"
     try:
         parts = urlsplit(text)
@@ -20,51 +20,51 @@ def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like:
     except ValueError:
         usable = False
     if not usable:
-        shown = "what it holds" if "@" in text else repr(text)  # before an @ there may be a password
-        raise UsageError(f"{shown} ({origin}) is no {schemes[0]}(s) address", fix=how)
+        shown = "its value" if "@" in text else repr(text)  # a password may stand before an @
+        raise UsageError(f"{shown} ({origin}) is not a URL with {schemes[0]} or {schemes[1]}", fix=how)
     if parts.username or parts.password:
-        raise UsageError(f"the address in {origin} carries a user name or password", fix=how)
-    # Not what they hold: `?` and `#` alone would swallow every path as well.
+        raise UsageError(f"the URL in {origin} contains a user name or password", fix=how)
+    # Also if they are empty: `?` or `#` alone would swallow every path.
     if "?" in text or "#" in text:
-        raise UsageError(f"{text!r} ({origin}) goes beyond the base address", fix=how)
+        raise UsageError(f"{text!r} ({origin}) has a query or fragment", fix=how)
     return text.rstrip("/")
 
 
 def socket_of(url: str) -> str:
-    """Where the socket of a service is: `ws` for `http`, `wss` for `https`, and `/ws`."""
+    """The default WebSocket address of a service: `ws` for `http`, `wss` for `https`, and `/ws`."""
     scheme, _, rest = url.partition("://")
     return f"{'wss' if scheme.lower() == 'https' else 'ws'}://{rest}/ws"
 
 
 def checked_path(text: str, origin: str) -> str:
-    """A path below `/v1/e/`, without slashes around it; raises `UsageError`."""
+    """Return a path below `/v1/e/` without slashes around it. Raises `UsageError`."""
     path = text.strip("/")
     if not re.fullmatch(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*", path) or {".", ".."} & set(path.split("/")):
-        raise UsageError(f"{text!r} ({origin}) is no path below /v1/e/", fix="write it like link/pin")
+        raise UsageError(f"{text!r} ({origin}) is not a path below /v1/e/", fix="write it like link/pin")
     return path
 
 
 def same_address(one: str, other: str) -> bool:
-    """Whether two addresses are one, however it is spelt: case of the host, its usual port, a slash at the end."""
-    return _spelt_one_way(one) == _spelt_one_way(other)
+    """Whether two URLs are equal apart from case of the host, default port and a final slash."""
+    return _normalized(one) == _normalized(other)
 
 
 def may_be_one_service(one: str, other: str) -> bool:
-    """Whether two addresses may lead to one service: whatever their schemes, and with all names of this machine alike.
+    """Whether two URLs may reach the same service: schemes are ignored, and all names of this machine are equal.
 
-    It errs towards yes, so it is for warnings, and never for where a secret may be sent.
+    If in doubt, yes. Use it for warnings, never to decide where a secret may be sent.
     """
-    return _spelt_loosely(one) == _spelt_loosely(other)
+    return _normalized_loosely(one) == _normalized_loosely(other)
 
 
-def _spelt_loosely(url: str) -> tuple[str, int | None, str]:
-    _, host, port, path = _spelt_one_way(url)
+def _normalized_loosely(url: str) -> tuple[str, int | None, str]:
+    _, host, port, path = _normalized(url)
     return _machine(host), None if port in (80, 443) else port, re.sub("/+", "/", unquote(path))
 
 
 def _machine(host: str) -> str:
-    """The host; for all names and numbers of this machine's loopback the same. `127.1` is `127.0.0.1`."""
-    # Only asked where a profile says production, and most commands start without.
+    """The host; `localhost` for every name and number of the loopback interface. `127.1` is `127.0.0.1`."""
+    # imported here: only needed if a profile is production
     from ipaddress import IPv6Address, ip_address
     from socket import inet_aton
 
@@ -82,7 +82,7 @@ def _machine(host: str) -> str:
     return "localhost" if number.is_loopback or number.is_unspecified else str(number)
 
 
-def _spelt_one_way(url: str) -> tuple[str, str, int | None, str]:
+def _normalized(url: str) -> tuple[str, str, int | None, str]:
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(parts.scheme)

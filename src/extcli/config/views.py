@@ -1,4 +1,4 @@
-"""How settings and profiles look; secrets never come here."""
+"""Tables and rows for settings and profiles. They never contain secrets."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ def _text(value: object) -> str:
 
 
 def _settings_table(settings: Sequence[dict[str, Any]]) -> RenderableType:
-    """The file of profiles, whose path is long, is named once: as the value of `config`."""
+    """The path of the file of profiles is long, so it appears once: as the value of `config`."""
     columns = list(settings[0])
     file = next(str(each["value"]) for each in settings if each["key"] == "config")
     table = table_of(*columns, folded=range(1, len(columns)))
     for each in settings:
-        table.add_row(
-            *(_text(_named_briefly(each[name], file) if name == "origin" else each[name]) for name in columns)
-        )
+        table.add_row(*(_text(_short_origin(each[name], file) if name == "origin" else each[name]) for name in columns))
     return table
 
 
-def _named_briefly(origin: str, file: str) -> str:
+def _short_origin(origin: str, file: str) -> str:
     return "the key profile" if origin == file else origin.replace(f" in {file}", "")
 
 
@@ -40,17 +38,17 @@ def _cells(record: dict[str, Any]) -> list[str]:
 
 
 SETTINGS = View(table=_settings_table, rows=lambda settings: map(_cells, settings), items=lambda settings: settings)
-"""Settings by key, and where they come from if that was asked for."""
+"""Settings by key, with their origin if requested."""
 
 SETTING = View(
     table=lambda setting: "" if setting["value"] is None else _text(setting["value"]),
     rows=lambda setting: [] if setting["value"] is None else [[field(setting["value"])]],
 )
-"""One setting, of which people and scripts want the value alone; of none, nothing."""
+"""The value of one setting; empty if it has none."""
 
 
 def facts_of(profile: Profile, chosen: str | None) -> dict[str, Any]:
-    """What a list says of a profile; `chosen` is the name of the one in use."""
+    """A profile as a row. `chosen` is the name of the profile in use."""
     return {
         "name": profile.name,
         "url": profile.texts.get("url"),

@@ -1,4 +1,4 @@
-"""Printing: data to standard output, everything else to standard error. Knows formats, not what is printed."""
+"""Prints data to standard output, everything else to standard error. Knows formats, not what it prints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Answer(Answered, Protocol):
-    """An answer of the service, as printing reads it."""
+    """What printing reads of an answer of the service."""
 
     @property
     def content(self) -> bytes: ...
@@ -31,18 +31,18 @@ SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one kind of result looks: each function takes the decoded answer (of a stream: its items)."""
+    """How to print one kind of result. Each function takes the decoded answer, or the items of a stream."""
 
     table: Callable[[Any], RenderableType]
     """For people on a terminal."""
     rows: Callable[[Any], Iterable[Sequence[str]]]
-    """For `plain`: fields in a fixed order, made safe by `text.field` or `text.json_text`."""
+    """For `plain`: fields in a fixed order, made safe by `sanitize.field` or `sanitize.json_text`."""
     items: Callable[[Any], Iterable[object]] = lambda document: [document]
     """For `jsonl`."""
 
 
 class Output:
-    """Where a command's results and remarks go."""
+    """Prints a command's results and notes."""
 
     def __init__(self, chosen: Format, *, quiet: bool = False, verbose: bool = False) -> None:
         self.format = chosen
@@ -50,7 +50,7 @@ class Output:
         self._verbose = verbose
 
     def show(self, answer: Answer, view: View) -> None:
-        """An answer of the service; as `json` byte for byte its body, once it is known to be JSON."""
+        """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
         if self.format is Format.JSON:
             if not _is_json(answer.content):
                 raise UnexpectedAnswer(answer)
@@ -60,7 +60,7 @@ class Output:
                 self._print(json.loads(answer.content), view)
 
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
-        """An answer that is read as it comes; `items_at` says where its items are, as ijson spells it."""
+        """Print an answer while reading it. `items_at` is the ijson path of its items."""
         if self.format is Format.JSON:
             self.body(_begun_as_json(answer))
             return
@@ -70,14 +70,14 @@ class Output:
             self._print(ijson.items(ijson.from_iter(answer.iter_bytes()), items_at), view)
 
     def show_value(self, value: Any, view: View) -> None:
-        """Something this program worked out itself."""
+        """Print a value that extcli computed."""
         if self.format is Format.JSON:
             self.line(json.dumps(value, ensure_ascii=False))
         else:
             self._print(value, view)
 
     def body(self, chunks: Iterable[bytes]) -> None:
-        """Bytes as they are, with a line's end behind them if they have none."""
+        """Print bytes unchanged, and a line break if they do not end with one."""
         last = b"\n"
         for chunk in chunks:
             _write(chunk)
@@ -86,21 +86,21 @@ class Output:
             _write(b"\n")
 
     def line(self, text: str) -> None:
-        """One line of data."""
+        """Print one line of data."""
         _write(text.encode(errors="backslashreplace") + b"\n")
 
     def note(self, text: str) -> None:
-        """A remark for the person watching; programs are not told."""
+        """Print a note, only if the format is for people."""
         if self.format is Format.TABLE:
             self.report(text)
 
     def report(self, text: str) -> None:
-        """A remark that matters in a log as well."""
+        """Print a note in any format, unless --quiet."""
         if not self.quiet:
             write_stderr([text])
 
     def trace(self, text: str) -> None:
-        """What went over the wire, for `--verbose`."""
+        """Print a line of the trace, if --verbose."""
         if self._verbose:
             write_stderr([text])
 
@@ -117,7 +117,7 @@ class Output:
 
 @contextmanager
 def _expected(answer: Answer, *others: type[Exception]) -> Iterator[None]:
-    """An answer of another shape than the service's is the service's failure, not a crash here."""
+    """Raise `UnexpectedAnswer` if the answer does not have the expected shape."""
     try:
         yield
     except Exception as error:
@@ -132,13 +132,13 @@ def _is_json(body: bytes) -> bool:
     except ValueError:
         return False
     except RecursionError:
-        # Too deep to be looked at, and begun as JSON.
+        # too deeply nested to check, but it starts as JSON
         return True
     return True
 
 
 def _begun_as_json(answer: Answer) -> Iterator[bytes]:
-    """The body of a stream, too long to be held: what is no object or array shows at its first byte."""
+    """The body of a stream, which is too long to check as a whole: it must start as an object or array."""
     blank = b""
     chunks = answer.iter_bytes()
     for chunk in chunks:
@@ -153,7 +153,7 @@ def _begun_as_json(answer: Answer) -> Iterator[bytes]:
 
 
 def write_stderr(lines: Iterable[str]) -> None:
-    """Lines to standard error; nobody there to read them is no error."""
+    """Write lines to standard error. A closed reader is not an error."""
     try:
         for line in lines:
             sys.stderr.write(f"{line}\n")
@@ -163,19 +163,19 @@ def write_stderr(lines: Iterable[str]) -> None:
 
 
 def silence(stream: Any) -> None:
-    """Send what is still to come into nothing, the flush when Python ends included: the reader has gone."""
+    """Discard the rest of a stream whose reader is gone, including the flush at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 
 def print_error(error: CliError, *, as_json: bool) -> None:
-    """Say what went wrong, in three lines or as one JSON object."""
+    """Print an error: in up to three lines, or as one JSON object."""
     write_stderr([json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines())
 
 
 def flush() -> None:
-    """Let the reader have what was written."""
+    """Flush standard output. Raises `CliError` if it cannot be written."""
     with _writable():
         sys.stdout.flush()
 
@@ -187,14 +187,14 @@ def _write(data: bytes) -> None:
 
 @contextmanager
 def _writable() -> Iterator[None]:
-    """A full disk is not a bug. A reader that has gone is not even a failure, and stays what it is."""
+    """Turn a full disk into `CliError`. A closed reader stays `BrokenPipeError`, which is not a failure."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
         silence(sys.stdout)
-        raise CliError("the output cannot be written", why=error.strerror or "") from None
+        raise CliError("cannot write the output", why=error.strerror or "") from None
 
 
 def _render(renderable: RenderableType) -> None:
@@ -206,6 +206,6 @@ def _render(renderable: RenderableType) -> None:
     from rich.console import Console
 
     if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal without bars and dashes shows question marks for them.
+        # A terminal whose encoding lacks bars and dashes shows question marks.
         sys.stdout.reconfigure(errors="replace")
     Console(highlight=False, markup=False, emoji=False).print(renderable)

@@ -1,4 +1,4 @@
-"""How far a long piece of work has come, shown where somebody is watching."""
+"""A progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from extcli.output.printer import Output
 
 @contextmanager
 def shown(output: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the rate and the time left; what it gives takes how many bytes of `total` are done."""
+    """Show a bar with rate and time left. Yields a function that takes the number of bytes done, of `total`."""
     if not sys.stderr.isatty() or output.quiet:
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""Text that strangers wrote, made safe to print: it must not move the cursor, recolour a terminal or break a row."""
+"""Makes text from others safe to print: it cannot move the cursor, color the terminal or break a row."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
-    """The text with what a terminal would act on written as escapes (`\\x1b`)."""
+    """The text with control and bidirectional characters escaped (`\\x1b`)."""
     return _UNSAFE.sub(_escape, text)
 
 
 def field(value: object) -> str:
-    """A value as one field of a tab-separated row; backslashes in text are doubled, so it can be read back."""
+    """A value as one field of a tab-separated row. Backslashes are doubled, so that escapes can be reversed."""
     return visible(value.replace("\\", "\\\\")) if isinstance(value, str) else json_text(value)
 
 
@@ -32,7 +32,7 @@ def pretty_json(value: object) -> str:
 
 
 def compact(value: object) -> str:
-    """A value as JSON on one line. Decimals, which ijson reads numbers as, become floats."""
+    """A value as JSON on one line. `Decimal`, which ijson returns for numbers, becomes a float."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=float)
 
 

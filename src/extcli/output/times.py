@@ -1,6 +1,6 @@
-"""Durations and instants as people write them (`5m`, `1h30m`, `2026-11-20T20:15`), and as they read them.
+"""Parses and formats durations (`5m`, `1h30m`) and instants (`2026-11-20T20:15`).
 
-Everything inside is integer milliseconds; nothing here looks at a clock.
+Values are integer milliseconds. Nothing here reads the clock.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def duration(text: str, *, bare: str | None = None) -> int:
-    """Milliseconds of `500ms`, `5m`, `1h30m`, `8d`. A number without a unit counts in `bare`, or is refused."""
+    """Parse `500ms`, `5m`, `1h30m`, `8d` to ms. A number without a unit is in the unit `bare`, or is an error."""
     compact = text.strip().lower()
     if bare and re.fullmatch(r"\d+(\.\d+)?", compact):
         compact += bare
     if not compact or _PART.sub("", compact):
-        raise UsageError(f"{text!r} is no duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
+        raise UsageError(f"{text!r} is not a duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
     return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact)))
 
 
 def instant(text: str) -> int:
-    """Unix milliseconds of `1760000000000` or of an ISO 8601 time. A time without a zone is this machine's."""
+    """Parse Unix ms (`1760000000000`) or an ISO 8601 time to Unix ms. A time without a zone is local time."""
     if re.fullmatch(r"-?\d+", text.strip()):
         return int(text)
     try:
@@ -34,13 +34,13 @@ def instant(text: str) -> int:
         return (moment.astimezone() - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         raise UsageError(
-            f"{text!r} is no point in time",
+            f"{text!r} is not a point in time",
             fix="write Unix milliseconds (1760000000000) or ISO 8601 (2026-11-20T20:15:00Z)",
         ) from None
 
 
 def shown(milliseconds: int) -> str:
-    """An instant for a reader, in UTC: `2026-11-20 20:15:00.250Z`, without a fraction that is zero."""
+    """Format an instant in UTC: `2026-11-20 20:15:00.250Z`. A fraction of zero is left out."""
     try:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
@@ -49,7 +49,7 @@ def shown(milliseconds: int) -> str:
 
 
 def span(milliseconds: int) -> str:
-    """A length of time by its two largest units: `8d`, `1h 30m`, `250ms`."""
+    """Format a duration by its two largest units: `8d`, `1h 30m`, `250ms`."""
     rest, parts = abs(milliseconds), []
     if rest >= 60_000:
         rest = round(rest, -3)
@@ -61,7 +61,7 @@ def span(milliseconds: int) -> str:
 
 
 def instant_of(claim: object) -> int | None:
-    """A claim in Unix seconds, as milliseconds."""
+    """A JWT claim in Unix seconds, as ms; `None` if it is not a plausible time."""
     if isinstance(claim, bool) or not isinstance(claim, int | float) or not abs(claim) < 1e15:
         return None
     return int(claim * 1000)
