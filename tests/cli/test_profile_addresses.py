@@ -110,7 +110,7 @@ def test_production_that_was_not_asked_for_is_named(extcli, production):
 @pytest.mark.usefixtures("live_profile")
 def test_a_token_is_not_minted_for_another_url(extcli, live):
     assert 0 == extcli("token", "mint", "-p", "live").exit_code
-    assert "there is no secret" in extcli("token", "mint", "-p", "live", "--url", live.url).stderr
+    assert "no secret is configured" in extcli("token", "mint", "-p", "live", "--url", live.url).stderr
 
 
 @pytest.mark.usefixtures("live_profile")

@@ -73,9 +73,9 @@ def validate(session: Session, source: FromPipe = None) -> None:
 
 @command(app)
 def login(session: Session, source: FromPipe = None) -> None:
-    """Log in as a game: send a PIN over the WebSocket, and store the link.
+    """Log in as a game with a PIN, and store the link.
 
-    Prompts for the PIN, or reads it from a pipe. Stores the refresh token, for
+    Sends the PIN over the WebSocket. Prompts for the PIN, or reads it from a pipe. Stores the refresh token, for
     `listen`, `socket` and `token refresh`. The access token is neither shown nor stored.
 
     \b
@@ -110,8 +110,9 @@ def status(session: Session) -> None:
 
 @command(app, loses="the clock moves by five minutes, and every PIN expires")
 def expire(session: Session) -> None:
-    """Advance the emulator's clock by five minutes, so that every PIN expires, and print what expired.
+    """Make every PIN of the emulator expire.
 
+    Advances the clock by five minutes, and prints what expired.
     The clock moves for every client of the emulator.
 
     Example: extcli pin expire

@@ -98,10 +98,10 @@ def inspect(
 
 @command(app)
 def refresh(session: Session, header: Header = False) -> None:
-    """Print a new access token for a stored link (see `extcli pin login`).
+    """Print a new access token for a stored link.
 
-    The new refresh token replaces the stored one. With links to several channels, choose
-    one with --channel.
+    `extcli pin login` stores links. The new refresh token replaces the stored one. With links to
+    several channels, choose one with --channel.
 
     \b
     Examples:
@@ -129,7 +129,9 @@ def list_links(session: Session) -> None:
 
 @command(app, loses="all links and PINs of the channel end")
 def revoke(session: Session) -> None:
-    """End a stored link at the service, with all links and PINs of its channel, and delete it.
+    """End a stored link at the service, and delete it.
+
+    This ends all links and PINs of its channel.
 
     Example: extcli token revoke --channel 1001
     """
