@@ -180,7 +180,7 @@ async def test_a_subscription_on_which_nothing_comes_any_more_is_made_anew(
             await comes_true(lambda: last_commands(database) == {"ping"})
             assert before == subscriptions(database)  # it has only been asked whether it stands
             own_server.stop()
-            await comes_true(lambda: caplog.text.count("cannot be heard") == 2)
+            await comes_true(lambda: caplog.text.count("cannot receive") == 2)
             own_server.go_on()
             await comes_true(lambda: len(subscriptions(database) - before) == 2)
 

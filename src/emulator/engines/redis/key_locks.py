@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import WeakValueDictionary
 
 from emulator.errors import EngineError
 
@@ -25,25 +26,13 @@ async def attempts() -> AsyncIterator[int]:
 
 class KeyLocks:
     def __init__(self) -> None:
-        self._locks: dict[bytes, asyncio.Lock] = {}
-        self._users: dict[bytes, int] = {}
+        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+        """The locks that are held or waited for."""
 
     @asynccontextmanager
     async def hold(self, names: Iterable[bytes]) -> AsyncIterator[None]:
         """Hold the locks of all these names."""
         async with AsyncExitStack() as stack:
             for name in sorted(set(names)):  # in one order, to avoid deadlocks
-                await stack.enter_async_context(self._hold_one(name))
+                await stack.enter_async_context(self._locks.setdefault(name, asyncio.Lock()))
             yield
-
-    @asynccontextmanager
-    async def _hold_one(self, name: bytes) -> AsyncIterator[None]:
-        lock = self._locks.setdefault(name, asyncio.Lock())
-        self._users[name] = self._users.get(name, 0) + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            self._users[name] -= 1
-            if not self._users[name]:
-                del self._users[name], self._locks[name]

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from contextlib import suppress
 
+from emulator.engines.sqlite.connection import connect
 from emulator.engines.sqlite.group_commit import GroupCommit
 
 INTERVAL = 0.25
@@ -29,7 +30,7 @@ class Checkpoints:
         if self._group_commit.path is None:
             return
         self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT}")
-        self._connection = await self._group_commit.second_connection(check_same_thread=False)
+        self._connection = await connect(self._group_commit.path, check_same_thread=False)
         self._task = asyncio.create_task(self._run(self._connection))
 
     async def close(self) -> None:

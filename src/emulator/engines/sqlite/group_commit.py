@@ -129,10 +129,6 @@ class GroupCommit:
         finally:
             connection.close()
 
-    async def second_connection(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
-        """Open another connection to the file; the caller closes it."""
-        return await connect(self.path, check_same_thread=check_same_thread)
-
     async def wait_for_commit(self) -> None:
         """Return when nothing is uncommitted."""
         if self._group is not None:

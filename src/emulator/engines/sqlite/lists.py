@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.engines.base import Key
@@ -74,13 +74,11 @@ class Lists:
 
 def packed(items: Sequence[str]) -> list[tuple[int, bytes]]:
     """Return chunks: the number of items, and the items separated by NUL. Raises `ValueError` for NUL in an item."""
-    return list(_packed(items))
-
-
-def _packed(items: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+    chunks = []
     for start in range(0, len(items), CHUNK_SIZE):
         some = items[start : start + CHUNK_SIZE]
         text = "\0".join(some)
         if text.count("\0") >= len(some):
             raise ValueError("an item must not contain NUL")
-        yield len(some), text.encode()
+        chunks.append((len(some), text.encode()))
+    return chunks

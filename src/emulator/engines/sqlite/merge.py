@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from emulator.engines.sqlite.connection import engine_errors
@@ -24,14 +26,10 @@ _STARTED_AT_ONCE = 50
 
 async def merged(sources: Sequence[Source], limit: int) -> AsyncIterator[list[Row]]:
     """Iterate over pages of the rows of all sources, in order and at most `limit`. The event loop runs in between."""
-    merge = _Merge(sources)
-    for first in range(0, len(sources), _STARTED_AT_ONCE):
-        with engine_errors():
-            merge.start(range(first, min(first + _STARTED_AT_ONCE, len(sources))))
-        await asyncio.sleep(0)
+    read = sources[0] if len(sources) == 1 else await _merge(sources)
     while limit > 0:
         with engine_errors():
-            rows = merge.page(min(PAGE, limit))
+            rows = read(min(PAGE, limit))
         if not rows:
             return
         limit -= len(rows)
@@ -39,32 +37,19 @@ async def merged(sources: Sequence[Source], limit: int) -> AsyncIterator[list[Ro
         await asyncio.sleep(0)
 
 
-class _Merge:
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
-        self._share = max(20, PAGE // max(1, len(sources)))
-        self._waiting: list[list[Row]] = [[] for _ in sources]
-        self._heap: list[tuple[Any, Any, int, Row]] = []
+async def _merge(sources: Sequence[Source]) -> Source:
+    size = max(20, PAGE // max(1, len(sources)))
+    iterators = []
+    for count, source in enumerate(sources, 1):
+        with engine_errors():
+            iterators.append(_iterate(source(size), source, size))
+        if count % _STARTED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    rows = heapq.merge(*iterators, key=itemgetter(0, 1))
+    return lambda most: list(islice(rows, most))
 
-    def start(self, indices: range) -> None:
-        if len(self._sources) > 1:
-            for index in indices:
-                self._refill(index)
 
-    def page(self, size: int) -> list[Row]:
-        if len(self._sources) == 1:
-            return self._sources[0](size)
-        rows: list[Row] = []
-        while self._heap and len(rows) < size:
-            _, _, index, row = heapq.heappop(self._heap)
-            rows.append(row)
-            self._refill(index)
-        return rows
-
-    def _refill(self, index: int) -> None:
-        waiting = self._waiting[index]
-        if not waiting:
-            waiting.extend(reversed(self._sources[index](self._share)))
-        if waiting:
-            row = waiting.pop()
-            heapq.heappush(self._heap, (row[0], row[1], index, row))
+def _iterate(rows: list[Row], source: Source, size: int) -> Iterator[Row]:
+    while rows:
+        yield from rows
+        rows = source(size)

@@ -16,7 +16,7 @@ from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, Namespace
 MAX_POOLS = 256
 
 _LOAD = f"SELECT id, root, expires_at, list, position, handed FROM pools WHERE {BY_KEY} AND closed = 0"
-_ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
+ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
 _CREATE = """
     INSERT INTO pools (id, root, space, shelf, owner, name, holder, place, expires_at, list, note)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -64,7 +64,7 @@ class PoolCache:
         """Create a pool where there is none. It shares the history of dropped pools of the same key."""
         params = self._namespace.params(key)
         id = self._namespace.next_number()
-        row = self._group_commit.connection.execute(_ROOT, params).fetchone()
+        row = self._group_commit.connection.execute(ROOT, params).fetchone()
         (root,) = row or (id,)
         self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
         self._pools[key] = pool = CachedPool(id, root, expires_at, list_id)

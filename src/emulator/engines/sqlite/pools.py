@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from emulator.engines.base import Key
@@ -12,7 +12,7 @@ from emulator.engines.pools import Assignment, Holding, Stock
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import ListRow, Lists, packed
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds
-from emulator.engines.sqlite.pool_cache import CachedPool, PoolCache
+from emulator.engines.sqlite.pool_cache import ROOT, CachedPool, PoolCache
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""
@@ -21,7 +21,6 @@ _STOCK = f"""
     SELECT pools.expires_at, note, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
     FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list
 """
-_ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
 # CROSS JOIN fixes the order: `handed` first, then whether its pool has expired.
 _HANDED = """
     SELECT 1 FROM handed CROSS JOIN pools ON pools.id = handed.pool
@@ -194,24 +193,20 @@ class SqlitePools:
 
     def _holding(self, key: Key, user: str, now: int) -> Holding:
         connection = self._group_commit.connection
-        root = connection.execute(_ROOT, self._namespace.params(key)).fetchone()
+        root = connection.execute(ROOT, self._namespace.params(key)).fetchone()
         rows = connection.execute(_OF_USER, (*root, user, now)).fetchall() if root else []
         return Holding(tuple(item for item, _ in rows), sum(not closed for _, closed in rows))
 
     def _drop(self, keys: Sequence[Key], now: int) -> dict[Key, int]:
         counts = {}
-        for key, pool in list(self._find_all(keys)):  # find all before anything is written
+        found = {key: pool for key in keys if (pool := self._pool_cache.find(key)) is not None}
+        for key, pool in found.items():
             if pool.expires_at <= now:
                 self._pool_cache.expire(key, pool)
             else:
                 self._pool_cache.close(key, pool)
                 counts[key] = pool.handed
         return counts
-
-    def _find_all(self, keys: Sequence[Key]) -> Iterator[tuple[Key, CachedPool]]:
-        for key in dict.fromkeys(keys):
-            if (pool := self._pool_cache.find(key)) is not None:
-                yield key, pool
 
 
 def _checksum(item: str) -> int:

@@ -14,7 +14,9 @@ STEP = 250
 """Rows removed between two returns to the event loop."""
 
 _EXPIRED = f"SELECT rowid, {KEY_COLUMNS}, at FROM fallen WHERE space = ? AND at <= ? LIMIT {STEP}"
+_DROP_EXPIRED = "DELETE FROM fallen WHERE rowid = ?"
 _DOCUMENTS = f"SELECT id, {KEY_COLUMNS}, expires_at FROM documents WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
+_DROP_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _BALLOTS = f"SELECT id, {KEY_COLUMNS}, expires_at FROM ballots WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
 _ITEMS = f"""
     SELECT number, log, expires_at FROM items WHERE space = ? AND expires_at <= ? ORDER BY expires_at LIMIT {STEP}
@@ -48,9 +50,11 @@ class Purge:
     async def __call__(self, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.
         expired: list[Expired] = []
-        for step in (self._purge_noted, self._purge_documents, self._purge_ballots):
-            while some := await self._group_commit.write(step, now):
-                expired += some
+        for select, delete in ((_EXPIRED, _DROP_EXPIRED), (_DOCUMENTS, _DROP_DOCUMENT)):
+            while rows := await self._group_commit.write(self._purge_rows, select, delete, now):
+                expired += rows
+        while ballots := await self._group_commit.write(self._purge_ballots, now):
+            expired += ballots
         while pools := await self._group_commit.write(self._purge_pools, now):
             expired += [one for one, was_dropped in pools if not was_dropped]
         for unreported in (self._purge_lists, self._purge_rosters):
@@ -61,12 +65,6 @@ class Purge:
             newest |= {key: max(at, newest.get(key, at)) for key, at in ends.items()}
         expired += [Expired(key, at) for key, at in newest.items()]
         return sorted(expired, key=lambda one: (one.at, one.key))
-
-    def _purge_noted(self, now: int) -> list[Expired]:
-        return self._purge_rows(_EXPIRED, "DELETE FROM fallen WHERE rowid = ?", now)
-
-    def _purge_documents(self, now: int) -> list[Expired]:
-        return self._purge_rows(_DOCUMENTS, "DELETE FROM documents WHERE id = ?", now)
 
     def _purge_rows(self, select: str, delete: str, now: int) -> list[Expired]:
         rows = self._group_commit.connection.execute(select, (self._namespace.id, now)).fetchall()
