@@ -1,6 +1,6 @@
-"""How large a message may be, to the byte, on every way in and every way out (Limits; Errors 3; Events 3; ruling B2).
+"""The size limit of a message, in every form of request (Limits; Errors 3; Events 3; ruling B2).
 
-Games are sent plain JSON whatever the size; pages plain JSON, or above 4,096 bytes base64 of zlib of it.
+Games receive plain JSON of any size. Pages receive plain JSON, or above 4,096 bytes base64 of its zlib compression.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import json
 import random
 import string
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import count
 
 import pytest
 
-from support.pusher_client import PusherClient, pusher_channel, subscribed_page
-from support.service import CHANNEL, CLIENT_ID, Client
+from support.pusher_client import PusherClient, pusher_channel
+from support.service import CLIENT_ID, Client
 from support.socket_client import SocketClient
 
 KIB = 1_024
-LARGEST = 4 * KIB
+LIMIT = 4 * KIB
 REFUSED = (400, "Message too large")
 SENT = (200, "")
 
@@ -29,150 +29,135 @@ Send = Callable[[object], tuple[int, str]]
 
 
 def noise(size: int) -> str:
-    """Text that cannot be compressed to less than about six bits for each character."""
+    """Return text that compresses to about six bits per character."""
     return "".join(random.Random(7).choices(string.ascii_letters + string.digits + "+/", k=size))
 
 
 def compact(data: object) -> bytes:
-    """The JSON whose bytes are counted."""
+    """Return the JSON whose bytes count."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def squeezed(data: object) -> int:
-    """Bytes of the data's JSON as zlib, which base64 turns from each three into four."""
+def zlib_size(data: object) -> int:
+    """Return the size of the data's JSON after zlib; base64 makes four bytes of each three."""
     return len(zlib.compress(compact(data), 9))
 
 
 def encoded(data: object) -> bytes:
-    """The data's JSON as base64 of zlib."""
+    """Return the data's JSON after zlib and base64."""
     return base64.b64encode(zlib.compress(compact(data), 9))
 
 
 def words(size: int) -> str:
-    """Text such as people write, of so many characters."""
+    """Return text of `size` characters that compresses like prose."""
     choose = random.Random(3)
     known = ["".join(choose.choices(string.ascii_lowercase, k=choose.randrange(2, 9))) for _ in range(200)]
     return " ".join(choose.choices(known, k=size))[:size]
 
 
 @cache
-def squeezed_to(size: int) -> object:
-    """Data over 4,096 bytes of JSON, and of exactly so many as zlib."""
+def data_of_zlib_size(size: int) -> object:
+    """Return data with over 4,096 bytes of JSON and exactly `size` bytes after zlib."""
     for length in count(3_800):
         data = {"noise": noise(length), "rest": "a" * 2_000}
-        if squeezed(data) == size:
+        if zlib_size(data) == size:
             return data
-        assert squeezed(data) < size + 10, f"no data has {size} bytes"
+        assert zlib_size(data) < size + 10, f"no data has {size} bytes"
     raise AssertionError
-
-
-@pytest.fixture
-def page(live) -> Iterator[PusherClient]:
-    with subscribed_page(live) as page:
-        yield page
-
-
-@pytest.fixture
-def listener(live) -> Iterator[SocketClient]:
-    """A game with the rights and the name of the admin, that follows all events of channel 777."""
-    client = live.client("admin", user="9001", channel=CHANNEL)
-    with SocketClient(live) as game:
-        token = client.headers["Authorization"].split()[1]
-        game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
-        game.data("subscribe", "*")
-        yield game
 
 
 @pytest.fixture(
     params=["GET", "query", "broadcast", "extension_broadcast", "whisper_self", "pusher_broadcast", "socket"]
 )
 def send(request: pytest.FixtureRequest, admin: Client, game: SocketClient) -> Send:
-    """Sends data one way; returns status and reason."""
-    way = request.param
+    """Send data in one form of request; return status and reason."""
+    form = request.param
 
     def send(data: object) -> tuple[int, str]:
-        if way == "socket":
+        if form == "socket":
             reply = game.request("broadcast", data={"topic": "news", "data": data})
-            (error,) = reply.get("errors", [None])
-            return (
-                (error["status"], "Message too large" if "when compressed" in error["detail"] else "")
-                if error
-                else SENT
-            )
-        body = {"event": f"sandbox:{CLIENT_ID}:news" if way == "pusher_broadcast" else "news", "data": data}
-        if way == "query":
+            if "errors" not in reply:
+                return SENT
+            (error,) = reply["errors"]
+            return error["status"], "Message too large" if "even compressed" in error["detail"] else error["detail"]
+        body = {"event": f"sandbox:{CLIENT_ID}:news" if form == "pusher_broadcast" else "news", "data": data}
+        if form == "query":
             answer = admin.get("broadcast", params=body | {"data": json.dumps(data)})
         else:
-            answer = admin.request("GET" if way == "GET" else "POST", "broadcast" if way == "GET" else way, json=body)
+            answer = admin.request(
+                "GET" if form == "GET" else "POST", "broadcast" if form == "GET" else form, json=body
+            )
         return answer.status_code, answer.json().get("reason", "")
 
     return send
 
 
-def heard_by_page(page: PusherClient) -> tuple[object, bool]:
-    """The data of the one message that has come, and whether it came as plain JSON."""
-    (heard,) = {json.dumps(each.data): each for each in page.broadcasts()}.values()  # a whisper has two names
-    assert f"sandbox:{CLIENT_ID}:news" == heard.event
-    return heard.data, heard.is_plain
+def received_by_page(page: PusherClient) -> tuple[object, bool]:
+    """Return the data of the one event, and whether it is plain JSON."""
+    (broadcast,) = {
+        json.dumps(each.data): each for each in page.broadcasts()
+    }.values()  # a whisper arrives under two names
+    assert f"sandbox:{CLIENT_ID}:news" == broadcast.event
+    return broadcast.data, broadcast.is_plain
 
 
-def heard_by_game(game: SocketClient) -> object:
-    """The data of the one update that has come."""
+def received_by_game(game: SocketClient) -> object:
+    """Return the data of the one update."""
     update = game.update()
     assert game.no_update()
     return update["data"]["data"]
 
 
 @pytest.mark.ruling("B2")
-@pytest.mark.parametrize("size", [LARGEST - 1, LARGEST])
+@pytest.mark.parametrize("size", [LIMIT - 1, LIMIT])
 @pytest.mark.parametrize("text", [noise, words, "x".__mul__], ids=["noise", "words", "one letter"])
-def test_up_to_4096_bytes_of_json_are_sent_plainly_to_everybody(send, page, listener, size, text):
+def test_up_to_4096_bytes_of_json_are_sent_uncompressed(send, page, admin_game, size, text):
     data = text(size - 2)
     assert size == len(compact(data))
 
     assert SENT == send(data)
 
-    assert (data, True) == heard_by_page(page)
-    assert data == heard_by_game(listener)
+    assert (data, True) == received_by_page(page)
+    assert data == received_by_game(admin_game)
 
 
 @pytest.mark.ruling("B2")
-def test_4097_bytes_that_can_be_compressed_are_sent_compressed_to_pages_and_plainly_to_games(send, page, listener):
-    data = "x" * (LARGEST - 1)
-    assert LARGEST + 1 == len(compact(data))
+def test_4097_compressible_bytes_are_sent_compressed_to_pages_only(send, page, admin_game):
+    data = "x" * (LIMIT - 1)
+    assert LIMIT + 1 == len(compact(data))
 
     assert SENT == send(data)
 
-    assert (data, False) == heard_by_page(page)
-    assert data == heard_by_game(listener)
+    assert (data, False) == received_by_page(page)
+    assert data == received_by_game(admin_game)
 
 
 @pytest.mark.ruling("B2")
-def test_4097_bytes_that_cannot_be_compressed_are_too_large_and_nobody_hears(send, page, listener):
-    data = noise(LARGEST - 1)
-    assert LARGEST + 1 == len(compact(data))
+def test_4097_incompressible_bytes_are_refused(send, page, admin_game):
+    data = noise(LIMIT - 1)
+    assert LIMIT + 1 == len(compact(data))
 
     assert REFUSED == send(data)
 
     assert [] == page.broadcasts()
-    assert listener.no_update()
+    assert admin_game.no_update()
 
 
 @pytest.mark.ruling("B2")
-def test_data_that_fills_4096_bytes_when_compressed_is_sent_and_one_more_is_too_large(send, page, listener):
-    fitting, too_large = squeezed_to(LARGEST // 4 * 3), squeezed_to(LARGEST // 4 * 3 + 1)
-    assert [LARGEST, LARGEST + 4] == [len(encoded(fitting)), len(encoded(too_large))]
+def test_4096_bytes_after_compression_are_sent_and_more_are_refused(send, page, admin_game):
+    fitting, too_large = data_of_zlib_size(LIMIT // 4 * 3), data_of_zlib_size(LIMIT // 4 * 3 + 1)
+    assert [LIMIT, LIMIT + 4] == [len(encoded(fitting)), len(encoded(too_large))]
 
     assert [SENT, REFUSED] == [send(fitting), send(too_large)]
 
-    assert (fitting, False) == heard_by_page(page)
-    assert fitting == heard_by_game(listener)
+    assert (fitting, False) == received_by_page(page)
+    assert fitting == received_by_game(admin_game)
 
 
 @pytest.mark.ruling("B2")
-def test_the_size_is_that_of_the_data_and_not_of_what_is_sent_around_it(admin, page):
+def test_the_limit_counts_the_data_and_not_the_envelope(admin, page):
     event = "e" * 256
-    data = noise(LARGEST - 2)
+    data = noise(LIMIT - 2)
 
     assert 200 == admin.post("broadcast", json={"event": event, "data": data}).status_code
 
@@ -180,36 +165,36 @@ def test_the_size_is_that_of_the_data_and_not_of_what_is_sent_around_it(admin, p
 
 
 @pytest.mark.ruling("B2")
-def test_the_size_is_that_of_compact_json_in_utf_8(admin, page, listener):
-    data = {"a": ["é" * 1_000, noise(LARGEST - 2_000 - 13)]}
-    assert LARGEST == len(compact(data))
-    spaced = json.dumps({"event": "news", "data": data}, indent=4)  # with each é in six bytes
-    assert len(spaced) > LARGEST + 4_000
+def test_the_limit_counts_bytes_of_compact_json_in_utf_8(admin, page, admin_game):
+    data = {"a": ["é" * 1_000, noise(LIMIT - 2_000 - 13)]}
+    assert LIMIT == len(compact(data))
+    spaced = json.dumps({"event": "news", "data": data}, indent=4)  # each é takes six bytes
+    assert len(spaced) > LIMIT + 4_000
 
     assert 200 == admin.post("broadcast", content=spaced).status_code
 
-    assert (data, True) == heard_by_page(page)
-    assert data == heard_by_game(listener)
+    assert (data, True) == received_by_page(page)
+    assert data == received_by_game(admin_game)
 
 
 @pytest.mark.ruling("B2")
-@pytest.mark.parametrize("size", [LARGEST, 6_000, 20_000])
-def test_6_kilobytes_of_what_people_write_are_safe_and_more_if_it_can_be_compressed(send, page, listener, size):
-    data = {"text": words(6_000), "rest": "ab" * ((size - 6_000) // 2)} if size > LARGEST else {"text": words(LARGEST)}
+@pytest.mark.parametrize("size", [LIMIT, 6_000, 20_000])
+def test_6_kilobytes_of_prose_are_sent_and_more_if_compressible(send, page, admin_game, size):
+    data = {"text": words(6_000), "rest": "ab" * ((size - 6_000) // 2)} if size > LIMIT else {"text": words(LIMIT)}
 
     assert SENT == send(data)
 
-    assert (data, False) == heard_by_page(page)
-    assert data == heard_by_game(listener)
+    assert (data, False) == received_by_page(page)
+    assert data == received_by_game(admin_game)
 
 
 @pytest.mark.ruling("B2")
-def test_a_compressed_message_may_hold_any_characters(admin, page):
+def test_a_compressed_message_may_contain_any_characters(admin, page):
     data = {"é\U0001f600": '\u2028\0\\"<&>' * 700}
 
     assert 200 == admin.post("broadcast", json={"event": "news", "data": data}).status_code
 
-    assert (data, False) == heard_by_page(page)
+    assert (data, False) == received_by_page(page)
 
 
 @pytest.mark.ruling("B2")
@@ -223,18 +208,18 @@ def test_large_and_small_messages_keep_their_order(admin, page):
 
 
 @pytest.mark.ruling("B2")
-def test_a_large_whisper_is_compressed_under_both_names(admin, page):
+def test_a_large_whisper_is_compressed_under_both_spellings(admin, page):
     admin.post("broadcast", json={"data": "x" * 9_000, "target": "whisper-5551"}).raise_for_status()
 
-    heard = page.broadcasts()
-    assert [pusher_channel()] * 2 == [each.channel for each in heard]
+    broadcasts = page.broadcasts()
+    assert [pusher_channel()] * 2 == [each.channel for each in broadcasts]
     assert {("whisper-5551", 9_000, False), ("whisper-U5551", 9_000, False)} == {
-        (each.target, len(each.data), each.is_plain) for each in heard
+        (each.target, len(each.data), each.is_plain) for each in broadcasts
     }
 
 
 @pytest.mark.ruling("B2")
-def test_no_message_is_larger_than_the_readers_of_games_take_however_well_it_can_be_compressed(game, page, listener):
+def test_over_512_kib_are_refused_even_if_compressible(game, page, admin_game):
     fitting = "x" * (512 * KIB - 2)
 
     error = game.error("broadcast", data={"topic": "news", "data": fitting + "x"})
@@ -242,12 +227,12 @@ def test_no_message_is_larger_than_the_readers_of_games_take_however_well_it_can
 
     assert 400 == error["status"]
     assert f"{512 * KIB + 1} bytes" in error["detail"]
-    assert (fitting, False) == heard_by_page(page)
-    assert fitting == heard_by_game(listener)
+    assert (fitting, False) == received_by_page(page)
+    assert fitting == received_by_game(admin_game)
 
 
 @pytest.mark.ruling("B2")
-def test_almost_two_megabytes_that_cannot_be_compressed_are_too_large(game, page):
+def test_two_megabytes_are_refused(game, page):
     error = game.error("broadcast", data={"topic": "news", "data": words(2_000_000)})
 
     assert 400 == error["status"]

@@ -1,4 +1,4 @@
-"""The datastream: any JSON that a page posts reaches the channel's games, in order."""
+"""The datastream: games receive the JSON that pages of their channel post, in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.socket_client import SocketClient, linked_game
 
 
 @pytest.mark.parametrize("event", [{"click": 1}, [1, 2], 7, "text", None])
-def test_what_is_posted_is_what_games_are_told(live: LiveServer, game: SocketClient, viewer, event: object):
+def test_games_receive_a_posted_event_unchanged(live: LiveServer, game: SocketClient, viewer, event: object):
     live.freeze()
     game.data("subscribe", "datastream", {"topic_id": ""})
 
@@ -23,7 +23,7 @@ def test_what_is_posted_is_what_games_are_told(live: LiveServer, game: SocketCli
     assert {"events": [{"event": event, "timestamp": live.now() // 1000}]} == update["data"]
 
 
-def test_events_arrive_in_the_order_in_which_they_were_posted(game: SocketClient, viewer):
+def test_events_arrive_in_order(game: SocketClient, viewer):
     game.data("subscribe", "datastream", {"topic_id": ""})
     client = viewer()
 
@@ -33,7 +33,7 @@ def test_events_arrive_in_the_order_in_which_they_were_posted(game: SocketClient
     assert list(range(20)) == [game.update()["data"]["events"][0]["event"] for _ in range(20)]
 
 
-def test_games_of_other_channels_and_extensions_hear_nothing(live: LiveServer, viewer):
+def test_games_of_other_channels_and_extensions_receive_nothing(live: LiveServer, viewer):
     with linked_game(live, "888") as elsewhere, linked_game(live, client_id="other-extension") as other:
         for each in (elsewhere, other):
             each.data("subscribe", "datastream", {"topic_id": ""})
@@ -43,7 +43,7 @@ def test_games_of_other_channels_and_extensions_hear_nothing(live: LiveServer, v
         assert [True, True] == [each.no_update() for each in (elsewhere, other)]
 
 
-def test_a_game_that_unsubscribes_hears_no_more(game: SocketClient, viewer):
+def test_a_game_receives_nothing_after_it_unsubscribes(game: SocketClient, viewer):
     game.data("subscribe", "datastream", {"topic_id": ""})
     game.data("unsubscribe", "datastream", {"topic_id": ""})
 

@@ -1,1 +1,1 @@
-"""Developer-named events: from a broadcaster or backend to whoever follows them."""
+"""Broadcasts: developer-named events for the subscribers of a channel or an extension."""

@@ -1,4 +1,4 @@
-"""Broadcasts over the socket: `broadcast`, and the feeds of events (rulings X5, X8)."""
+"""Broadcasts over the socket: `broadcast`, and subscriptions to events (rulings X5, X8)."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from msgspec import UNSET, Struct
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.features.broadcast.rules import WHISPER_TO
+from emulator.features.broadcast.rules import WHISPER_PREFIX
 from emulator.features.broadcast.service import Broadcasts
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.gateway import Done
 
 
 class BroadcastBody(Struct):
-    """A message to the connection's channel; `message` and `ids` are an older form."""
+    """A message to the connection's channel. `message` and `ids` are the older form."""
 
     topic: str
     data: Any = UNSET
     message: str = ""
     ids: list[str] | None = None
-    """Users to whisper to, instead of the whole channel."""
+    """Users to whisper to instead of the whole channel."""
 
 
 class EventBody(Struct):
-    """Which event to follow, `*` for all."""
+    """The event to follow; `*` means all."""
 
     topic_id: str = ""
 
 
 @action("broadcast", roles=CHANNEL_WRITERS)
 async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
-    """Send a message under an event's name to its subscribers in the channel."""
+    """Send an event to its subscribers in the channel."""
     body = message.body(BroadcastBody)
     data = body.message if body.data is UNSET else body.data
     if body.ids is None:
         await broadcasts.send(message.caller, message.channel, body.topic, data)
     for user_id in dict.fromkeys(body.ids or ()):
-        target = f"{WHISPER_TO}{user_id}"
+        target = f"{WHISPER_PREFIX}{user_id}"
         await broadcasts.send(message.caller, message.channel, body.topic, data, target=target)
     return Done()
 
 
 @feed("broadcast")
 async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
-    """The event that `topic_id` names."""
+    """Follow the event that `topic_id` names."""
     event = message.body(EventBody).topic_id
     if not event:
-        raise BadRequest("Invalid body", "data.topic_id: names no event; '*' is all of them")
+        raise BadRequest("Invalid body", "data.topic_id is missing: name an event, or '*' for all")
     return broadcasts.topics(message.caller, message.channel, event)
 
 
 @feed()
 async def event_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
-    """The event that the target names."""
+    """Follow the event that the target names."""
     return broadcasts.topics(message.caller, message.channel, message.target)
 
 

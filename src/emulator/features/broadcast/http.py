@@ -10,43 +10,44 @@ from msgspec import UNSET, Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role
 from emulator.errors import BadRequest, Forbidden
-from emulator.features.broadcast.service import EVERYBODY, Broadcasts
+from emulator.features.broadcast.rules import BROADCAST
+from emulator.features.broadcast.service import Broadcasts
 from emulator.web.call import Call
 from emulator.web.endpoint import Endpoint, Nothing, Parameter, endpoint
 from emulator.wire import json_codec
 
 _QUERY: Final = (
-    Parameter("event", "In a GET without a body: the developer's name of the message."),
-    Parameter("data", "In a GET without a body: the message, as JSON text."),
-    Parameter("target", "In a GET without a body: `broadcast` or `whisper-<user id>`."),
-    Parameter("user_id", "In a GET without a body: the channel; also `channel_id`."),
+    Parameter("event", "If the GET has no body: the event."),
+    Parameter("data", "If the GET has no body: the message as JSON."),
+    Parameter("target", "If the GET has no body: `broadcast` or `whisper-<user id>`."),
+    Parameter("user_id", "If the GET has no body: the channel; also `channel_id`."),
 )
 
 
 class MessageBody(Struct):
-    """A message under an event's name."""
+    """An event with its message."""
 
     data: Any = UNSET
     event: str = "default"
-    target: str = EVERYBODY
-    """Everybody, or `whisper-<user id>`."""
+    target: str = BROADCAST
+    """`broadcast` or `whisper-<user id>`."""
     user_id: str | int = ""
-    """The channel, by its owner's id."""
+    """The id of the channel's owner."""
     channel_id: str | int = ""
-    """Another name of the same."""
+    """The same as `user_id`."""
 
 
 async def _to_channel(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
     channel = _channel(call.caller, call.channel, body)
-    await broadcasts.send(call.caller, channel, body.event, _given(body), target=body.target)
+    await broadcasts.send(call.caller, channel, body.event, _required(body), target=body.target)
 
 
 async def _to_extension(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
-    await broadcasts.send_everywhere(call.caller, body.event, _given(body), target=body.target)
+    await broadcasts.send_extension_wide(call.caller, body.event, _required(body), target=body.target)
 
 
 async def _to_self(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
-    await broadcasts.whisper_self(call.caller, call.channel, body.event, _given(body))
+    await broadcasts.whisper_self(call.caller, call.channel, body.event, _required(body))
 
 
 async def _as_page(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
@@ -62,9 +63,9 @@ def _endpoints_of(
     *,
     methods: tuple[str, ...] = ("GET", "POST"),
 ) -> tuple[Endpoint[Broadcasts], ...]:
-    """One call under each of its methods."""
+    """Declare one endpoint for each method."""
 
-    def declared(method: str) -> Endpoint[Broadcasts]:
+    def declare(method: str) -> Endpoint[Broadcasts]:
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
             await send(broadcasts, call, _body(call))
             return Nothing()
@@ -74,52 +75,52 @@ def _endpoints_of(
         query = _QUERY if method == "GET" else ()
         return endpoint(method, f"/v1/e/{name}", roles=roles, body=MessageBody, query=query)(handler)
 
-    return tuple(declared(method) for method in methods)
+    return tuple(declare(method) for method in methods)
 
 
 def _body(call: Call) -> MessageBody:
-    """The body; of a GET without one, what the query says."""
+    """Return the body, or the query of a GET without a body."""
     if call.raw.strip():
         return call.body(MessageBody)
-    said: dict[str, Any] = {name: call.text(name) for name in ("event", "target", "user_id", "channel_id")}
-    said = {name: value for name, value in said.items() if value}
+    query = {name: call.text(name) for name in ("event", "target", "user_id", "channel_id")}
+    fields: dict[str, Any] = {name: value for name, value in query.items() if value}
     if call.text("data"):
         try:
-            said["data"] = msgspec.json.decode(call.text("data"))
+            fields["data"] = msgspec.json.decode(call.text("data"))
         except (msgspec.MsgspecError, RecursionError):
-            raise BadRequest("Malformed data parameter", "data: is not readable as JSON") from None
-    return json_codec.convert(said, MessageBody, inside="query")
+            raise BadRequest("Malformed data parameter", "data: is not valid JSON") from None
+    return json_codec.convert(fields, MessageBody, inside="query")
 
 
-def _given(body: MessageBody) -> Any:
+def _required(body: MessageBody) -> Any:
     if body.data is UNSET:
-        raise BadRequest("Invalid body", "data: is missing")
+        raise BadRequest("Invalid body", "data is missing")
     return body.data
 
 
 def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | None:
-    """The channel that the body names, which only those may do whose token does not bind them to one."""
-    named = str(body.user_id or body.channel_id)
-    if not named or named == channel:
+    """Return the channel of the body, else the caller's. Raises `Forbidden` if the caller may not choose a channel."""
+    channel_id = str(body.user_id or body.channel_id)
+    if not channel_id or channel_id == channel:
         return channel
     if not caller.spans_channels:
         raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast to another channel")
-    if len(named) > 64 or not named.isprintable():
+    if len(channel_id) > 64 or not channel_id.isprintable():
         raise BadRequest("Invalid body", "user_id: at most 64 printable characters")
-    return named
+    return channel_id
 
 
 endpoints: Final = (
-    *_endpoints_of("broadcast", CHANNEL_WRITERS, _to_channel, "Send a message to a channel, or to one user there."),
+    *_endpoints_of("broadcast", CHANNEL_WRITERS, _to_channel, "Send an event to a channel, or to one user there."),
     *_endpoints_of(
-        "extension_broadcast", EXTENSION_WRITERS, _to_extension, "Send a message to all channels of the extension."
+        "extension_broadcast", EXTENSION_WRITERS, _to_extension, "Send an event to all channels of the extension."
     ),
-    *_endpoints_of("whisper_self", ANYONE, _to_self, "Send a message to the caller's own clients in the channel."),
+    *_endpoints_of("whisper_self", ANYONE, _to_self, "Send an event to the caller's own clients in the channel."),
     *_endpoints_of(
         "pusher_broadcast",
         ANYONE,
         _as_page,
-        "Pass on a message of a page, whose event has its full name.\n\nAny role in sandbox.",
+        "Send an event of a page under its full name.\n\nIn sandbox, every role may.",
         methods=("POST",),
     ),
 )

@@ -1,4 +1,4 @@
-"""How large a message may be, who hears it, and what its subscribers are told (rulings B2, B3, X8). Pure."""
+"""Limits, targets and encoding of broadcasts (rulings B2, B3, X8). Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
 
-LARGEST: Final = 4_096
-"""Bytes of a message, as compact JSON or else compressed and in base64 (Limits, ruling B2)."""
-_LARGEST_SQUEEZED: Final = LARGEST // 4 * 3
-"""Bytes of zlib that base64 makes no more than that of."""
-_LARGEST_PLAIN: Final = 512 * 1024
-"""Bytes of a message, however well it can be compressed: games are sent it whole, and many take 1 MiB at most."""
-_PIECE: Final = 16 * 1024
-LONGEST_EVENT: Final = 256
+MAX_MESSAGE_BYTES: Final = 4_096
+"""The limit of a message: compact JSON, or else base64 of its zlib compression (Limits; ruling B2)."""
+_MAX_COMPRESSED_BYTES: Final = MAX_MESSAGE_BYTES // 4 * 3
+"""The zlib output that fits the limit in base64."""
+_MAX_JSON_BYTES: Final = 512 * 1024
+"""The limit of compact JSON before compression. Games receive it uncompressed, and many accept at most 1 MiB."""
+_CHUNK_BYTES: Final = 16 * 1024
+MAX_EVENT_LENGTH: Final = 256
+BROADCAST: Final = "broadcast"
+"""The target for all subscribers."""
+WHISPER_PREFIX: Final = "whisper-"
 CHANNEL, EXTENSION, WHISPER = "channel", "extension", "whisper"
-WHISPER_TO: Final = "whisper-"
+"""Scopes of an event."""
 
 
 class Event(Struct):
-    """What subscribers of an event are told."""
+    """The data of an update for subscribers of an event."""
 
     event: str
     data: Any
@@ -37,80 +40,84 @@ class Event(Struct):
 
 
 def checked_event(event: str) -> str:
-    """The name of a message thread: 1 to 256 printable characters."""
-    if not event or len(event) > LONGEST_EVENT or not event.isprintable():
-        raise BadRequest("Invalid event", f"event: 1 to {LONGEST_EVENT} printable characters")
+    """Return the event's name; raise `BadRequest` unless it has 1 to 256 printable characters."""
+    if not event or len(event) > MAX_EVENT_LENGTH or not event.isprintable():
+        raise BadRequest("Invalid event", f"event: 1 to {MAX_EVENT_LENGTH} printable characters")
     return event
 
 
-def checked_target(target: str) -> str:
-    """The user whom a target names, empty for everybody; raises `BadRequest` for another target."""
-    if target == "broadcast":
+def user_of_target(target: str) -> str:
+    """Return the user of a whisper, or an empty string for `broadcast`. Raises `BadRequest` for any other target."""
+    if target == BROADCAST:
         return ""
-    user_id = target.removeprefix(WHISPER_TO)
-    if user_id == target or not user_id or len(user_id) > LONGEST_EVENT or not user_id.isprintable():
-        raise BadRequest(
-            "Invalid target", f"target: {target[:40]!r} is neither 'broadcast' nor '{WHISPER_TO}<user id>'"
-        )
+    user_id = target.removeprefix(WHISPER_PREFIX)
+    if user_id == target or not user_id or len(user_id) > MAX_EVENT_LENGTH or not user_id.isprintable():
+        detail = f"target: {target[:40]!r} is neither '{BROADCAST}' nor '{WHISPER_PREFIX}<user id>'"
+        raise BadRequest("Invalid target", detail)
     return user_id
 
 
-def is_packed(data: object) -> bool:
-    """Whether pages are sent this data compressed, as it is over 4,096 bytes of compact JSON (ruling B2).
+def needs_compression(data: object) -> bool:
+    """Return whether pages receive this data compressed, because its compact JSON exceeds 4,096 bytes (ruling B2).
 
-    Raises `BadRequest` for what is over 4,096 bytes as base64 of zlib too.
+    Raises `BadRequest` if it exceeds 4,096 bytes after zlib and base64, too.
     """
     text = json_codec.encode(data)
-    if len(text) <= LARGEST:
+    if len(text) <= MAX_MESSAGE_BYTES:
         return False
-    if len(text) > _LARGEST_PLAIN or not _can_be_packed(text):
+    if len(text) > _MAX_JSON_BYTES or not _fits_compressed(text):
         raise BadRequest(
-            "Message too large", f"data: {len(text)} bytes, too many when compressed too; at most {LARGEST} are sent"
+            "Message too large",
+            f"data: {len(text)} bytes of compact JSON, too many even compressed; the limit is {MAX_MESSAGE_BYTES}",
         )
     return True
 
 
-def _can_be_packed(text: bytes) -> bool:
-    """Whether zlib makes it small enough; looks no further than needed, as a large text would keep all waiting."""
-    squeezer, size = zlib.compressobj(9), 0
-    for at in range(0, len(text), _PIECE):
-        size += len(squeezer.compress(text[at : at + _PIECE]))
-        if size > _LARGEST_SQUEEZED:
+def _fits_compressed(text: bytes) -> bool:
+    # Stops at the limit, because compressing a large text would delay all other requests.
+    compressor, size = zlib.compressobj(9), 0
+    for start in range(0, len(text), _CHUNK_BYTES):
+        size += len(compressor.compress(text[start : start + _CHUNK_BYTES]))
+        if size > _MAX_COMPRESSED_BYTES:
             return False
-    return size + len(squeezer.flush()) <= _LARGEST_SQUEEZED
+    return size + len(compressor.flush()) <= _MAX_COMPRESSED_BYTES
 
 
 class Envelope(Struct, omit_defaults=True):
-    """What the published SDK makes of a message: the event's full name, and its data."""
+    """A message as the published SDK wraps it; `event` is the full name."""
 
     event: str
     data: Any = UNSET
 
 
-def page_message(event: str, data: object, *, is_packed: bool) -> str:
-    """A message as the published SDK decodes it: JSON, or base64 of zlib of it.
+def encode_for_page(event: str, data: object, *, compress: bool) -> str:
+    """Return a message as the published SDK decodes it: JSON, or base64 of its zlib compression.
 
-    `event` is the full name: environment, client id and the developer's name.
+    `event` is the full name: environment, client id and event, separated by colons.
     """
     text = json_codec.encode(Envelope(event, data))
-    return (base64.b64encode(zlib.compress(text, 9)) if is_packed else text).decode()
+    return (base64.b64encode(zlib.compress(text, 9)) if compress else text).decode()
 
 
-def bare_event(event: str, environment: str, client_id: str) -> str:
-    """The developer's name of an event that may come with environment and client id before it."""
+def strip_prefix(event: str, environment: str, client_id: str) -> str:
+    """Return the developer's name of an event, without environment and client id."""
     return event.removeprefix(f"{environment}:{client_id}:")
 
 
-def topics_heard(caller: Caller, channel: str, event: str) -> tuple[Key, ...]:
-    """What a subscriber of an event follows: that of the channel, of the extension, and whispers to itself."""
-    whispers = {spelling for name in (caller.user_id, caller.opaque_id) if name for spelling in spellings(name)}
+def subscribed_topics(caller: Caller, channel: str, event: str) -> tuple[Key, ...]:
+    """Return the topics of a subscriber: the event in the channel, in the extension, and whispered to the caller."""
+    users = {spelling for name in (caller.user_id, caller.opaque_id) if name for spelling in spellings(name)}
     return (
         Key("event", caller.client_id, event, channel),
         Key("event", caller.client_id, event),
-        *(Key("event", caller.client_id, event, place, user) for user in sorted(whispers) for place in (channel, "")),
+        *(
+            Key("event", caller.client_id, event, channel_id, user)
+            for user in sorted(users)
+            for channel_id in (channel, "")
+        ),
     )
 
 
 def spellings(user_id: str) -> tuple[str, str]:
-    """A user's id with the letter and without (ruling B3)."""
+    """Return a user's id with and without the prefix `U`; the given spelling comes first (ruling B3)."""
     return (user_id, user_id[1:]) if user_id.startswith("U") else (user_id, f"U{user_id}")

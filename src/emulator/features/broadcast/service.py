@@ -1,4 +1,4 @@
-"""Everything the service promises about broadcasts."""
+"""Publishes broadcasts to games and pages."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from emulator.config.environment import Environment
 from emulator.engines.base import Key
 from emulator.errors import BadRequest, Forbidden
 from emulator.features.broadcast.rules import (
+    BROADCAST,
     CHANNEL,
     EXTENSION,
     WHISPER,
-    WHISPER_TO,
+    WHISPER_PREFIX,
     Event,
-    bare_event,
     checked_event,
-    checked_target,
-    is_packed,
-    page_message,
+    encode_for_page,
+    needs_compression,
     spellings,
-    topics_heard,
+    strip_prefix,
+    subscribed_topics,
+    user_of_target,
 )
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.pusher import broadcast_frame, pusher_topic
 
-EVERYBODY = "broadcast"
-
 
 class Broadcasts:
-    """Messages under the events' names. Nothing is kept: whoever follows an event now hears it.
+    """Sends events to the current subscribers. Nothing is stored.
 
-    Games hear plain JSON over the socket, pages what the published SDK decodes.
+    Games receive plain JSON over the socket; pages receive what the published SDK decodes. All methods that send raise
+    `BadRequest` for an invalid event, target or message size.
     """
 
     def __init__(self, publisher: Publisher, environment: Environment) -> None:
@@ -41,55 +41,58 @@ class Broadcasts:
         self._environment = environment
 
     async def send(
-        self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = EVERYBODY
+        self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
     ) -> None:
-        """Send to all subscribers in a channel, or to one user there; raises `BadRequest` for what cannot be sent."""
-        if not channel:
-            raise BadRequest("Invalid channel", "a broadcast needs a channel: a token that names one, or user_id")
-        await self._publish(caller, channel, self._scoped(caller, event), data, target)
+        """Send to all subscribers in a channel, or to one user there."""
+        await self._publish(caller, _required(channel), self._full_name(caller, event), data, target)
 
-    async def send_everywhere(self, caller: Caller, event: str, data: Any, *, target: str = EVERYBODY) -> None:
-        """Send to all subscribers, or to one user, in all channels where the extension is loaded."""
-        await self._publish(caller, "", self._scoped(caller, event), data, target)
+    async def send_extension_wide(self, caller: Caller, event: str, data: Any, *, target: str = BROADCAST) -> None:
+        """Send to all subscribers in all channels of the extension, or to one user."""
+        await self._publish(caller, "", self._full_name(caller, event), data, target)
 
     async def whisper_self(self, caller: Caller, channel: str | None, event: str, data: Any) -> None:
-        """Send to all clients of the caller in the channel that they are watching."""
-        await self.send(caller, channel, event, data, target=f"{WHISPER_TO}{caller.opaque_id}")
+        """Send to all of the caller's clients in the channel."""
+        await self.send(caller, channel, event, data, target=f"{WHISPER_PREFIX}{caller.opaque_id}")
 
     async def send_as_page(
-        self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = EVERYBODY
+        self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
     ) -> None:
-        """Pass on what a page of the published SDK sends, whose events come with their full names.
+        """Send a message of the published SDK, whose event has its full name.
 
-        In sandbox anybody may, as the SDK's development mode does; in production those who may broadcast.
+        In sandbox every role may, as the SDK's development mode expects. In production, raises `Forbidden` for a role
+        that may not broadcast.
         """
         if self._environment.verifies_tokens and caller.role not in CHANNEL_WRITERS:
             raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast")
-        if not channel:
-            raise BadRequest("Invalid channel", "a broadcast needs a channel: a token that names one, or user_id")
-        checked_event(bare_event(event, self._environment.name, caller.client_id))
-        await self._publish(caller, channel, event, data, target)
+        channel_id = _required(channel)
+        checked_event(strip_prefix(event, self._environment.name, caller.client_id))
+        await self._publish(caller, channel_id, event, data, target)
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
-        """What a subscriber of an event follows."""
-        return topics_heard(caller, channel or "", checked_event(event))
+        """Return the topics of a subscriber of an event."""
+        return subscribed_topics(caller, channel or "", checked_event(event))
 
-    def _scoped(self, caller: Caller, event: str) -> str:
-        """The full name, by which pages tell environments and extensions apart."""
+    def _full_name(self, caller: Caller, event: str) -> str:
         return f"{self._environment.name}:{caller.client_id}:{checked_event(event)}"
 
-    async def _publish(self, caller: Caller, place: str, event: str, data: Any, target: str) -> None:
-        user_id = checked_target(target)
-        squeezed = data is not UNSET and is_packed(data)
+    async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, target: str) -> None:
+        user_id = user_of_target(target)
+        compress = data is not UNSET and needs_compression(data)
         users = spellings(user_id) if user_id else ("",)
-        name = bare_event(event, self._environment.name, caller.client_id)
-        scope = WHISPER if user_id else CHANNEL if place else EXTENSION
-        told = Event(name, {} if data is UNSET else data, place, scope)
-        # One spelling for games: they follow both.
-        await self._publisher.publish(Key("event", caller.client_id, name, place, users[0]), name, told)
-        topic = pusher_topic(caller.client_id, place)
+        name = strip_prefix(event, self._environment.name, caller.client_id)
+        scope = WHISPER if user_id else CHANNEL if channel_id else EXTENSION
+        update = Event(name, {} if data is UNSET else data, channel_id, scope)
+        # One spelling is enough for games, because they subscribe to both.
+        await self._publisher.publish(Key("event", caller.client_id, name, channel_id, users[0]), name, update)
+        topic = pusher_topic(caller.client_id, channel_id)
         if self._publisher.may_have_subscribers(topic):
-            message = page_message(event, data, is_packed=squeezed)
+            message = encode_for_page(event, data, compress=compress)
             for user in users:
-                heard_as = f"{WHISPER_TO}{user}" if user else EVERYBODY
-                await self._publisher.publish_raw(topic, broadcast_frame(topic, heard_as, message))
+                pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
+                await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
+
+
+def _required(channel: str | None) -> str:
+    if not channel:
+        raise BadRequest("Invalid channel", "a broadcast needs a channel: use a token with channel_id, or user_id")
+    return channel

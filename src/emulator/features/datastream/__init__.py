@@ -1,1 +1,1 @@
-"""Events that pages hand to the games of their channel."""
+"""The datastream: events from pages to the games of their channel."""

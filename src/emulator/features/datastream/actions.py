@@ -1,4 +1,4 @@
-"""The datastream over the socket."""
+"""The datastream over the socket: updates on `datastream`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emulator.realtime.action import Message, feed
 
 @feed(TARGET, roles=CHANNEL_WRITERS)
 async def datastream_topics(datastream: Datastream, message: Message) -> tuple[Key, ...]:
-    """The events of the connection's channel."""
+    """Follow the events of the connection's channel."""
     return (datastream.topic(message.caller, message.channel),)
 
 

@@ -1,4 +1,4 @@
-"""The datastream over REST."""
+"""The datastream over REST: `datastream`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 
 @endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(_CHANNEL,))
 async def post_event(datastream: Datastream, call: Call) -> Nothing:
-    """Hand any JSON to the games of the channel that follow the datastream."""
+    """Send any JSON to the channel's games that follow the datastream."""
     await datastream.post(call.caller, call.channel, call.any_body())
     return Nothing()
 

@@ -1,4 +1,4 @@
-"""Everything the service promises about the datastream: what a page posts, the channel's games hear."""
+"""Sends events that pages post to the games of their channel."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ TARGET: Final = "datastream"
 
 
 class StreamEvent(Struct):
-    """One event, and when it came, in Unix seconds."""
+    """One event, with its arrival in Unix seconds."""
 
     event: Any
     timestamp: int
 
 
 class StreamEvents(Struct):
-    """What subscribers are told."""
+    """The data of an update."""
 
     events: list[StreamEvent]
 
 
 class Datastream:
-    """Events from a channel's pages to its games. Nothing is kept."""
+    """Events from a channel's pages to its games, in order of arrival. Nothing is stored."""
 
     def __init__(self, clock: Clock, publisher: Publisher) -> None:
         self._clock = clock
         self._publisher = publisher
 
     async def post(self, caller: Caller, channel: str | None, event: Any) -> None:
-        """Hand an event to the games that follow; in the order in which events came."""
-        told = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
-        await self._publisher.publish(self.topic(caller, channel), TARGET, told)
+        """Send an event to the channel's subscribers. Raises `BadRequest` if there is no channel."""
+        update = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
+        await self._publisher.publish(self.topic(caller, channel), TARGET, update)
 
     def topic(self, caller: Caller, channel: str | None) -> Key:
-        """What subscribers follow."""
+        """Return the topic of a channel's events. Raises `BadRequest` if there is no channel."""
         if not channel:
-            raise BadRequest("Invalid channel", "the datastream needs a channel: a token that names one")
+            raise BadRequest(
+                "Invalid channel", "the datastream needs a channel: use a token with channel_id, or ?channel_id="
+            )
         return Key("datastream", caller.client_id, "", channel)

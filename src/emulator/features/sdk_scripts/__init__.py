@@ -1,1 +1,1 @@
-"""Scripts for pages on a developer's machine: they lead the published SDK here, and stand in for the platform."""
+"""Scripts for pages: they connect the published SDK to this service, and replace the platform's helper."""

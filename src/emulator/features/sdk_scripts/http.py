@@ -1,4 +1,4 @@
-"""`/_emulator/sdk.js` and `/_emulator/platform-helper.js`: sandbox only, for pages of every origin."""
+"""`/_emulator/sdk.js` and `/_emulator/platform-helper.js`, in sandbox only, for pages of any origin."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SCRIPT_TYPE = "text/javascript"  # Litestar adds the charset
 
 @endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, answer=JavaScript)
 async def read_sdk_script(scripts: Scripts, call: Call) -> Text:
-    """Load before the published SDK: its calls and events then go to this service."""
+    """Get the script that connects the published SDK to this service; load it before the SDK."""
     return Text(scripts.sdk(), _SCRIPT_TYPE)
 
 
 @endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, answer=JavaScript)
 async def read_platform_helper(scripts: Scripts, call: Call) -> Text:
-    """Load in a frame in place of the platform's helper script."""
+    """Get the script that replaces the platform's helper in a frame."""
     return Text(scripts.platform_helper(), _SCRIPT_TYPE)
 
 

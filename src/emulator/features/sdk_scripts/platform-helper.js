@@ -1,46 +1,46 @@
-// Stands in for the streaming platform's helper, so that an extension's page runs in a frame of any page:
+// Replaces the streaming platform's helper, so that an extension's page runs in a frame of any page:
 //
 //   <iframe src="panel.html?role=viewer&channel_id=777&user_id=5551&client_id=my-extension"></iframe>
 //
-// and in panel.html, where the platform's own helper is included elsewhere:
+// In panel.html, include it in place of the platform's helper:
 //
 //   <script src="http://127.0.0.1:8282/_emulator/platform-helper.js"></script>
 //
-// What the frame's address does not say may stand on the script element: data-role, data-channel-id, data-user-id,
-// data-client-id. Without a user id the viewer is an anonymous one. For development only: anybody may be anyone.
+// Parameters that the frame's URL omits are read from the script element: data-role, data-channel-id, data-user-id,
+// data-client-id. Without a user id, the viewer is anonymous. For development only: the page chooses its identity.
 (function () {
   'use strict';
 
   const script = document.currentScript;
   if (!script) {
-    throw new Error('platform-helper.js: include it with a plain <script src>, which says where it came from');
+    throw new Error('platform-helper.js: cannot find its own URL; include it with <script src>, not as a module');
   }
 
   const SECOND = 1000;
-  const REFRESH_EVERY = 25 * 60 * SECOND; // a token lives for 30 minutes
+  const REFRESH_EVERY = 25 * 60 * SECOND; // a token expires after 30 minutes
   const RETRY_AFTER = 2 * SECOND;
-  // The service passes on what the SDK sends: an event with its data. Whatever else a page sends travels in one.
+  // The service sends events with data, as the SDK does. Any other message of a page is wrapped in this event.
   const PLAIN_EVENT = 'platform-helper:plain';
 
   const service = script.src.replace(/\/_emulator\/platform-helper\.js([?#].*)?$/, '');
-  const address = new URLSearchParams(location.search);
+  const query = new URLSearchParams(location.search);
   const identity = {
-    role: address.get('role') || script.dataset.role || 'viewer',
-    channelId: address.get('channel_id') || script.dataset.channelId || '1001',
-    userId: address.get('user_id') || script.dataset.userId || null,
-    clientId: address.get('client_id') || script.dataset.clientId || 'my-extension',
+    role: query.get('role') || script.dataset.role || 'viewer',
+    channelId: query.get('channel_id') || script.dataset.channelId || '1001',
+    userId: query.get('user_id') || script.dataset.userId || null,
+    clientId: query.get('client_id') || script.dataset.clientId || 'my-extension',
   };
 
-  // Callbacks that hear of something; one that comes late is told of what was last said.
-  function subject() {
+  // An event source. A late subscriber receives the last event.
+  function eventSource() {
     const callbacks = [];
     let last = null;
     return {
-      tell(...what) {
-        last = what;
-        callbacks.forEach((callback) => callback(...what));
+      emit(...args) {
+        last = args;
+        callbacks.forEach((callback) => callback(...args));
       },
-      hear(callback) {
+      subscribe(callback) {
         callbacks.push(callback);
         if (last) {
           setTimeout(() => callback(...last));
@@ -49,21 +49,21 @@
     };
   }
 
-  const authorized = subject();
-  const context = subject();
-  const failed = subject();
-  const viewerChanged = subject();
-  const configurationChanged = subject();
-  const followed = subject();
-  const purchased = subject();
-  const cancelled = subject();
+  const authorized = eventSource();
+  const context = eventSource();
+  const failed = eventSource();
+  const viewerChanged = eventSource();
+  const configurationChanged = eventSource();
+  const followed = eventSource();
+  const purchased = eventSource();
+  const cancelled = eventSource();
 
   function fail(error) {
     console.error('platform-helper.js:', error);
-    failed.tell(error);
+    failed.emit(error);
   }
 
-  // Who is here
+  // The viewer
 
   const viewer = {
     opaqueId: null,
@@ -73,7 +73,7 @@
     sessionToken: null,
     helixToken: null,
     subscriptionStatus: null,
-    onChanged: viewerChanged.hear,
+    onChanged: viewerChanged.subscribe,
   };
 
   async function post(endpoint, body, headers) {
@@ -105,22 +105,22 @@
     viewer.id = claims.user_id || null;
     viewer.isLinked = Boolean(claims.user_id);
     viewer.sessionToken = token;
-    authorized.tell({
+    authorized.emit({
       channelId: identity.channelId,
       clientId: identity.clientId,
       token,
       helixToken: '', // the platform's own API is not emulated
       userId: viewer.opaqueId,
     });
-    viewerChanged.tell();
+    viewerChanged.emit();
   }
 
-  function keepAuthorized() {
+  function refreshAuthorization() {
     authorize().then(
-      () => setTimeout(keepAuthorized, REFRESH_EVERY),
+      () => setTimeout(refreshAuthorization, REFRESH_EVERY),
       (error) => {
         fail(error);
-        setTimeout(keepAuthorized, RETRY_AFTER);
+        setTimeout(refreshAuthorization, RETRY_AFTER);
       },
     );
   }
@@ -147,36 +147,36 @@
     [...(listeners.get(target) || [])].forEach((callback) => callback(target, contentType, content));
   }
 
-  // As on the platform, a page hears whispers to its own user only.
-  function isHeard(target) {
+  // As on the platform, a page receives only whispers to its own user.
+  function isForViewer(target) {
     return !target.startsWith('whisper-') || [viewer.opaqueId, viewer.id].includes(target.slice('whisper-'.length));
   }
 
   function receive(topics, frame) {
     const data = JSON.parse(frame.data || '{}');
-    if (!topics.includes(frame.channel) || typeof data.message !== 'string' || !isHeard(frame.event)) {
+    if (!topics.includes(frame.channel) || typeof data.message !== 'string' || !isForViewer(frame.event)) {
       return;
     }
-    const isForAllChannels = frame.channel === topics[1] && frame.event === 'broadcast';
-    deliver(isForAllChannels ? 'global' : frame.event, data.message);
+    const isExtensionWide = frame.channel === topics[1] && frame.event === 'broadcast';
+    deliver(isExtensionWide ? 'global' : frame.event, data.message);
   }
 
-  // The socket on which pages hear of broadcasts. It is opened once and comes back after a loss, as the platform's does.
-  function follow() {
-    const topics = [identity.channelId, 'all'].map((place) => `twitch.pubsub.${identity.clientId}.${place}`);
+  // Receives broadcasts over the Pusher protocol. It reconnects after a loss, as the platform does.
+  function connect() {
+    const topics = [identity.channelId, 'all'].map((channel) => `twitch.pubsub.${identity.clientId}.${channel}`);
     const socket = new WebSocket(`${service.replace(/^http/, 'ws')}/app/platform-helper?protocol=7`);
-    const say = (event, data) => socket.send(JSON.stringify({ event, data }));
+    const sendFrame = (event, data) => socket.send(JSON.stringify({ event, data }));
     socket.onmessage = ({ data }) => {
       const frame = JSON.parse(data);
       if (frame.event === 'pusher:connection_established') {
-        topics.forEach((channel) => say('pusher:subscribe', { channel }));
+        topics.forEach((channel) => sendFrame('pusher:subscribe', { channel }));
       } else if (frame.event === 'pusher:ping') {
-        say('pusher:pong', {});
+        sendFrame('pusher:pong', {});
       } else if (!frame.event.startsWith('pusher')) {
         receive(topics, frame);
       }
     };
-    socket.onclose = () => setTimeout(follow, RETRY_AFTER);
+    socket.onclose = () => setTimeout(connect, RETRY_AFTER);
   }
 
   function send(target, contentType, message) {
@@ -188,35 +188,35 @@
     post('pusher_broadcast', { target, event, data, user_id: identity.channelId }, credential).catch(fail);
   }
 
-  // Purchases. The products are those that the SDK takes in its own development mode.
+  // Purchases. The products are those of the SDK's development mode.
 
   function products() {
     return window.MEDKIT_PURCHASABLE_ITEMS || [];
   }
 
-  function encoded(object) {
+  function encode(object) {
     return btoa(JSON.stringify(object));
   }
 
-  // Nobody signed it; a sandbox does not look.
+  // The signature is a placeholder, because sandbox does not verify it.
   function receiptOf(transactionId, product) {
-    const bought = { sku: product.sku, displayName: product.displayName, cost: product.cost };
+    const item = { sku: product.sku, displayName: product.displayName, cost: product.cost };
     const payload = {
       topic: 'bits_transaction_receipt',
       exp: Math.round(Date.now() / SECOND) + 60,
-      data: { transactionId, time: new Date().toISOString(), userId: viewer.id, product: bought },
+      data: { transactionId, time: new Date().toISOString(), userId: viewer.id, product: item },
     };
-    return `${encoded({ alg: 'HS256', typ: 'JWT' })}.${encoded(payload)}.dW5zaWduZWQ`;
+    return `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}.dW5zaWduZWQ`;
   }
 
   function useBits(sku) {
     const product = products().find((each) => each.sku === sku);
     if (!product) {
-      setTimeout(cancelled.tell);
+      setTimeout(cancelled.emit);
       return;
     }
     const transactionId = `test:${crypto.randomUUID()}`;
-    setTimeout(purchased.tell, 0, {
+    setTimeout(purchased.emit, 0, {
       transactionId,
       product,
       userId: viewer.id,
@@ -226,19 +226,19 @@
     });
   }
 
-  // The platform's configuration service, for as long as this page is open.
+  // The platform's configuration service. It keeps its content only while the page is open.
   const configuration = {
     broadcaster: undefined,
     developer: undefined,
     global: undefined,
-    onChanged: configurationChanged.hear,
+    onChanged: configurationChanged.subscribe,
     set(segment, version, content) {
       configuration[segment] = { version, content };
-      configurationChanged.tell();
+      configurationChanged.emit();
     },
   };
 
-  const nothing = () => {};
+  const noop = () => {};
 
   window.Twitch = {
     ext: {
@@ -246,34 +246,34 @@
       environment: 'development',
       viewer,
       configuration,
-      onAuthorized: authorized.hear,
-      onContext: context.hear,
-      onError: failed.hear,
-      onVisibilityChanged: nothing,
-      onPositionChanged: nothing,
-      onHighlightChanged: nothing,
+      onAuthorized: authorized.subscribe,
+      onContext: context.subscribe,
+      onError: failed.subscribe,
+      onVisibilityChanged: noop,
+      onPositionChanged: noop,
+      onHighlightChanged: noop,
       listen,
       unlisten,
       send,
       actions: {
-        followChannel: (channel) => followed.tell(true, channel),
-        onFollow: followed.hear,
-        minimize: nothing,
-        requestIdShare: nothing, // a user id in the address is a shared one
+        followChannel: (channel) => followed.emit(true, channel),
+        onFollow: followed.subscribe,
+        minimize: noop,
+        requestIdShare: noop, // a user id in the URL is already shared
       },
       bits: {
         getProducts: () => Promise.resolve(products()),
         useBits,
-        onTransactionComplete: purchased.hear,
-        onTransactionCancelled: cancelled.hear,
-        setUseLoopback: nothing, // every purchase here is a made-up one
+        onTransactionComplete: purchased.subscribe,
+        onTransactionCancelled: cancelled.subscribe,
+        setUseLoopback: noop, // every purchase is simulated
       },
-      features: { isBitsEnabled: true, isChatEnabled: true, isSubscriptionStatusAvailable: false, onChanged: nothing },
+      features: { isBitsEnabled: true, isChatEnabled: true, isSubscriptionStatusAvailable: false, onChanged: noop },
       rig: { log: (...words) => console.log(...words) },
     },
   };
 
-  context.tell({ mode: 'viewer', theme: 'light', language: 'en', isFullScreen: false, isTheatreMode: false }, []);
-  keepAuthorized();
-  follow();
+  context.emit({ mode: 'viewer', theme: 'light', language: 'en', isFullScreen: false, isTheatreMode: false }, []);
+  refreshAuthorization();
+  connect();
 })();

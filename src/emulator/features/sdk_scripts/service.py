@@ -1,4 +1,4 @@
-"""The scripts, read once for all services of the process."""
+"""Reads the scripts for pages, once per process."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 class Scripts:
-    """What pages load from here. Each script finds the service by the address that it was loaded from."""
+    """The scripts as bytes. Each script finds the service by its own URL."""
 
     def sdk(self) -> bytes:
-        """Leads the published SDK to the service."""
+        """Return the script that connects the published SDK to the service."""
         return _read("sdk.js")
 
     def platform_helper(self) -> bytes:
-        """Stands in for the platform's helper in a frame."""
+        """Return the script that replaces the platform's helper."""
         return _read("platform-helper.js")
 
 

@@ -1,1 +1,1 @@
-"""Purchases that viewers make, as receipts from pages and as news for games."""
+"""Purchases: pages post receipts, games follow and settle them."""

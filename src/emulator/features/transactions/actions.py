@@ -1,4 +1,4 @@
-"""Purchases over the socket: the feed `twitchPurchaseBits`, and `transaction`."""
+"""Purchases over the socket: updates on `twitchPurchaseBits`, and actions on `transaction`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from emulator.realtime.gateway import Done
 
 
 class SkuBody(Struct):
-    """Which product, `*` for all."""
+    """The product; `*` means all."""
 
     sku: str = ""
 
 
 class SettleBody(Struct):
-    """Which purchase: by its id, or the oldest of a user and product."""
+    """A purchase: by its id, or the oldest of this user and product."""
 
     transaction_id: str = ""
     sku: str = ""
@@ -30,20 +30,20 @@ class SettleBody(Struct):
 
 
 class Outstanding(Struct):
-    """Purchases that wait to be validated or refunded, oldest first."""
+    """Purchases that are neither validated nor refunded, oldest first."""
 
     transactions: list[Transaction]
 
 
 @action("get", "transaction", roles=CHANNEL_WRITERS)
 async def list_transactions(transactions: Transactions, message: Message) -> Outstanding:
-    """List the channel's outstanding purchases, at most 10."""
+    """List up to 10 outstanding purchases of the channel."""
     return Outstanding(await transactions.list_outstanding(message.caller, message.channel, _sku(message)))
 
 
 @action("validate", "transaction", roles=CHANNEL_WRITERS, aliases=(("refund", "transaction"),))
 async def settle_transaction(transactions: Transactions, message: Message) -> Done:
-    """Validate or refund a purchase, which then is outstanding no more. No money moves here."""
+    """Validate or refund a purchase, so that it is no longer outstanding. No money moves."""
     body = message.body(SettleBody)
     await transactions.settle(
         message.caller, message.channel, transaction_id=body.transaction_id, sku=body.sku, user_id=body.user_id
@@ -53,14 +53,14 @@ async def settle_transaction(transactions: Transactions, message: Message) -> Do
 
 @feed(TARGET, roles=CHANNEL_WRITERS)
 async def transaction_topics(transactions: Transactions, message: Message) -> tuple[Key, ...]:
-    """The purchases of one product, or of all."""
+    """Follow the purchases of one product, or of all."""
     return (transactions.topic(message.caller, message.channel, _sku(message)),)
 
 
 def _sku(message: Message) -> str:
     sku = message.body(SkuBody).sku
     if not sku:
-        raise BadRequest("Invalid body", "data.sku: names no product; '*' is all of them")
+        raise BadRequest("Invalid body", "data.sku is missing: name a product, or '*' for all")
     return sku
 
 

@@ -15,9 +15,9 @@ _CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 
 @endpoint("POST", "/v1/e/bits/transactions", roles=ANYONE, body=TransactionBody, query=(_CHANNEL,))
 async def record_transaction(transactions: Transactions, call: Call) -> Nothing:
-    """Post a purchase's receipt; games of the channel hear of it once.
+    """Post the receipt of a purchase; the channel's games are notified once.
 
-    In sandbox the receipt's signature is not checked.
+    Sandbox does not verify the receipt's signature.
     """
     await transactions.record(call.caller, call.channel, call.body(TransactionBody))
     return Nothing()

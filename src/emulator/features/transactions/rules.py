@@ -1,4 +1,4 @@
-"""What a page posts of a purchase, and what a game is told of it. Pure."""
+"""Receipts that pages post, and purchases as games receive them. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 
 LIFETIME: Final = 30 * DAY
-"""How long a purchase waits to be validated or refunded, and is known for one already posted."""
-MOST_LISTED: Final = 10
-_LONGEST: Final = 256
+"""How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
+MAX_LISTED: Final = 10
+_MAX_LENGTH: Final = 256
 
 
 class Cost(Struct):
-    """What a product costs, and in what."""
+    """The price of a product, and its currency in `type`."""
 
     amount: int | str = 0
     type: str = "bits"
 
 
 class Product(Struct, rename="camel"):
-    """What was bought."""
+    """The product of a purchase."""
 
     sku: str
     display_name: str = ""
@@ -35,7 +35,7 @@ class Product(Struct, rename="camel"):
 
 
 class ReceiptData(Struct, rename="camel"):
-    """What a receipt proves."""
+    """The purchase in a receipt."""
 
     transaction_id: str
     user_id: str
@@ -43,14 +43,14 @@ class ReceiptData(Struct, rename="camel"):
 
 
 class Receipt(Struct):
-    """The payload of a receipt, a JWT."""
+    """The payload of a receipt, which is a JWT."""
 
     data: ReceiptData
     topic: str = ""
 
 
 class TransactionBody(Struct, rename="camel"):
-    """A purchase as a page posts it. The receipt says the rest."""
+    """A purchase as a page posts it."""
 
     transaction_receipt: str
     display_name: str = ""
@@ -58,12 +58,12 @@ class TransactionBody(Struct, rename="camel"):
 
 
 class Transaction(Struct, rename={"display_name": "displayName", "user_id": "userId", "own_id": "muxy_id"}):
-    """A purchase as games know it."""
+    """A purchase as games receive it."""
 
     id: str
-    """The platform's."""
+    """The platform's id."""
     own_id: str
-    """This service's."""
+    """This service's id."""
     sku: str
     display_name: str
     """The product's name."""
@@ -72,32 +72,32 @@ class Transaction(Struct, rename={"display_name": "displayName", "user_id": "use
     currency: str
     cost: int
     timestamp: int
-    """When it was posted, in ms."""
+    """When the receipt was posted, in Unix ms."""
     additional: Any | UnsetType = UNSET
 
 
 def receipt_of(token: str) -> Receipt:
-    """Read a receipt without checking who signed it; its parts may be in plain base64, padded."""
+    """Decode a receipt without verifying it. Plain and padded base64 are accepted. Raises `BadRequest`."""
     parts = token.split(".")
     if len(parts) != 3:
-        raise _bad("a receipt is a JWT of three parts")
+        raise _bad("a receipt must be a JWT with three parts")
     payload = parts[1].rstrip("=").translate(str.maketrans("+/", "-_"))
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt)
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
-        raise _bad("its payload is not that of a receipt") from None
+        raise _bad("the payload is not that of a receipt") from None
 
 
 def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
-    """The purchase that a receipt proves; raises `BadRequest` naming what does not fit."""
+    """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
     data = receipt.data
     for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
-        if not text or len(text) > _LONGEST or not text.isprintable():
-            raise _bad(f"{name}: 1 to {_LONGEST} printable characters")
+        if not text or len(text) > _MAX_LENGTH or not text.isprintable():
+            raise _bad(f"{name}: 1 to {_MAX_LENGTH} printable characters")
     try:
         cost = int(data.product.cost.amount)
     except ValueError:
-        raise _bad("product.cost.amount: must be an integer") from None
+        raise _bad("product.cost.amount must be an integer") from None
     return Transaction(
         data.transaction_id,
         own_id,
@@ -112,19 +112,19 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
 
 
 def transaction_key(client_id: str, channel_id: str, transaction_id: str) -> Key:
-    """Where a purchase is kept."""
+    """Return the key of a purchase."""
     return Key("transaction", client_id, transaction_id, channel_id)
 
 
 def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id: str = "") -> Key:
-    """Where it is kept that a purchase is neither validated nor refunded; holders are in order of time."""
+    """Return the key of an outstanding purchase, or of all if there is no id. The keys sort by time (`at`, in ms)."""
     return Key("outstanding", client_id, "", channel_id, f"{at:016d}/{transaction_id}" if transaction_id else "")
 
 
 def transaction_topic(client_id: str, channel_id: str, sku: str) -> Key:
-    """What subscribers of a product's purchases follow; `*` for all products."""
+    """Return the topic of a product's purchases; `*` means all products."""
     return Key("purchase", client_id, sku, channel_id)
 
 
-def _bad(why: str) -> BadRequest:
-    return BadRequest("Invalid receipt", f"transactionReceipt: {why}")
+def _bad(detail: str) -> BadRequest:
+    return BadRequest("Invalid receipt", f"transactionReceipt: {detail}")

@@ -1,4 +1,4 @@
-"""Everything the service promises about purchases. A sandbox does not verify them."""
+"""Records purchases, notifies games of them, and keeps them until a game settles them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, NotFound
 from emulator.features.transactions.rules import (
     LIFETIME,
-    MOST_LISTED,
+    MAX_LISTED,
     Transaction,
     TransactionBody,
     outstanding_key,
@@ -33,7 +33,10 @@ _PAGE: Final = 100
 
 
 class Transactions:
-    """Purchases of a channel: posted once, then outstanding until a game validates or refunds them."""
+    """Purchases of a channel. Each is posted once, and outstanding until a game validates or refunds it.
+
+    All methods raise `BadRequest` if there is no channel.
+    """
 
     def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, publisher: Publisher) -> None:
         self._documents = documents
@@ -42,64 +45,67 @@ class Transactions:
         self._publisher = publisher
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
-        """Take a receipt and tell the channel's games, once for each transaction. Raises `BadRequest`."""
-        place = _checked(channel)
+        """Store a purchase and notify the channel's games; a known transaction is ignored. Raises `BadRequest`.
+
+        Only production verifies the receipt.
+        """
+        channel_id = _required(channel)
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now = self._clock.now()
         transaction = transaction_of(receipt_of(body.transaction_receipt), body, own_id=new_id(), now=now)
-        kept = transaction_key(caller.client_id, place, transaction.id)
-        outstanding = outstanding_key(caller.client_id, place, now, transaction.id)
+        key = transaction_key(caller.client_id, channel_id, transaction.id)
+        outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
         text = json_codec.encode(transaction)
 
-        def keep(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {} if kept in found else {kept: text, outstanding: text}
+        def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            return {} if key in found else {key: text, outstanding: text}
 
-        if await self._documents.update([kept, outstanding], keep, now=now, expires_at=now + LIFETIME):
-            topic = transaction_topic(caller.client_id, place, transaction.sku)
+        if await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME):
+            topic = transaction_topic(caller.client_id, channel_id, transaction.sku)
             await self._publisher.try_publish(topic, TARGET, transaction)
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
-        """What is neither validated nor refunded, `*` for all products; oldest first, at most 10."""
+        """Return up to 10 outstanding purchases of a product, or of all with `*`, oldest first."""
         listed: list[Transaction] = []
-        async for _, transaction in self._outstanding(caller, _checked(channel)):
+        async for _, transaction in self._outstanding(caller, _required(channel)):
             if sku in (ANY, transaction.sku):
                 listed.append(transaction)
-                if len(listed) == MOST_LISTED:
+                if len(listed) == MAX_LISTED:
                     break
         return listed
 
     async def settle(
         self, caller: Caller, channel: str | None, *, transaction_id: str = "", sku: str = "", user_id: str = ""
     ) -> None:
-        """Validate or refund the purchase of that id, or that user's oldest of that product; raises `NotFound`."""
+        """Remove the outstanding purchase with this id, or the user's oldest of this product. Raises `NotFound`."""
         if not (transaction_id or (sku and user_id)):
-            raise BadRequest("Invalid body", "data: transaction_id is needed, or sku and user_id")
-        async for key, one in self._outstanding(caller, _checked(channel)):
-            if one.id == transaction_id if transaction_id else (one.sku, one.user_id) == (sku, user_id):
+            raise BadRequest("Invalid body", "data must contain transaction_id, or sku and user_id")
+        async for key, each in self._outstanding(caller, _required(channel)):
+            if each.id == transaction_id if transaction_id else (each.sku, each.user_id) == (sku, user_id):
                 await self._documents.drop([key], now=self._clock.now())
                 return
-        raise NotFound("Not Found", "no such transaction is outstanding")
+        raise NotFound("Not Found", "no outstanding transaction matches")
 
     def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
-        """What subscribers of a product's purchases follow."""
-        return transaction_topic(caller.client_id, _checked(channel), sku)
+        """Return the topic of a product's purchases."""
+        return transaction_topic(caller.client_id, _required(channel), sku)
 
-    async def _outstanding(self, caller: Caller, place: str) -> AsyncIterator[tuple[Key, Transaction]]:
-        shelf, after = outstanding_key(caller.client_id, place), ""
+    async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:
+        prefix, after = outstanding_key(caller.client_id, channel_id), ""
         while True:
             now = self._clock.now()
-            holders = await self._documents.users(shelf, after=after, limit=_PAGE, now=now)
-            keys = [shelf._replace(user=holder) for holder in holders]
+            suffixes = await self._documents.users(prefix, after=after, limit=_PAGE, now=now)
+            keys = [prefix._replace(user=suffix) for suffix in suffixes]
             found = await self._documents.read(keys, now=now)
             for key in keys:
                 if key in found:
                     yield key, msgspec.json.decode(found[key], type=Transaction)
-            if len(holders) < _PAGE:
+            if len(suffixes) < _PAGE:
                 return
-            after = holders[-1]
+            after = suffixes[-1]
 
 
-def _checked(channel: str | None) -> str:
+def _required(channel: str | None) -> str:
     if not channel:
-        raise BadRequest("Invalid channel", "a purchase needs a channel: a token with channel_id, or ?channel_id=")
+        raise BadRequest("Invalid channel", "a purchase needs a channel: use a token with channel_id, or ?channel_id=")
     return channel
