@@ -1,6 +1,6 @@
 """Broadcasts over REST: requests, targets, channels and roles (Broadcast; rulings B1, B3, W6, X8).
 
-`test_broadcast_sizes.py` covers the size of a message, `test_pages.py` the Pusher protocol.
+`test_broadcast_sizes.py` covers the size of a message, `test_pusher.py` the Pusher protocol.
 """
 
 from __future__ import annotations

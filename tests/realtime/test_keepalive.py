@@ -1,4 +1,4 @@
-"""A connection whose other side is gone is cut, and one that lives stays, however quiet it is."""
+"""Keepalive: dead connections are aborted; idle ones that answer pings stay open."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from support.service import CLIENT_ID, LiveServer
 from support.socket_client import TIMEOUT, SocketClient
 
 PING, PONG = b"\x89\x00", b"\x8a\x80\x00\x00\x00\x00"
-"""As a server sends it, and as a client answers."""
+"""As the server sends it, and as a client answers."""
 
 
 @contextmanager
 def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
-    """A connection behind its handshake, on which nothing happens by itself."""
+    """A raw connection after its handshake, which answers no pings by itself."""
     with socket.socket() as connection:
         if receive_buffer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -37,27 +37,27 @@ def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[sock
         yield connection
 
 
-def outlet(live: LiveServer) -> Connection:
-    """The service's side of the connection that was opened last."""
+def latest(live: LiveServer) -> Connection:
+    """The service's side of the latest connection."""
     return list(live.service.gateway._peers)[-1].connection
 
 
-def check(live: LiveServer, checked: Connection) -> None:
-    """What `keep_alive` does now and then."""
+def ping(live: LiveServer, server_side: Connection) -> None:
+    """Ping the client as `keep_alive` does."""
 
     async def act() -> None:
-        checked.ping()
+        server_side.ping()
 
     live.run(act())
 
 
 def settle(live: LiveServer) -> None:
-    """Return when the service has read what was sent to it before; an answer to anybody says so."""
+    """Return when the service has read everything sent to it so far."""
     live.now()
 
 
-def is_cut(connection: socket.socket) -> bool:
-    """Whether the connection ends; what still comes on it is passed over."""
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the connection closes; discards what is still received."""
     try:
         while connection.recv(65_536):
             pass
@@ -68,11 +68,11 @@ def is_cut(connection: socket.socket) -> bool:
     return True
 
 
-def test_who_answers_pings_stays(live: LiveServer):
+def test_a_connection_that_answers_pings_stays_open(live: LiveServer):
     with raw(live) as connection:
-        checked = outlet(live)
+        server_side = latest(live)
         for _ in range(4):
-            check(live, checked)
+            ping(live, server_side)
             assert PING == connection.recv(2)
             connection.sendall(PONG)
             settle(live)
@@ -80,95 +80,94 @@ def test_who_answers_pings_stays(live: LiveServer):
         assert 1 == live.service.gateway.size
 
 
-def test_who_is_silent_is_cut_at_the_second_check(live: LiveServer):
+def test_a_silent_connection_is_aborted_at_the_second_ping(live: LiveServer):
     with raw(live) as connection, SocketClient(live) as other:
-        (checked, _) = [session.connection for session in live.service.gateway._peers]
-        check(live, checked)
+        (server_side, _) = [session.connection for session in live.service.gateway._peers]
+        ping(live, server_side)
         assert PING == connection.recv(2)
         assert 2 == live.service.gateway.size
 
-        check(live, checked)
+        ping(live, server_side)
 
-        assert is_cut(connection)
+        assert is_closed(connection)
         settle(live)
         assert 1 == live.service.gateway.size
         assert other.no_update()
 
 
-def test_who_was_silent_long_ago_is_given_a_ping_to_answer(live: LiveServer):
-    """Silence counts from one ping to the next."""
+def test_silence_counts_from_one_ping_to_the_next(live: LiveServer):
     with raw(live) as connection:
-        checked = outlet(live)
+        server_side = latest(live)
         for _ in range(2):
-            check(live, checked)
+            ping(live, server_side)
             connection.sendall(PONG)
             settle(live)
-        check(live, checked)
+        ping(live, server_side)
 
         assert PING * 3 == connection.recv(6, socket.MSG_WAITALL)
         assert 1 == live.service.gateway.size
 
 
 @pytest.mark.parametrize(
-    "piece",
+    "received",
     [b"\x81\x80\x00\x00\x00\x00", b"\x89\x80\x00\x00\x00\x00", b"\x01\x80\x00\x00\x00\x00", b"\x81"],
-    ids=["a message", "a ping of its own", "a part of a message", "a part of a frame"],
+    ids=["a message", "a ping", "a fragment", "part of a frame"],
 )
-def test_anything_at_all_is_a_sign_of_life(live: LiveServer, piece: bytes):
+def test_any_received_bytes_keep_a_connection_open(live: LiveServer, received: bytes):
     with raw(live) as connection:
-        checked = outlet(live)
-        check(live, checked)
-        connection.sendall(piece)
+        server_side = latest(live)
+        ping(live, server_side)
+        connection.sendall(received)
         settle(live)
-        check(live, checked)
+        ping(live, server_side)
 
         assert 1 == live.service.gateway.size
 
 
-def test_whom_the_service_does_not_listen_to_for_now_is_not_taken_for_dead(live: LiveServer):
-    """It stops reading from those who ask faster than they are answered."""
+def test_a_connection_that_the_service_does_not_read_stays_open(live: LiveServer):
+    """The service pauses reading when a client sends requests faster than it can answer them."""
 
     async def act(name: str) -> None:
-        getattr(checked, name)()
+        getattr(server_side, name)()
 
     with SocketClient(live) as game:
-        checked = outlet(live)
-        check(live, checked)
+        server_side = latest(live)
+        ping(live, server_side)
         live.run(act("pause"))
         sent = game.send("get", "state", {"state_id": "channel"})
         for _ in range(3):
-            check(live, checked)
+            ping(live, server_side)
         live.run(act("resume"))
-        check(live, checked)
+        ping(live, server_side)
 
         assert sent == game.reply()["meta"]["request_id"]
         assert 1 == live.service.gateway.size
 
 
-def test_a_check_of_a_connection_that_is_closing_does_nothing(live: LiveServer):
+def test_a_closing_connection_is_not_pinged(live: LiveServer):
     with raw(live) as connection:
-        checked = outlet(live)
+        server_side = latest(live)
 
         async def act() -> None:
-            checked.close(1000, "enough")
-            checked.ping()
+            server_side.close(1000, "enough")
+            server_side.ping()
 
         live.run(act())
 
         assert b"\x88\x08" + struct.pack("!H", 1000) + b"enough" == connection.recv(10, socket.MSG_WAITALL)
         connection.sendall(b"\x88\x80\x00\x00\x00\x00")
-        assert is_cut(connection)
+        assert is_closed(connection)
 
 
 def flood(connection: socket.socket) -> None:
-    """Ping until nobody takes it any more, or for far too long."""
+    """Ping until the connection fails, 2.5 million times at most."""
     pings = (b"\x89\xfd\x00\x00\x00\x00" + b"p" * 125) * 500
     for _ in range(5_000):
         connection.sendall(pings)
 
 
-def test_who_pings_and_never_reads_the_answers_is_cut(live: LiveServer):
-    """Or the service's memory would fill with them."""
+def test_a_client_that_pings_but_never_reads_is_disconnected(live: LiveServer):
+    """Otherwise the pongs would fill the service's memory."""
     with raw(live, receive_buffer=4096) as connection:
         with pytest.raises(ConnectionError):
             flood(connection)

@@ -1,4 +1,4 @@
-"""Connections that do not read, and a service that stops: how each ends (rulings B4, X3; operations, Starting)."""
+"""How connections close whose client does not read, or whose service stops (rulings B4, X3; operations, Starting)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from itertools import count
 from urllib.parse import urlsplit
 
 import pytest
-from websockets.exceptions import ConnectionClosed
 
 from emulator.config.settings import Limits, Settings
 from support.process import server_process
@@ -22,18 +21,18 @@ KIB = 1024
 OUTBOX = 16 * KIB
 BIG = {"text": "x" * 32 * KIB}
 MASK = b"\0\0\0\0"
-"""Makes masked bytes the bytes themselves."""
+"""A mask that leaves bytes unchanged."""
 
 
 @pytest.fixture
 def small() -> Iterator[LiveServer]:
-    """A service that lets 16 KiB wait for a reader, and no more."""
+    """A service with an outbox of 16 KiB."""
     with live_server(Settings(limits=Limits(outbox=OUTBOX))) as live:
         yield live
 
 
 class NeverReads:
-    """A linked game on a bare TCP connection with small buffers; what comes stays unread until `close_code`."""
+    """A linked game on a TCP connection with small buffers. It reads nothing until `close_code`."""
 
     def __init__(self, live: LiveServer) -> None:
         self._socket = socket.socket()
@@ -60,11 +59,11 @@ class NeverReads:
         self._socket.sendall((bytes([0x89, 0x80 | 125]) + MASK + b"x" * 125) * times)
 
     def close_code(self) -> int | None:
-        """Read what is there, to the close; its code, or `None` for an end without one."""
+        """Read up to the close frame and return its code; `None` if there is none."""
         with suppress(ConnectionError):
-            while (read := self._frame())[0]:
-                if read[0] == 0x88:
-                    return int.from_bytes(read[1][:2], "big")
+            while (frame := self._frame())[0]:
+                if frame[0] == 0x88:
+                    return int.from_bytes(frame[1][:2], "big")
         return None
 
     def close(self) -> None:
@@ -88,26 +87,18 @@ def slow(small: LiveServer) -> Iterator[NeverReads]:
     slow.close()
 
 
-def closed(game: SocketClient) -> int | None:
-    """Read on until the connection is closed; the code."""
-    with suppress(ConnectionClosed):
-        while True:
-            game.message()
-    return game.socket.close_code
-
-
 def write(live: RunningService, number: int) -> None:
     broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
     broadcaster.post("channel_state", json={**BIG, "n": number}).raise_for_status()
 
 
 def is_closing(live: LiveServer) -> bool:
-    """Whether the service has closed a connection that has not ended yet."""
+    """Whether the service has sent a close that the client has not answered."""
     return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
 
 
 @pytest.mark.ruling("B4")
-def test_a_reader_so_slow_that_its_outbox_overflows_is_closed_with_1013(small, slow):
+def test_an_overflowing_outbox_closes_the_connection_with_1013(small, slow):
     numbers = count()
     while not is_closing(small):
         write(small, next(numbers))
@@ -117,7 +108,7 @@ def test_a_reader_so_slow_that_its_outbox_overflows_is_closed_with_1013(small, s
 
 
 @pytest.mark.ruling("B4")
-def test_everybody_else_hears_every_update_promptly(small, slow):
+def test_a_slow_reader_does_not_delay_other_subscribers(small, slow):
     with linked_game(small) as game:
         game.data("subscribe", "state", {"topic_id": "channel"})
         numbers = count()
@@ -132,7 +123,7 @@ def test_everybody_else_hears_every_update_promptly(small, slow):
 
 
 @pytest.mark.ruling("B4")
-def test_a_client_that_asks_and_never_reads_is_closed_with_1013(small, slow):
+def test_a_client_that_sends_but_never_reads_is_closed_with_1013(small, slow):
     write(small, 0)
 
     with suppress(ConnectionError):
@@ -147,7 +138,7 @@ def test_a_client_that_asks_and_never_reads_is_closed_with_1013(small, slow):
 
 
 @pytest.mark.ruling("B4")
-def test_a_reader_that_keeps_up_may_hear_any_amount(small):
+def test_a_reader_that_keeps_up_receives_any_amount(small):
     with linked_game(small) as game:
         game.data("subscribe", "state", {"topic_id": "channel"})
         for number in range(100):
@@ -159,17 +150,17 @@ def test_a_reader_that_keeps_up_may_hear_any_amount(small):
 
 @pytest.mark.ruling("X3")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_service_that_stops_closes_its_sockets_with_1001(number):
+def test_a_stopping_service_closes_its_sockets_with_1001(number):
     with server_process() as served:
         with linked_game(served) as game, SocketClient(served) as unlinked:
             served.process.send_signal(number)
 
-            assert [1001, 1001] == [closed(game), closed(unlinked)]
+            assert [1001, 1001] == [game.close_code(), unlinked.close_code()]
         assert 0 == served.process.wait(TIMEOUT)
 
 
 @pytest.mark.ruling("B4")
-def test_what_waits_for_a_client_that_pings_and_never_reads_is_bounded(small: LiveServer):
+def test_the_outbox_of_a_client_that_pings_but_never_reads_is_bounded(small: LiveServer):
     slow = NeverReads(small)
     (session,) = small.service.gateway._peers
 

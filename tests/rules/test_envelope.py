@@ -1,0 +1,118 @@
+"""Parsing of WebSocket requests, and the members of every reply (rulings X2, X3)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from emulator.realtime.envelope import NO_REQUEST, Request, Unreadable, answer, read_request, refusal
+
+VALID = {"action": "get", "params": {"request_id": 9, "target": "state"}, "data": {"state_id": "channel"}}
+
+
+def rejected(text: str) -> Request:
+    """Check that a text is rejected with 400; return what could be read of it."""
+    with pytest.raises(Unreadable) as error:
+        read_request(text.encode())
+    assert 400 == error.value.status
+    return error.value.request
+
+
+def meta(text: str) -> dict[str, Any]:
+    """The `meta` of the reply to a text."""
+    try:
+        reply = answer(read_request(text.encode()), {}, now=7)
+    except Unreadable as error:
+        reply = refusal(error.request, error, now=7)
+    return dict(json.loads(reply)["meta"])
+
+
+@pytest.mark.ruling("X2")
+@pytest.mark.parametrize("request_id", [0, 1, 127, 128, 65_535, 65_536, -1, 7.0, 1.5, 2**53])
+def test_the_reply_repeats_the_request_id(request_id: float):
+    assert (
+        request_id == meta(json.dumps({**VALID, "params": {"request_id": request_id, "target": "state"}}))["request_id"]
+    )
+
+
+@pytest.mark.ruling("X2")
+@pytest.mark.parametrize("params", [{"target": "state"}, {"target": "state", "x": 1}])
+def test_the_request_id_defaults_to_65535(params: object):
+    assert NO_REQUEST == read_request(json.dumps({**VALID, "params": params}).encode()).request_id
+
+
+@pytest.mark.ruling("X2")
+@pytest.mark.parametrize("request_id", ["null", '"1"', '""', "[]", "{}", "true", "1" + "0" * 400, "1e999"])
+def test_any_other_request_id_is_rejected_with_65535(request_id: str):
+    text = f'{{"action":"get","params":{{"request_id":{request_id},"target":"state"}}}}'
+
+    assert NO_REQUEST == rejected(text).request_id
+
+
+@pytest.mark.ruling("X2")
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {},
+        [],
+        {"action": None},
+        {"action": "get", "params": None},
+        {"action": "get", "params": {"target": None}},
+        {"action": 1, "params": {"target": 1}},
+        {"action": ["get"], "params": []},
+        {"action": "get", "params": {"target": "state"}, "data": None},
+        {"action": "get", "params": {"target": "state"}, "data": "x"},
+    ],
+)
+def test_every_reply_has_a_complete_meta(frame: object):
+    found = meta(json.dumps(frame))
+
+    assert [int, str, str, int] == [type(found[name]) for name in ("request_id", "action", "target", "timestamp")]
+
+
+@pytest.mark.ruling("X3")
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "{", "{this is not json", "nul", "[1,", '"', "{}{}", '{"action":"get",}', "\0", "\ufeff{}", "NaN",
+     '{"action":NaN}', "[" * 100_000, '{"a":' * 100_000, '{"action":"\\ud800"}', "é", "\U0001f600"],
+)  # fmt: skip
+def test_malformed_json_is_rejected_with_65535(text: str):
+    assert Request("", "", NO_REQUEST) == rejected(text)
+
+
+@pytest.mark.ruling("X3")
+@pytest.mark.parametrize("frame", [[], {}, 1, None, "get", [VALID], {"params": {"request_id": 5}}, {"action": ""}])
+def test_json_other_than_a_request_is_rejected(frame: object):
+    rejected(json.dumps(frame))
+
+
+@pytest.mark.ruling("X2", "X3")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"action": 1},
+        {"action": None},
+        {"action": []},
+        {"params": {"request_id": 9, "target": 1}},
+        {"params": {"request_id": 9, "target": []}},
+        {"data": 1},
+        {"data": []},
+        {"data": "x"},
+    ],
+)
+def test_a_member_of_the_wrong_type_is_rejected_under_the_request_id(wrong: dict[str, object]):
+    assert 9 == rejected(json.dumps({**VALID, **wrong})).request_id
+
+
+@pytest.mark.ruling("X2")
+def test_rejected_data_keeps_action_and_target():
+    assert Request("get", "state", 9) == rejected(json.dumps({**VALID, "data": 1}))
+
+
+@pytest.mark.ruling("X3")
+def test_unknown_members_are_ignored_and_the_last_duplicate_wins():
+    text = b'{"x":1,"action":"nope","action":"get","params":{"y":[],"request_id":3,"target":"state"},"data":{"z":{}}}'
+
+    assert Request("get", "state", 3, {"z": {}}) == read_request(text)

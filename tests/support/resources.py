@@ -1,0 +1,57 @@
+"""Checks that a service leaves nothing behind: no connections, subscriptions or tasks, and no warnings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from support.service import LiveServer, live_server
+
+LOGGERS = ("emulator", "asyncio", "uvicorn")
+Resources = tuple[int, int, int]
+
+
+class _Warnings(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] in LOGGERS:
+            self.lines.append(self.format(record))
+
+
+def resources(live: LiveServer) -> Resources:
+    """The numbers of connections, topics and tasks, once pending work is done."""
+
+    async def count() -> Resources:
+        await live.service.polls.updates.clock_moved()
+        await live.service.engine.check()
+        return live.service.gateway.size, len(live.service.hub._subscribers), len(asyncio.all_tasks())
+
+    return live.run(count())
+
+
+def assert_released(live: LiveServer, before: Resources) -> None:
+    """Fail unless the resources return to those before; the service may still have to see connections close."""
+    for _ in range(2_000):
+        if (after := resources(live)) == before:
+            return
+    assert before == after
+
+
+@contextmanager
+def leak_checked_server() -> Iterator[LiveServer]:
+    """A service that must end with the resources it began with, and without a warning in the log."""
+    warnings = _Warnings()
+    logging.getLogger().addHandler(warnings)
+    try:
+        with live_server() as live:
+            before = resources(live)
+            yield live
+            assert_released(live, before)
+    finally:
+        logging.getLogger().removeHandler(warnings)
+    assert [] == warnings.lines
