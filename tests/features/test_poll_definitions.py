@@ -1,4 +1,4 @@
-"""Polls with a definition: what it may say, when it lets vote, and votes that add up (rulings P4, P5)."""
+"""Poll definitions: limits, opening times and status (rulings P4, P5)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def vote(client: Client, value: int = 1, **fields: Any) -> httpx.Response:
 
 
 def refused(answer: httpx.Response) -> str | None:
-    """The reason of a refusal; `None` for a vote that was taken."""
+    """The reason of a refusal; `None` if the vote counts."""
     return answer.json()["reason"] if answer.status_code == 400 else None
 
 
 @pytest.fixture
 def noon(live) -> int:
-    """The clock stands at a whole second; answers it in Unix seconds."""
+    """Stops the clock at a whole second; returns it in Unix seconds."""
     second = live.now() // SECOND + 1
     live.set(second * SECOND)
     return second
 
 
-def test_a_definition_is_read_back_with_its_defaults_and_status(viewer, broadcaster):
+def test_a_definition_is_returned_with_defaults_and_status(viewer, broadcaster):
     answer = define(
         broadcaster, "round-7", prompt="Which boss?", options=["Dragon", "Golem"], userData={"hard": [1, None]}
     )
@@ -53,13 +53,13 @@ def test_a_definition_is_read_back_with_its_defaults_and_status(viewer, broadcas
     assert expected == definition(viewer(), "round-7")
 
 
-def test_a_poll_without_a_definition_has_none_even_with_votes(viewer):
+def test_a_poll_with_votes_has_no_definition_unless_it_is_defined(viewer):
     vote(viewer())
 
     assert 404 == viewer().get("vote_config").status_code
 
 
-def test_a_definition_without_an_id_takes_the_one_of_the_query(viewer, broadcaster):
+def test_a_definition_without_an_id_uses_the_id_of_the_query(viewer, broadcaster):
     broadcaster.post("vote_config", json={"config": {"prompt": "default"}})
     broadcaster.post("vote_config?id=x", json={"config": {"prompt": "x"}, "id": ""})
     broadcaster.post("vote_config?id=y", json={"config": {"prompt": "z"}, "id": "z"})
@@ -72,7 +72,7 @@ def test_a_viewer_may_not_define_a_poll(viewer):
     assert 403 == define(viewer()).status_code
 
 
-def test_a_definition_lives_in_its_channel_or_with_global_in_the_extension(live, viewer, broadcaster):
+def test_a_definition_belongs_to_its_channel_or_if_global_to_the_extension(live, viewer, broadcaster):
     define(broadcaster, "x", prompt="777")
     define(broadcaster, "global-x", prompt="all", **{"global": True})
 
@@ -94,7 +94,7 @@ def test_a_definition_lives_in_its_channel_or_with_global_in_the_extension(live,
         {"unknown": True},
     ],
 )
-def test_a_definition_at_its_limits_is_taken(broadcaster, config):
+def test_a_definition_at_its_limits_is_accepted(broadcaster, config):
     assert 200 == define(broadcaster, **config).status_code
 
 
@@ -146,11 +146,11 @@ def test_a_body_without_a_config_object_is_refused(broadcaster, body):
 
 
 @pytest.mark.parametrize("poll", ["a" * 65, "global-", "a.b", "é", "a\u0000"])
-def test_a_definition_under_an_id_that_no_poll_has_is_refused(broadcaster, poll):
+def test_a_definition_with_an_invalid_poll_id_is_refused(broadcaster, poll):
     assert "Invalid poll id" == define(broadcaster, poll).json()["reason"]
 
 
-def test_votes_are_taken_from_starts_at_until_ends_at_to_the_millisecond(live, viewer, broadcaster, noon):
+def test_a_poll_is_open_from_starts_at_until_before_ends_at(live, viewer, broadcaster, noon):
     define(broadcaster, startsAt=noon + 10, endsAt=noon + 20)
     seen = []
 
@@ -168,7 +168,7 @@ def test_starts_in_and_ends_in_are_seconds_from_now(viewer, broadcaster, noon):
     assert (noon + 10, noon + 20) == (definition(viewer())["startsAt"], definition(viewer())["endsAt"])
 
 
-def test_starts_in_and_ends_in_are_without_effect_beside_the_absolute_ones(viewer, broadcaster, noon):
+def test_starts_at_and_ends_at_override_starts_in_and_ends_in(viewer, broadcaster, noon):
     define(broadcaster, startsAt=noon + 1, startsIn=10, endsAt=noon + 2, endsIn=20)
 
     assert (noon + 1, noon + 2) == (definition(viewer())["startsAt"], definition(viewer())["endsAt"])
@@ -185,7 +185,7 @@ def test_ends_at_minus_one_ends_the_poll_now(live, viewer, broadcaster, noon):
     assert (1, 1) == (lambda poll: (poll["count"], poll["vote"]))(viewer().get("vote").json())
 
 
-def test_a_disabled_poll_takes_no_votes_until_it_is_enabled(viewer, broadcaster):
+def test_a_disabled_poll_refuses_votes_until_it_is_enabled(viewer, broadcaster):
     define(broadcaster, disabled=True)
     while_disabled = refused(vote(viewer()))
     define(broadcaster, disabled=False)
@@ -193,13 +193,13 @@ def test_a_disabled_poll_takes_no_votes_until_it_is_enabled(viewer, broadcaster)
     assert ("poll is closed", None) == (while_disabled, refused(vote(viewer())))
 
 
-def test_a_user_id_poll_takes_votes_only_of_users_who_shared_their_id(viewer, broadcaster):
+def test_user_id_voting_requires_a_shared_user_id(viewer, broadcaster):
     define(broadcaster, userIDVoting=True)
 
     assert [None, "unacceptable vote"] == [refused(vote(viewer("5551"))), refused(vote(viewer(None, opaque="Aabc")))]
 
 
-def test_a_definition_over_an_existing_poll_keeps_its_votes(viewer, broadcaster):
+def test_a_new_definition_keeps_the_votes(viewer, broadcaster):
     vote(viewer("U1"), 3)
     define(broadcaster, prompt="one")
     vote(viewer("U2"), 4)
@@ -220,7 +220,7 @@ def test_clearing_a_poll_removes_its_definition(viewer, broadcaster):
     assert refused(vote(viewer())) is None
 
 
-def test_with_one_vote_per_user_the_next_replaces_it_whatever_the_other_limits(viewer, broadcaster):
+def test_with_one_vote_per_user_a_second_vote_replaces_the_first(viewer, broadcaster):
     define(broadcaster, totalVotesPerUser=1, votesPerOption=10, distinctOptionsPerUser=10)
 
     for value in (1, 2):
@@ -229,7 +229,7 @@ def test_with_one_vote_per_user_the_next_replaces_it_whatever_the_other_limits(v
     assert (1, 2) == (poll["count"], poll["sum"])
 
 
-def test_a_poll_that_ends_in_a_second_is_open_for_a_whole_second(live, broadcaster, viewer):
+def test_a_poll_with_ends_in_1_is_open_for_at_least_a_second(live, broadcaster, viewer):
     live.set(1_700_000_000_999)
     define(broadcaster, endsIn=1)
 

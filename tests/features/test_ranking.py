@@ -1,4 +1,4 @@
-"""Rankings: one answer per user, the most frequent first (Ranking; rulings R1, W8)."""
+"""Rankings: one answer per user, most frequent first (Ranking; rulings R1, W8)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_first_answer_is_accepted_without_an_original(viewer):
     assert {"accepted": True} == submit(viewer(), "blue")
 
 
-def test_a_later_answer_of_the_same_user_replaces_the_earlier_and_names_it(viewer, broadcaster):
+def test_a_second_answer_replaces_the_first_and_returns_it_as_original(viewer, broadcaster):
     submit(viewer(), "blue")
 
     answers = [submit(viewer(), "red"), submit(viewer(), "red"), submit(viewer(), "")]
@@ -39,7 +39,7 @@ def test_a_later_answer_of_the_same_user_replaces_the_earlier_and_names_it(viewe
     assert [("", 1)] == ranking(broadcaster)
 
 
-def test_the_score_is_the_number_of_users_who_submitted_that_very_text(viewer, broadcaster):
+def test_the_score_is_the_number_of_users_who_submitted_the_same_text(viewer, broadcaster):
     for user, answer in enumerate(["blue", "red", "red", "Red", "red ", "red"]):
         submit(viewer(str(user)), answer)
 
@@ -53,7 +53,7 @@ def test_ties_are_in_order_of_first_submission(viewer, broadcaster):
     assert [("zebra", 2), ("ant", 2), ("mole", 1)] == ranking(broadcaster)
 
 
-def test_an_answer_that_all_gave_up_is_gone(viewer, broadcaster):
+def test_an_answer_that_all_its_users_replaced_disappears(viewer, broadcaster):
     submit(viewer("U1"), "blue")
     submit(viewer("U2"), "red")
     submit(viewer("U1"), "red")
@@ -61,7 +61,7 @@ def test_an_answer_that_all_gave_up_is_gone(viewer, broadcaster):
     assert [("red", 2)] == ranking(broadcaster)
 
 
-def test_at_most_the_top_100_answers_are_read(viewer, broadcaster):
+def test_a_read_returns_at_most_100_answers(viewer, broadcaster):
     for user in range(101):
         submit(viewer(str(user)), f"answer {user}")
     submit(viewer("200"), "answer 100")
@@ -86,13 +86,13 @@ def test_at_most_the_top_100_answers_are_read(viewer, broadcaster):
     ],
     ids=["empty", "spaces", "composed", "decomposed", "nul", "astral", "quotes", "invisible", "long"],
 )
-def test_an_answer_is_kept_byte_for_byte(viewer, broadcaster, answer):
+def test_an_answer_is_stored_byte_for_byte(viewer, broadcaster, answer):
     submit(viewer(), answer)
 
     assert [(answer, 1)] == ranking(broadcaster)
 
 
-def test_texts_that_only_look_alike_are_different_answers(viewer, broadcaster):
+def test_similar_texts_are_different_answers(viewer, broadcaster):
     answers = ["caf\u00e9", "cafe\u0301", "a", "a\u0000", "a\u0000b", "1", "01", "\u0131", "i", "I"]
     for user, answer in enumerate(answers):
         submit(viewer(str(user)), answer)
@@ -110,13 +110,13 @@ def test_an_answer_without_a_text_is_refused(viewer, broadcaster, body):
 
 @pytest.mark.ruling("W2")
 @pytest.mark.parametrize("body", [b"", b"blue", b'"blue"', b'{"key":"\\ud800"}', b'{"key":"\xff"}', b'{"key":"a\nb"}'])
-def test_an_answer_that_is_no_json_is_refused(viewer, body):
+def test_a_malformed_body_is_refused(viewer, body):
     assert (400, "Malformed json body") == reason(viewer().post("rank", content=body))
 
 
 @pytest.mark.ruling("W8")
 @pytest.mark.parametrize("buffer", ["a b&c", "caf\u00e9", "\U0001f600" * 64, "x" * 64, "a/b?c#d", "%", "+", "global-"])
-def test_an_id_is_any_printable_text_of_at_most_64_characters(viewer, broadcaster, buffer):
+def test_an_id_is_1_to_64_printable_characters(viewer, broadcaster, buffer):
     viewer().post("rank", params={"id": buffer}, json={"key": "blue"})
 
     rows = broadcaster.get("rank", params={"id": buffer}).json()["data"]
@@ -128,7 +128,7 @@ def test_an_id_is_any_printable_text_of_at_most_64_characters(viewer, broadcaste
 @pytest.mark.ruling("W8")
 @pytest.mark.parametrize("buffer", ["x" * 65, "\U0001f600" * 65, "a\u0000", "a\nb", "\u200b", "\u2028"])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_another_id_is_refused(broadcaster, method, buffer):
+def test_an_invalid_id_is_refused(broadcaster, method, buffer):
     answer = broadcaster.request(method, "rank", params={"id": buffer}, json={"key": "blue"})
 
     assert (400, "Invalid id") == reason(answer)
@@ -142,7 +142,7 @@ def test_an_absent_or_empty_id_is_default(viewer, broadcaster):
     assert [("blue", 3)] == ranking(broadcaster)
 
 
-def test_deleting_a_ranking_removes_its_answers_for_good(viewer, broadcaster):
+def test_delete_removes_the_answers(viewer, broadcaster):
     submit(viewer(), "blue")
 
     answer = broadcaster.delete("rank")
@@ -158,7 +158,7 @@ def test_deleting_an_absent_ranking_is_not_an_error(broadcaster):
     assert (200, {}) == (answer.status_code, answer.json())
 
 
-def test_a_poll_and_a_ranking_of_one_id_are_apart(viewer, broadcaster):
+def test_a_poll_and_a_ranking_with_the_same_id_are_separate(viewer, broadcaster):
     submit(viewer(), "5")
     broadcaster.delete("vote")
 

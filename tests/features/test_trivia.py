@@ -1,4 +1,4 @@
-"""Trivia questions: who edits them, who sees them, and when they take votes (rest-clients 2.12, 7.6)."""
+"""Trivia questions: edits, visibility and votes (rest-clients 2.12, 7.6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATES = ["state-inactive", "state-unlocked", "state-locked", "state-results"]
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
 
 
-def test_every_call_of_the_published_sdk_is_answered_with_what_it_reads(admin, viewer):
+def test_every_call_of_the_published_sdk_returns_what_the_sdk_reads(admin, viewer):
     def call(method: str, path: str, body: str | None = None, client: Client = admin) -> Any:
         headers = FORM if body else {"Content-Length": "0"}
         return client.request(method, path, content=body or b"", headers=headers).raise_for_status().json()
@@ -44,14 +44,14 @@ def test_every_call_of_the_published_sdk_is_answered_with_what_it_reads(admin, v
     assert {"questions": []} == call("GET", "curated_poll")
 
 
-def test_a_question_needs_nothing_but_its_id_and_no_text_is_null(admin):
+def test_a_question_needs_only_an_id_and_missing_texts_are_empty(admin):
     answer = admin.post("curated_poll_edit", json={"id": "q1"}).json()
 
     empty = {"name": "", "short_name": "", "description": ""}
     assert {"id": "q1", "state": "state-inactive", "options": [], "results": {}} | empty == answer
 
 
-def test_editing_a_question_again_replaces_its_texts_and_leaves_options_state_and_votes(admin):
+def test_an_edit_replaces_the_texts_and_keeps_options_state_and_votes(admin):
     create_question(admin, name="Which boss?", image="b.png")
     vote(admin, "o2")
 
@@ -66,7 +66,7 @@ def test_editing_a_question_again_replaces_its_texts_and_leaves_options_state_an
     assert "image" not in answer
 
 
-def test_editing_an_option_again_replaces_it_in_its_place(admin):
+def test_an_edited_option_keeps_its_place(admin):
     create_question(admin)
 
     answer = admin.post("curated_poll_edit_option", json={"id": "q1", "option": {"id": "o1", "name": "Golem"}}).json()
@@ -74,7 +74,7 @@ def test_editing_an_option_again_replaces_it_in_its_place(admin):
     assert [("o1", "Golem"), ("o2", "")] == [(each["id"], each["name"]) for each in answer["options"]]
 
 
-def test_questions_and_options_are_listed_by_order_then_as_they_were_added(admin):
+def test_questions_and_options_are_sorted_by_order_then_by_age(admin):
     for question, order in (("late", 7), ("none", None), ("early", -1.5), ("zero", 0)):
         admin.post("curated_poll_edit", json={"id": question} | ({} if order is None else {"order": order}))
     for option, order in (("b", 2), ("a", 2), ("first", 1)):
@@ -86,7 +86,7 @@ def test_questions_and_options_are_listed_by_order_then_as_they_were_added(admin
 
 @pytest.mark.parametrize("before", STATES)
 @pytest.mark.parametrize("after", STATES)
-def test_a_question_moves_from_any_state_to_any(admin, viewer, before: str, after: str):
+def test_a_question_moves_from_any_state_to_any_other(admin, viewer, before: str, after: str):
     create_question(admin, state=before)
 
     answer = set_state(admin, after)
@@ -101,7 +101,7 @@ def test_a_question_moves_from_any_state_to_any(admin, viewer, before: str, afte
     ("state", "status"),
     [("state-inactive", 404), ("state-unlocked", 200), ("state-locked", 400), ("state-results", 400)],
 )
-def test_votes_are_taken_only_while_the_question_is_unlocked(admin, viewer, state: str, status: int):
+def test_a_question_accepts_votes_only_while_unlocked(admin, viewer, state: str, status: int):
     create_question(admin, state=state)
 
     assert status == vote(viewer())
@@ -110,7 +110,7 @@ def test_votes_are_taken_only_while_the_question_is_unlocked(admin, viewer, stat
     assert ({"you": "o1"} if status == 200 else {}) == results(viewer())
 
 
-def test_an_admin_who_votes_on_an_inactive_question_is_told_its_state(admin):
+def test_an_admin_voting_on_an_inactive_question_reads_its_state(admin):
     create_question(admin, state="state-inactive")
 
     answer = admin.post("curated_poll", json={"question_id": "q1", "vote": "o1"})
@@ -118,7 +118,7 @@ def test_an_admin_who_votes_on_an_inactive_question_is_told_its_state(admin):
     assert (400, "q1 is in state-inactive; it takes votes in state-unlocked") == error_of(answer)
 
 
-def test_a_vote_may_be_changed_while_unlocked_and_is_each_voters_own(admin, viewer):
+def test_a_user_may_change_the_vote_while_the_question_is_unlocked(admin, viewer):
     create_question(admin)
 
     statuses = [vote(viewer("1")), vote(viewer("1"), "o2"), vote(viewer(None, opaque="Aabc"), "o1")]
@@ -130,7 +130,7 @@ def test_a_vote_may_be_changed_while_unlocked_and_is_each_voters_own(admin, view
     assert [{"you": "o2"}, {"you": "o2"}, {"you": "o1"}, {}] == [results(each) for each in voters]
 
 
-def test_inactive_questions_are_there_for_admins_and_backends_only(admin, backend, viewer, broadcaster):
+def test_only_admin_and_backend_see_inactive_questions(admin, backend, viewer, broadcaster):
     create_question(admin, state="state-inactive")
 
     statuses = [each.get("curated_poll?id=q1").status_code for each in (admin, backend, viewer(), broadcaster)]
@@ -139,7 +139,7 @@ def test_inactive_questions_are_there_for_admins_and_backends_only(admin, backen
     assert [["q1"], ["q1"], [], []] == [ids(each) for each in (admin, backend, viewer(), broadcaster)]
 
 
-def test_state_results_needs_a_winner_that_is_an_option(admin):
+def test_state_results_needs_one_of_the_options_as_winner(admin):
     create_question(admin)
 
     answers = [
@@ -152,7 +152,7 @@ def test_state_results_needs_a_winner_that_is_an_option(admin):
     assert "state-unlocked" == admin.get("curated_poll?id=q1").json()["state"]
 
 
-def test_a_state_that_is_none_is_refused_and_the_four_are_named(admin):
+def test_an_unknown_state_is_refused_with_the_four_valid_ones(admin):
     create_question(admin)
 
     answer = admin.post("curated_poll_state?id=q1", json={"transition": "state-open"})
@@ -160,13 +160,13 @@ def test_a_state_that_is_none_is_refused_and_the_four_are_named(admin):
     assert (400, f"transition: 'state-open' is not one of {', '.join(STATES)}") == error_of(answer)
 
 
-def test_an_absent_id_of_a_state_is_default(admin):
+def test_an_absent_question_id_is_default(admin):
     create_question(admin, "default")
 
     assert {"state": "state-locked"} == admin.post("curated_poll_state", json={"transition": "state-locked"}).json()
 
 
-def test_the_winner_cannot_be_removed_while_it_is_shown(admin):
+def test_the_current_winner_cannot_be_removed(admin):
     create_question(admin, state="state-results")
 
     refused = admin.request("DELETE", "curated_poll_edit_option", json={"question": "q1", "option": "o1"})
@@ -176,7 +176,7 @@ def test_the_winner_cannot_be_removed_while_it_is_shown(admin):
     assert ["o1"] == [each["id"] for each in other.json()["options"]]
 
 
-def test_a_vote_for_an_option_that_was_removed_is_not_shown(admin, viewer):
+def test_a_vote_for_a_removed_option_is_not_shown(admin, viewer):
     create_question(admin)
     vote(viewer())
 
@@ -185,7 +185,7 @@ def test_a_vote_for_an_option_that_was_removed_is_not_shown(admin, viewer):
     assert {} == results(viewer())
 
 
-def test_a_question_of_a_removed_ones_id_begins_without_its_options_and_votes(admin, viewer):
+def test_a_new_question_with_a_removed_id_has_no_options_and_votes(admin, viewer):
     create_question(admin)
     vote(viewer())
     admin.request("DELETE", "curated_poll_edit", json={"id": "q1"})
@@ -219,7 +219,7 @@ def test_an_unknown_question_or_option_is_404(admin, method: str, path: str, bod
     assert (404, True) == (answer.status_code, answer.json()["info"].endswith(kind))
 
 
-def test_extensions_do_not_see_each_others_questions_votes_and_teams(live: LiveServer, admin, viewer):
+def test_questions_votes_and_teams_of_different_extensions_are_separate(live: LiveServer, admin, viewer):
     create_question(admin)
     vote(viewer())
     others = {role: live.client(role, user="5551", channel="888", client_id=OTHER_ID) for role in ("admin", "viewer")}
@@ -233,14 +233,14 @@ def test_extensions_do_not_see_each_others_questions_votes_and_teams(live: LiveS
 
 
 @pytest.mark.ruling("W1")
-def test_trivia_is_another_name_of_curated_poll(admin, viewer):
+def test_trivia_is_an_alias_of_curated_poll(admin, viewer):
     create_question(admin)
 
     assert 200 == viewer().post("trivia", json={"question_id": "q1", "vote": "o1"}).status_code
     assert viewer().get("curated_poll?id=q1").json() == viewer().get("trivia?id=q1").json()
 
 
-def test_a_broadcaster_may_not_edit_what_is_every_channels(broadcaster):
+def test_a_broadcaster_may_not_edit_questions(broadcaster):
     answer = broadcaster.post("curated_poll_edit", json={"id": "q1"})
 
     assert (403, "the role broadcaster may not do this; allowed: admin, backend") == error_of(answer)

@@ -1,4 +1,4 @@
-"""How much of trivia one extension may have, each limit taken and one more refused; and how long it lives."""
+"""The limits and lifetimes of trivia."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.trivia import create_question, error_of, ids, results, set_state, t
     ("member", "longest", "where"), [("name", 256, "name"), ("short_name", 64, "short_name"), ("id", 64, "id"),
                                      ("description", 1024, "description"), ("image", 1024, "image")]
 )  # fmt: skip
-def test_a_text_may_have_as_many_characters_as_its_limit_and_no_more(admin, member: str, longest: int, where: str):
+def test_a_text_is_limited_in_characters(admin, member: str, longest: int, where: str):
     create_question(admin)
 
     def edited(text: str) -> list[httpx.Response]:
@@ -41,7 +41,7 @@ def test_an_id_is_1_to_64_printable_characters(admin, value: str):
 @pytest.mark.parametrize(
     "body", ["{}", "[]", '{"id":5}', '{"id":"q1","name":null}', '{"id":"q1","order":true}', '{"id":"q1","order":2e9}']
 )
-def test_a_question_of_another_shape_is_refused(admin, body: str):
+def test_a_question_of_an_invalid_shape_is_refused(admin, body: str):
     assert (400, "Invalid body") == ((answer := admin.post("curated_poll_edit", content=body)).status_code,
                                      answer.json()["reason"])  # fmt: skip
     assert [] == ids(admin)
@@ -81,7 +81,7 @@ def test_all_questions_together_have_at_most_512_kib(admin):
     assert error_of(refused[0])[1].endswith(f"the limit is {512 * 1024}")
 
 
-def test_questions_end_together_a_day_after_the_last_edit_or_change_of_state(live: LiveServer, admin):
+def test_questions_expire_together_a_day_after_the_last_edit_or_new_state(live: LiveServer, admin):
     live.freeze()
     create_question(admin)
     live.advance(DAY - 1)
@@ -97,7 +97,7 @@ def test_questions_end_together_a_day_after_the_last_edit_or_change_of_state(liv
     assert [("trivia", "my-extension")] == [(each["kind"], each["client_id"]) for each in expired]
 
 
-def test_a_team_and_its_votes_end_a_day_after_the_last_vote_or_joining(live: LiveServer, admin, viewer):
+def test_a_voter_expires_a_day_after_the_last_vote_or_joining(live: LiveServer, admin, viewer):
     live.freeze()
     create_question(admin)
     vote(viewer())
@@ -117,7 +117,7 @@ def test_a_team_and_its_votes_end_a_day_after_the_last_vote_or_joining(live: Liv
     assert "888" == team(viewer())
 
 
-def test_a_question_after_an_expired_one_of_its_id_begins_without_its_votes(live: LiveServer, admin, viewer):
+def test_a_new_question_with_an_expired_id_has_no_votes(live: LiveServer, admin, viewer):
     live.freeze()
     create_question(admin)
     live.advance(DAY - 1)
@@ -129,16 +129,16 @@ def test_a_question_after_an_expired_one_of_its_id_begins_without_its_votes(live
     assert (200, {}) == (viewer().get("curated_poll?id=q1").status_code, results(viewer()))
 
 
-def test_in_production_trivia_lives_30_days(production: LiveServer):
-    endless = END_OF_TIME // SECOND
-    admin, viewer = (production.client(role, user="1", channel="777", exp=endless) for role in ("admin", "viewer"))
+def test_in_production_trivia_expires_after_30_days(production: LiveServer):
+    never = END_OF_TIME // SECOND
+    admin, viewer = (production.client(role, user="1", channel="777", exp=never) for role in ("admin", "viewer"))
     create_question(admin, "lasting")
     vote(viewer, question="lasting")
 
     production.service.clock.freeze(True)
-    began = production.service.clock.now()
+    start = production.service.clock.now()
     seen = []
-    for instant in (began + 29 * DAY, began + 30 * DAY):
+    for instant in (start + 29 * DAY, start + 30 * DAY):
         production.service.clock.set(instant)
         seen.append((ids(viewer), team(viewer)))
 

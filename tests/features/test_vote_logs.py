@@ -1,4 +1,4 @@
-"""The vote log: who voted what and when, oldest first, complete under load (Vote log entry; rulings P3, A3)."""
+"""The vote log: contents, order and streaming (Vote log entry; rulings P3, A3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def values(client: Client, where: str = "") -> list[int]:
 
 @pytest.fixture
 def crowd(live: LiveServer) -> Callable[[int], None]:
-    """`crowd(20_000)` has that many voters vote once in channel 777, a hundred in each millisecond."""
+    """`crowd(20_000)` makes that many users vote once in channel 777, a hundred per millisecond."""
 
     async def vote(voters: int) -> None:
         polls = live.service.polls
@@ -48,7 +48,7 @@ def test_the_log_of_an_absent_poll_is_empty(admin):
 
 
 @pytest.mark.ruling("A3")
-def test_an_entry_names_the_shared_id_else_the_opaque_one_the_value_and_the_time(live, viewer, admin):
+def test_an_entry_has_identifier_opaque_id_value_and_timestamp(live, viewer, admin):
     now = live.freeze()
     cast(viewer("5551"), 3)
     cast(viewer("5552", opaque="Ux"), 4)
@@ -61,7 +61,7 @@ def test_an_entry_names_the_shared_id_else_the_opaque_one_the_value_and_the_time
     ] == log(admin)
 
 
-def test_the_log_has_each_user_s_latest_vote_with_its_time(live, viewer, admin):
+def test_the_log_has_the_latest_vote_of_each_user(live, viewer, admin):
     now = live.freeze()
     cast(viewer("U1"), 3)
     live.advance(1)
@@ -71,7 +71,7 @@ def test_the_log_has_each_user_s_latest_vote_with_its_time(live, viewer, admin):
 
 
 @pytest.mark.ruling("P3")
-def test_the_log_is_ordered_by_time_oldest_first(live, viewer, admin):
+def test_the_log_is_oldest_first(live, viewer, admin):
     live.freeze()
     for user in ("U1", "U2", "U3"):
         cast(viewer(user), int(user[1]))
@@ -82,7 +82,7 @@ def test_the_log_is_ordered_by_time_oldest_first(live, viewer, admin):
 
 
 @pytest.mark.ruling("P3")
-def test_votes_of_one_millisecond_are_in_the_order_they_came(live, viewer, admin):
+def test_votes_of_one_millisecond_are_in_order_of_arrival(live, viewer, admin):
     live.freeze()
     for value in (9, 1, 5, 3, 7):
         cast(viewer(f"U{value}"), value)
@@ -91,7 +91,7 @@ def test_votes_of_one_millisecond_are_in_the_order_they_came(live, viewer, admin
 
 
 @pytest.mark.ruling("P3")
-def test_the_log_keeps_its_order_when_the_clock_was_set_back(live, viewer, admin):
+def test_the_log_is_ordered_by_time_even_if_the_clock_is_set_back(live, viewer, admin):
     now = live.freeze()
     cast(viewer("U1"), 1)
     live.set(now - 5)
@@ -101,7 +101,7 @@ def test_the_log_keeps_its_order_when_the_clock_was_set_back(live, viewer, admin
 
 
 @pytest.mark.ruling("P3")
-def test_since_is_inclusive_and_limit_takes_the_oldest(live, viewer, admin):
+def test_since_is_inclusive_and_limit_returns_the_oldest(live, viewer, admin):
     now = live.freeze()
     for value in range(5):
         cast(viewer(f"U{value}"), value)
@@ -137,7 +137,7 @@ def test_a_malformed_since_or_limit_is_refused(admin, query):
 
 
 @pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)])
-def test_an_admin_or_backend_reads_the_log(live, role, status):
+def test_only_admin_and_backend_may_read_the_log(live, role, status):
     assert status == live.client(role, user="777", channel="777").get("vote_logs").status_code
 
 
@@ -150,14 +150,14 @@ def test_clearing_a_poll_removes_its_log(viewer, broadcaster, admin):
 
 
 @pytest.mark.ruling("W1")
-def test_the_log_is_also_answered_under_its_older_path(viewer, admin):
+def test_the_log_has_an_alias_path(viewer, admin):
     cast(viewer(), 3)
 
     assert admin.get("vote_logs").json() == admin.get("vote/vote_logs").json()
 
 
 @pytest.mark.ruling("P3")
-def test_the_log_of_20_000_votes_is_complete_and_ordered_while_voters_vote_again(live, crowd, admin, viewer):
+def test_a_log_of_20_000_votes_is_complete_while_users_keep_voting(live, crowd, admin, viewer):
     crowd(20_000)
     again, enough = [viewer(str(number)) for number in (0, 9_999, 19_999)], Event()
 
@@ -181,7 +181,7 @@ def test_the_log_of_20_000_votes_is_complete_and_ordered_while_voters_vote_again
 
 
 @pytest.mark.ruling("P3")
-def test_the_log_is_streamed_and_the_service_answers_others_meanwhile(crowd, admin, viewer):
+def test_the_log_is_streamed_without_blocking_other_requests(crowd, admin, viewer):
     crowd(5_000)
 
     with admin.stream("GET", "vote_logs") as answer:
@@ -196,7 +196,7 @@ def test_the_log_is_streamed_and_the_service_answers_others_meanwhile(crowd, adm
 
 
 @pytest.mark.ruling("P3")
-def test_a_poll_that_is_cleared_while_its_log_is_read_leaves_the_answer_readable(crowd, admin, broadcaster):
+def test_a_log_stays_readable_if_the_poll_is_cleared_meanwhile(crowd, admin, broadcaster):
     crowd(5_000)
 
     with admin.stream("GET", "vote_logs") as answer:

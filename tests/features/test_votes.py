@@ -27,7 +27,7 @@ def reason(answer: httpx.Response) -> tuple[int, str]:
 
 
 @pytest.mark.ruling("P1")
-def test_a_poll_that_nobody_voted_in_reads_as_zeros_without_a_vote(viewer):
+def test_a_poll_without_votes_reads_as_zeros(viewer):
     poll = viewer().get("vote").json()
 
     empty = {"stddev": 0, "mean": 0, "sum": 0, "count": 0, "specific": [0] * 64}
@@ -35,7 +35,7 @@ def test_a_poll_that_nobody_voted_in_reads_as_zeros_without_a_vote(viewer):
 
 
 @pytest.mark.ruling("P1")
-def test_the_answer_to_a_vote_is_that_of_reading_the_poll_with_the_vote_in_it(viewer):
+def test_a_vote_returns_the_poll_including_the_vote(viewer):
     cast(viewer("U1"), 1)
 
     poll = cast(viewer("U2"), 4)
@@ -46,7 +46,7 @@ def test_the_answer_to_a_vote_is_that_of_reading_the_poll_with_the_vote_in_it(vi
     assert poll == viewer("U2").get("vote").json()
 
 
-def test_a_later_vote_by_the_same_user_replaces_the_earlier(viewer):
+def test_a_second_vote_replaces_the_first(viewer):
     cast(viewer("U1"), 3)
 
     poll = cast(viewer("U1"), 5)
@@ -54,7 +54,7 @@ def test_a_later_vote_by_the_same_user_replaces_the_earlier(viewer):
     assert (1, 5, 5) == (poll["stats"]["count"], poll["stats"]["sum"], poll["vote"])
 
 
-def test_the_vote_in_the_answer_is_the_caller_s_own(viewer):
+def test_the_response_contains_the_callers_own_vote(viewer):
     cast(viewer("U1"), 3)
     cast(viewer("U2"), 7)
 
@@ -64,7 +64,7 @@ def test_the_vote_in_the_answer_is_the_caller_s_own(viewer):
 
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
-def test_any_caller_votes_and_reads(live, role):
+def test_any_role_may_vote_and_read(live, role):
     client = live.client(role, user="1", channel="777")
 
     cast(client, 2)
@@ -80,7 +80,7 @@ def test_a_vote_is_any_integer_from_minus_99_to_99(viewer, value):
 
 @pytest.mark.ruling("P2")
 @pytest.mark.parametrize("value", [-100, 100, 10**6, 2**63, -(2**64), 10**400])
-def test_a_vote_beyond_99_either_way_is_out_of_bounds_and_changes_nothing(viewer, value):
+def test_a_value_out_of_bounds_is_refused_and_changes_nothing(viewer, value):
     cast(viewer(), 3)
 
     answer = viewer().post("vote", json={"value": value})
@@ -112,7 +112,7 @@ def test_a_body_without_a_value_is_refused(viewer, body):
      b'{"value":Infinity}', b"{'value':3}", b'"{\\"value\\""', b'{"value":3,"x":"\\ud800"}', b"\xff\xfe",
      b'{"value":3,"x":' + b"[" * 30_000 + b"]" * 30_000 + b"}"],
 )  # fmt: skip
-def test_a_body_that_is_no_json_is_refused(viewer, body):
+def test_a_malformed_body_is_refused(viewer, body):
     assert (400, "Malformed json body") == reason(viewer().post("vote", content=body))
 
 
@@ -126,14 +126,14 @@ def test_a_body_is_json_whatever_its_content_type(viewer):
 
 
 @pytest.mark.ruling("W2")
-def test_a_body_that_is_a_json_string_is_parsed_once_more(viewer):
+def test_a_json_string_as_body_is_parsed_again(viewer):
     poll = viewer().post("vote", content=json.dumps('{"value": 3}')).json()
 
     assert 3 == poll["vote"]
 
 
 @pytest.mark.ruling("W2")
-def test_a_chunked_body_is_taken(viewer):
+def test_a_chunked_body_is_accepted(viewer):
     pieces = (piece for piece in (b'{"val', b'ue":', b" 3}"))
 
     poll = viewer().post("vote", content=pieces).json()
@@ -142,7 +142,7 @@ def test_a_chunked_body_is_taken(viewer):
 
 
 @pytest.mark.ruling("W2")
-def test_of_duplicate_keys_the_last_wins(viewer):
+def test_the_last_of_duplicate_keys_wins(viewer):
     assert 4 == viewer().post("vote", content='{"value":3,"value":4}').json()["vote"]
 
 
@@ -155,7 +155,7 @@ def test_unknown_fields_and_parameters_are_ignored(viewer):
 
 @pytest.mark.ruling("P4")
 @pytest.mark.parametrize("times", [-1, 0, 1, 2, 30, 31, 10**30])
-def test_a_count_does_not_multiply_the_one_vote_of_a_user(viewer, times):
+def test_count_is_ignored_where_a_user_has_one_vote(viewer, times):
     poll = viewer().post("vote", json={"value": 3, "count": times}).json()
 
     assert 1 == poll["stats"]["count"]
@@ -171,7 +171,7 @@ def test_an_absent_or_empty_id_is_default(viewer, where):
     assert 2 == count(viewer())
 
 
-def test_polls_with_different_ids_are_different_polls(viewer):
+def test_polls_with_different_ids_are_separate(viewer):
     cast(viewer(), 3, "?id=a")
     cast(viewer(), 4, "?id=b")
 
@@ -182,7 +182,7 @@ def test_polls_with_different_ids_are_different_polls(viewer):
 
 @pytest.mark.ruling("W8")
 @pytest.mark.parametrize("poll", ["a", "0", "$", "Poll$1", "a-b_c", "a" * 64, "global-x", "global-" + "a" * 57])
-def test_a_poll_id_is_letters_digits_and_dollar_up_to_64(viewer, poll):
+def test_a_poll_id_is_1_to_64_letters_digits_dollars_hyphens_underscores(viewer, poll):
     assert 3 == cast(viewer(), 3, f"?id={poll}")["vote"]
 
 
@@ -193,7 +193,7 @@ def test_a_poll_id_is_letters_digits_and_dollar_up_to_64(viewer, poll):
      "caf%C3%A9", "%D9%A1", "%ff", "%ED%A0%80", "a/b", "..", "%2e%2e", "a'--", "*"],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_another_poll_id_is_refused(broadcaster, method, poll):
+def test_an_invalid_poll_id_is_refused(broadcaster, method, poll):
     body = b'{"value":3}' if method == "POST" else b""
 
     answer = broadcaster.request(method, f"vote?id={poll}", content=body)
@@ -201,14 +201,14 @@ def test_another_poll_id_is_refused(broadcaster, method, poll):
     assert (400, "Invalid poll id") == reason(answer)
 
 
-def test_of_a_repeated_id_parameter_the_first_counts(viewer):
+def test_the_first_of_repeated_id_parameters_counts(viewer):
     cast(viewer(), 3, "?id=x&id=y")
 
     assert (1, 0) == (count(viewer(), "?id=x"), count(viewer(), "?id=y"))
 
 
 @pytest.mark.ruling("A3")
-def test_a_user_is_the_shared_id_whatever_the_opaque_one(viewer):
+def test_a_user_with_a_shared_id_is_known_by_it(viewer):
     cast(viewer("5551", opaque="UA"), 3)
 
     poll = cast(viewer("5551", opaque="UB"), 4)
@@ -217,7 +217,7 @@ def test_a_user_is_the_shared_id_whatever_the_opaque_one(viewer):
 
 
 @pytest.mark.ruling("A3")
-def test_a_user_who_shares_no_id_is_the_opaque_one(viewer):
+def test_a_user_without_a_shared_id_is_known_by_the_opaque_id(viewer):
     cast(viewer(None, opaque="Aone"), 3)
     cast(viewer(None, opaque="Atwo"), 4)
 
@@ -227,7 +227,7 @@ def test_a_user_who_shares_no_id_is_the_opaque_one(viewer):
 
 
 @pytest.mark.ruling("A3")
-def test_tokens_that_name_no_user_are_one_user_for_each_role(live):
+def test_tokens_without_a_user_are_one_user_per_role(live):
     for role in ("viewer", "viewer", "admin", "backend", "backend"):
         poll = cast(live.client(role, channel="777"), 3)
 
@@ -261,7 +261,7 @@ def test_a_vote_recreates_a_cleared_poll(viewer, broadcaster):
 
 
 @pytest.mark.parametrize("role", ["broadcaster", "admin", "backend"])
-def test_a_broadcaster_admin_or_backend_clears_a_poll(live, role):
+def test_broadcaster_admin_and_backend_may_clear_a_poll(live, role):
     client = live.client(role, user="777", channel="777")
     cast(client, 3)
 
@@ -270,7 +270,7 @@ def test_a_broadcaster_admin_or_backend_clears_a_poll(live, role):
     assert 0 == count(client)
 
 
-def test_clearing_a_poll_as_a_viewer_is_refused_and_changes_nothing(viewer):
+def test_a_viewer_may_not_clear_a_poll(viewer):
     cast(viewer(), 3)
 
     answer = viewer().delete("vote")

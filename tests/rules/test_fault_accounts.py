@@ -1,4 +1,4 @@
-"""The crowd that writes while something breaks tells what was lost, doubled or half done, or it would prove nothing."""
+"""The fault tests' own check: `Crowd.account` reports lost, duplicated and partial writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.service import LiveServer, live_server
 
 @contextmanager
 def written(path: Path) -> Iterator[tuple[Crowd, LiveServer, sqlite3.Connection]]:
-    """A service on a file, a crowd that has written some of everything, and the file."""
+    """A crowd that has written some of everything, its service, and the service's file."""
     crowd = Crowd(size=2)
     with live_server(Settings(data=f"sqlite://{path}")) as live:
         crowd.prepare(live)
@@ -29,7 +29,7 @@ def written(path: Path) -> Iterator[tuple[Crowd, LiveServer, sqlite3.Connection]
             file.close()
 
 
-def test_where_nothing_breaks_all_is_found(tmp_path: Path):
+def test_without_damage_the_account_reports_no_fault(tmp_path: Path):
     with written(tmp_path / "data.db") as (crowd, live, _):
         account = crowd.account(live)
 
@@ -38,7 +38,7 @@ def test_where_nothing_breaks_all_is_found(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "report"),
     [
         ("DELETE FROM items WHERE number = (SELECT max(number) FROM items)", "entries"),
         ("DELETE FROM documents WHERE CAST(value AS TEXT) LIKE '%filling%'", "stores 0 lost"),
@@ -48,11 +48,11 @@ def test_where_nothing_breaks_all_is_found(tmp_path: Path):
         ("INSERT INTO items SELECT 0, log, space, at, expires_at, value FROM items LIMIT 1", "done 2 times"),
     ],
 )
-def test_what_is_not_as_it_was_acknowledged_is_told(tmp_path: Path, damage: str, told: str):
+def test_the_account_reports_each_kind_of_damage(tmp_path: Path, damage: str, report: str):
     with written(tmp_path / "data.db") as (crowd, live, file):
         assert file.execute(damage).rowcount
 
         account = crowd.account(live)
 
     assert not account.faultless
-    assert told in str(account)
+    assert report in str(account)

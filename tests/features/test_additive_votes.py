@@ -1,4 +1,4 @@
-"""Polls in which a user has more than one vote (ruling P4)."""
+"""Additive votes: polls in which a user has more than one vote (ruling P4)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def log(client: Client) -> list[tuple[str, int, int]]:
 
 @pytest.fixture
 def generous(broadcaster) -> Client:
-    """The broadcaster of a poll in which every user has 1,024 votes for as many options."""
+    """The broadcaster of a poll with 1,024 votes per user and option."""
     define(broadcaster, totalVotesPerUser=1024, votesPerOption=1024, distinctOptionsPerUser=258)
     return broadcaster
 
 
-def test_each_post_adds_count_votes_and_one_by_default(viewer, generous):
+def test_each_call_adds_count_votes_or_one_by_default(viewer, generous):
     vote(viewer(), 2)
     vote(viewer(), 2, count=30)
 
@@ -54,7 +54,7 @@ def test_a_count_outside_1_to_30_is_refused(viewer, generous, times):
 
 
 @pytest.mark.parametrize("times", ["1.0", "null", '"2"', "true", "1e400"])
-def test_a_count_that_is_no_integer_is_refused(viewer, generous, times):
+def test_a_count_that_is_not_an_integer_is_refused(viewer, generous, times):
     answer = viewer().post("vote", content=f'{{"value":1,"count":{times}}}')
 
     assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
@@ -70,7 +70,7 @@ def test_a_count_that_is_no_integer_is_refused(viewer, generous, times):
     ],
     ids=["total", "per option", "distinct options", "the first vote"],
 )
-def test_a_vote_that_would_pass_a_limit_is_refused_whole(viewer, broadcaster, limits, before, last):
+def test_a_vote_over_a_limit_is_refused_completely(viewer, broadcaster, limits, before, last):
     define(broadcaster, **limits)
     for value, times in before:
         assert 200 == vote(viewer(), value, count=times).status_code
@@ -82,7 +82,7 @@ def test_a_vote_that_would_pass_a_limit_is_refused_whole(viewer, broadcaster, li
     assert state == poll(viewer())
 
 
-def test_votes_up_to_the_very_limits_are_taken(viewer, broadcaster):
+def test_votes_up_to_the_limits_are_accepted(viewer, broadcaster):
     define(broadcaster, totalVotesPerUser=5, votesPerOption=3, distinctOptionsPerUser=2)
 
     statuses = [vote(viewer(), value, count=times).status_code for value, times in ((1, 3), (2, 2), (2, 1))]
@@ -90,7 +90,7 @@ def test_votes_up_to_the_very_limits_are_taken(viewer, broadcaster):
     assert [200, 200, 400] == statuses
 
 
-def test_the_limits_are_each_user_s_own(viewer, broadcaster):
+def test_the_limits_apply_per_user(viewer, broadcaster):
     define(broadcaster, totalVotesPerUser=2, votesPerOption=2)
 
     statuses = [vote(viewer(user), 1, count=2).status_code for user in ("U1", "U2", "U1")]
@@ -98,7 +98,7 @@ def test_the_limits_are_each_user_s_own(viewer, broadcaster):
     assert [200, 200, 400] == statuses
 
 
-def test_the_log_has_one_entry_for_each_user_and_value_with_its_count(live, viewer, generous, admin):
+def test_the_log_has_one_entry_per_user_and_value_with_its_count(live, viewer, generous, admin):
     live.freeze()
     for user, value, times in (("1", 7, 2), ("2", 7, 1), ("1", 8, 1), ("1", 7, 3)):
         vote(viewer(user), value, count=times)
@@ -113,7 +113,7 @@ def test_the_log_of_a_poll_with_one_vote_per_user_has_no_counts(viewer, admin):
     assert ["identifier", "opaque", "timestamp", "value"] == sorted(admin.get("vote_logs").json()["result"][0])
 
 
-def test_votes_cast_before_the_definition_count_towards_its_limits(viewer, broadcaster):
+def test_votes_before_the_definition_count_towards_its_limits(viewer, broadcaster):
     vote(viewer(), 1)
     define(broadcaster, totalVotesPerUser=2, votesPerOption=2)
 
@@ -122,7 +122,7 @@ def test_votes_cast_before_the_definition_count_towards_its_limits(viewer, broad
     assert [200, 400] == statuses
 
 
-def test_back_to_one_vote_per_user_the_next_replaces_all_of_a_user_s(viewer, generous, admin):
+def test_after_a_return_to_one_vote_the_next_vote_replaces_all(viewer, generous, admin):
     for value in (1, 2, 3):
         vote(viewer("U1"), value, count=10)
     vote(viewer("U2"), 1, count=10)
@@ -137,7 +137,7 @@ def test_back_to_one_vote_per_user_the_next_replaces_all_of_a_user_s(viewer, gen
     ]
 
 
-def test_the_statistics_are_over_votes_not_users(viewer, generous):
+def test_the_statistics_count_votes_not_users(viewer, generous):
     vote(viewer("U1"), 0, count=30)
     vote(viewer("U2"), 99, count=10)
 

@@ -1,4 +1,4 @@
-"""A poll's statistics, from the histogram alone (Stats object; ruling P1)."""
+"""The statistics of a poll, computed from its histogram (Stats object; ruling P1)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_mean_sum_count_and_population_deviation(histogram, count, total, mean, 
     assert (count, total, mean, stddev) == (stats.count, stats.sum, stats.mean, stats.stddev)
 
 
-def test_specific_counts_the_values_0_to_63_and_the_rest_is_in_all_but_specific():
+def test_specific_counts_0_to_63_and_the_other_fields_count_all_values():
     stats = of({-99: 1, -1: 1, 0: 2, 63: 3, 64: 1, 99: 1})
 
     assert [2] + [0] * 62 + [3] == stats.specific
@@ -51,7 +51,7 @@ def test_specific_counts_the_values_0_to_63_and_the_rest_is_in_all_but_specific(
 
 
 @given(st.lists(VALUES, max_size=300))
-def test_statistics_from_the_histogram_equal_those_from_the_votes(votes):
+def test_statistics_of_the_histogram_equal_those_of_the_votes(votes):
     stats = of(Counter(votes))
 
     mean = Fraction(sum(votes), len(votes)) if votes else Fraction(0)
@@ -63,7 +63,7 @@ def test_statistics_from_the_histogram_equal_those_from_the_votes(votes):
 
 
 @given(HISTOGRAMS)
-def test_statistics_stay_exact_however_many_votes_there_are(histogram):
+def test_statistics_are_exact_for_any_number_of_votes(histogram):
     stats = of(histogram)
 
     count = sum(histogram.values())
@@ -79,7 +79,7 @@ def test_the_order_of_the_histogram_does_not_matter(histogram):
 
 
 @given(st.lists(VALUES, min_size=1, max_size=50))
-def test_replacing_a_vote_is_as_if_only_the_later_had_been_cast(votes):
+def test_a_replaced_vote_does_not_count(votes):
     held = Counter(votes)
     held[votes[0]] -= 1
     held[7] += 1
