@@ -1,4 +1,4 @@
-"""The root command. Nouns are imported when they are used, so that every command starts fast."""
+"""The root command. Imports a noun only when it is used, so that every command starts fast."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from extcli.cli.shared_options import Command, Group, remembers_shared_options
 
 NOUNS = {
     "serve": "Start the service on this machine.",
-    "extension": "Registered extensions: their file, their secrets.",
-    "vote": "Polls: vote, count, log, clear and define.",
-    "rank": "Rankings: submit answers, see the most frequent.",
-    "accumulate": "Buffers: collect small JSON blobs and read them.",
-    "broadcast": "Messages to all who listen now.",
-    "listen": "Print events as they arrive.",
+    "extension": "Registered extensions and their secrets.",
+    "vote": "Polls: define, vote, count, log, delete.",
+    "rank": "Rankings: submit answers, list the most frequent.",
+    "accumulate": "Buffers: collect small JSON documents.",
+    "broadcast": "Messages to all current listeners.",
+    "listen": "Print events when they arrive.",
     "codes": "Reward codes: upload, mark winners, redeem.",
     "state": "State stores: read, replace and patch.",
     "store-config": "Config stores: read, replace and patch.",
-    "token": "Tokens: sign, explain, ask a sandbox, refresh.",
-    "pin": "PINs: link a game to a channel, step by step.",
-    "socket": "The WebSocket: send a request, or talk by hand.",
-    "user": "Users: who a token is, who shared their identity.",
+    "token": "Tokens: sign, request, refresh, explain.",
+    "pin": "PINs: link a game to a channel.",
+    "socket": "The WebSocket: send requests, or open a session.",
+    "user": "Users: the caller, and those who shared their id.",
     "clock": "The emulator's clock: read, advance, set, freeze.",
-    "reset": "Empty the emulator: data, clock, everything.",
-    "connect": "Print what points a client at the service.",
-    "profile": "Profiles: several deployments by name.",
-    "config": "Settings: what is in force, and why.",
+    "reset": "Delete all data of the emulator, reset its clock.",
+    "connect": "Print lines that point a client at the service.",
+    "profile": "Profiles: named sets of settings, one per deployment.",
+    "config": "Settings: the effective values and their origin.",
     "wait": "Wait until the service is ready.",
     "api": "Call any endpoint, with credentials.",
 }
 
 
 class Nouns(Group):
-    """Knows the nouns by name and summary, and imports one when it is called."""
+    """Lists the nouns without importing them, and imports the one that is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -46,11 +46,11 @@ class Nouns(Group):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, _imported(name) if name in NOUNS else command, rest
+        return name, load_noun(name) if name in NOUNS else command, rest
 
 
-def _imported(name: str) -> Any:
-    """The `app` of the noun's module; of a noun without verbs, its one function."""
+def load_noun(name: str) -> Any:
+    """Import the module of a noun and return its command: its `app`, or its only function."""
     attribute = name.replace("-", "_")
     module = import_module(f"extcli.commands.{attribute}")
     app = getattr(module, "app", None)
@@ -86,17 +86,17 @@ def extcli(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Run the streaming-extension backend on this machine, and drive it or a real one.
+    """Run an extension backend on this machine, and control it or a real one.
 
     \b
     extcli serve &                        start a service
     extcli vote cast --value 3            vote
-    extcli vote get                       count
-    extcli clock advance 8d               see the poll end after a week
+    extcli vote get                       print the result
+    extcli clock advance 8d               polls expire after a week
     """
 
 
 def run(args: list[str] | None) -> int | None:
-    """Parse and run; returns an exit code, or `None` for success. Raises what Typer and Python raise."""
+    """Run these arguments and return the exit code, or `None` for success. Raises errors of Typer and of Python."""
     code: int | None = app(args, prog_name="extcli", standalone_mode=False)
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 
-def test_a_blob_is_kept_and_read_newest_first(extcli, live):
+def test_documents_are_read_newest_first(extcli, live):
     now = live.freeze()
     extcli("accumulate", "add", "ratings", '{"stars":5}')
     extcli("accumulate", "add", "ratings", '{"stars":3}', "--as", "viewer:U2")
@@ -16,13 +16,13 @@ def test_a_blob_is_kept_and_read_newest_first(extcli, live):
     ] == extcli("accumulate", "get", "ratings").rows
 
 
-def test_the_buffer_is_default_unless_named(extcli):
+def test_the_default_buffer_is_named_default(extcli):
     extcli("accumulate", "add", '{"a":1}')
 
     assert 1 == len(extcli("accumulate", "get", "default").rows)
 
 
-def test_a_blob_can_come_from_a_file_or_standard_input(extcli, tmp_path):
+def test_a_document_can_come_from_a_file_or_standard_input(extcli, tmp_path):
     (tmp_path / "blob.json").write_text("[1]")
     extcli("accumulate", "add", "b", f"@{tmp_path / 'blob.json'}")
     extcli("accumulate", "add", "b", "-", input="[2]")
@@ -31,14 +31,14 @@ def test_a_blob_can_come_from_a_file_or_standard_input(extcli, tmp_path):
 
 
 @pytest.mark.parametrize("size", [255, 256])
-def test_the_service_measures_the_blob(extcli, size):
+def test_the_service_limits_the_size_of_a_document(extcli, size):
     """Ruling R3."""
     blob = '"' + "x" * (size - 2) + '"'
 
     assert (0 if size == 255 else 4) == extcli("accumulate", "add", "b", blob).exit_code
 
 
-def test_what_is_not_json_is_the_service_s_to_refuse(extcli):
+def test_the_service_refuses_invalid_json(extcli):
     result = extcli("accumulate", "add", "b", "{nonsense")
 
     assert 4 == result.exit_code
@@ -46,11 +46,11 @@ def test_what_is_not_json_is_the_service_s_to_refuse(extcli):
 
 
 @pytest.mark.parametrize("args", [(), ("a", "b", "c"), ("a", "b", "--from", "-")])
-def test_too_little_or_too_much_is_wrong_usage(extcli, args):
+def test_a_missing_or_extra_argument_is_a_usage_error(extcli, args):
     assert 2 == extcli("accumulate", "add", *args).exit_code
 
 
-def test_since_counts_back_by_the_clock_of_the_service(extcli, live):
+def test_since_uses_the_clock_of_the_service(extcli, live):
     extcli("accumulate", "add", '{"n":1}')
     live.advance(3_600_000)
     extcli("accumulate", "add", '{"n":2}')
@@ -59,7 +59,7 @@ def test_since_counts_back_by_the_clock_of_the_service(extcli, live):
     assert 2 == len(extcli("accumulate", "get", "--since", "2h").rows)
 
 
-def test_start_is_a_point_in_time(extcli, live):
+def test_start_is_an_instant(extcli, live):
     extcli("accumulate", "add", '{"n":1}')
     live.advance(1000)
     start = live.freeze()
@@ -69,7 +69,7 @@ def test_start_is_a_point_in_time(extcli, live):
     assert 2 == extcli("accumulate", "get", "--start", "1", "--since", "1m").exit_code
 
 
-def test_a_broadcaster_sees_one_channel_and_a_backend_all(extcli):
+def test_a_broadcaster_reads_one_channel_and_a_backend_all(extcli):
     extcli("accumulate", "add", "1", "--channel", "1")
     extcli("accumulate", "add", "2", "--channel", "2")
 
@@ -77,7 +77,7 @@ def test_a_broadcaster_sees_one_channel_and_a_backend_all(extcli):
     assert 2 == len(extcli("accumulate", "get", "--as", "backend").rows)
 
 
-def test_numbers_of_any_size_and_shape_survive(extcli):
+def test_numbers_of_any_size_are_preserved(extcli):
     extcli("accumulate", "add", "[123456789012345678901234567890,0.1,-0.5e-3,1]")
 
     [entry] = extcli("accumulate", "get", "-o", "jsonl").jsonl
@@ -85,13 +85,13 @@ def test_numbers_of_any_size_and_shape_survive(extcli):
     assert [123456789012345678901234567890, 0.1, -0.0005, 1] == entry["data"]
 
 
-def test_json_is_the_body_of_the_service(extcli, live):
+def test_json_output_is_the_answer_of_the_service(extcli, live):
     extcli("accumulate", "add", '{"a":1}', "--channel", "777")
     body = live.client("broadcaster", channel="777").get("accumulate").text
 
     assert body + "\n" == extcli("accumulate", "get", "-o", "json", "--channel", "777").stdout
 
 
-def test_nothing_collected_is_said_to_people_only(extcli):
+def test_only_a_table_says_that_a_buffer_is_empty(extcli):
     assert "nothing collected\n" == extcli("accumulate", "get", "-o", "table").stdout
     assert "" == extcli("accumulate", "get").stdout

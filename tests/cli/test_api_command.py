@@ -7,14 +7,14 @@ import pytest
 from support.program import http_response
 
 
-def test_a_path_is_under_the_service_unless_it_begins_with_a_slash(extcli):
+def test_a_path_without_a_leading_slash_is_below_v1_e(extcli):
     extcli("vote", "cast", "lunch", "--value", "3")
 
     assert 3 == extcli("api", "GET", "vote?id=lunch").json["stats"]["sum"]
     assert "ready" == extcli("api", "get", "/_emulator/ready", "--no-auth").json["status"]
 
 
-def test_fields_make_a_body_json_where_they_read_as_json(extcli):
+def test_fields_make_a_json_body(extcli):
     assert 3 == extcli("api", "POST", "vote", "-f", "value=3").json["vote"]
     assert {"accepted": True} == extcli("api", "POST", "rank", "-f", 'key="5"').json
     assert {"accepted": True, "original": "5"} == extcli("api", "POST", "rank", "-f", "key=blue").json
@@ -28,7 +28,7 @@ def test_a_body_can_come_from_a_file_or_standard_input(extcli, tmp_path):
     assert 2 == extcli("api", "POST", "vote", "--input", "-", "-f", "a=1").exit_code
 
 
-def test_a_body_may_go_with_get(extcli, answering):
+def test_get_can_have_a_body(extcli, answering):
     url = answering(http_response("200 OK", '{"ok":true}'))
 
     result = extcli("api", "GET", "broadcast", "-f", "event=go", "-v", "--no-auth", "--url", url)
@@ -38,7 +38,7 @@ def test_a_body_may_go_with_get(extcli, answering):
 
 
 @pytest.mark.parametrize(("status", "exit_code"), [("404 Not Found", 4), ("503 Service Unavailable", 5)])
-def test_a_refusal_prints_its_body_and_is_still_an_error(extcli, answering, status, exit_code):
+def test_an_error_prints_its_body_and_exits_4_or_5(extcli, answering, status, exit_code):
     url = answering(http_response(status, '{"reason":"No"}'))
 
     result = extcli("api", "GET", "vote", "--no-auth", "--url", url)
@@ -47,7 +47,7 @@ def test_a_refusal_prints_its_body_and_is_still_an_error(extcli, answering, stat
     assert status in result.stderr
 
 
-def test_a_body_is_printed_byte_for_byte(extcli, answering):
+def test_a_body_is_printed_unchanged(extcli, answering):
     url = answering(http_response("200 OK", b"\x00\xff\n\n", "application/octet-stream"))
 
     result_bytes = b"\x00\xff\n\n".decode(errors="replace")
@@ -57,7 +57,7 @@ def test_a_body_is_printed_byte_for_byte(extcli, answering):
     assert result_bytes == result.stdout
 
 
-def test_without_credentials_the_service_refuses(extcli):
+def test_no_auth_sends_no_credentials(extcli):
     result = extcli("api", "GET", "vote", "--no-auth")
 
     assert 4 == result.exit_code

@@ -11,13 +11,13 @@ from support.program import http_response
 WEEK = 7 * 86_400_000
 
 
-def test_the_time_alone_is_printed_for_scripts(extcli, live):
+def test_plain_output_of_now_is_the_time_in_ms(extcli, live):
     now = live.freeze()
 
     assert f"{now}\n" == extcli("clock", "now").stdout
 
 
-def test_a_move_prints_what_expired(extcli, live):
+def test_moving_the_clock_prints_what_expired(extcli, live):
     now = live.freeze()
     extcli("vote", "cast", "lunch", "--value", "1")
 
@@ -30,7 +30,7 @@ def test_a_move_prints_what_expired(extcli, live):
 @pytest.mark.parametrize(
     ("text", "ms"), [("500ms", 500), ("5m", 300_000), ("1h30m", 5_400_000), ("8d", 691_200_000), ("0.5s", 500)]
 )
-def test_a_duration_is_written_like_this(extcli, live, text, ms):
+def test_the_clock_advances_by_a_duration(extcli, live, text, ms):
     now = live.freeze()
 
     result = extcli("clock", "advance", text, "-o", "json")
@@ -39,7 +39,7 @@ def test_a_duration_is_written_like_this(extcli, live, text, ms):
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "5 parsecs", "-5m", "5m!"])
-def test_what_is_no_duration_is_wrong_usage(extcli, text):
+def test_an_invalid_duration_is_a_usage_error(extcli, text):
     assert 2 == extcli("clock", "advance", "--", text).exit_code
 
 
@@ -50,16 +50,16 @@ def test_the_clock_can_be_set(extcli, live, text):
     assert 1_900_000_000_000 == extcli("clock", "set", text, "-o", "json").json["now"]
 
 
-def test_what_is_no_instant_is_wrong_usage(extcli):
+def test_an_invalid_instant_is_a_usage_error(extcli):
     assert 2 == extcli("clock", "set", "tomorrow").exit_code
 
 
-def test_the_clock_stands_still_and_goes_on(extcli):
+def test_the_clock_can_be_frozen_and_released(extcli):
     assert extcli("clock", "freeze", "-o", "json").json["frozen"]
     assert not extcli("clock", "freeze", "--off", "-o", "json").json["frozen"]
 
 
-def test_people_see_the_time_and_its_distance(extcli, live):
+def test_a_table_shows_the_offset_of_the_clock(extcli, live):
     live.freeze()
     live.advance(WEEK + 86_400_000)
 
@@ -69,8 +69,8 @@ def test_people_see_the_time_and_its_distance(extcli, live):
     assert "frozen  yes" in stdout
 
 
-def test_a_signed_token_follows_a_clock_that_was_moved(extcli, live):
-    """The service compares `exp` with its own clock, so the token is signed again by it."""
+def test_a_locally_signed_token_follows_a_moved_clock(extcli, live):
+    """The service compares `exp` with its own clock, so the token is signed again by that clock."""
     live.advance(WEEK)
 
     result = extcli("vote", "cast", "--value", "3", env={"EXTCLI_SECRET": "c2VjcmV0"})
@@ -78,15 +78,15 @@ def test_a_signed_token_follows_a_clock_that_was_moved(extcli, live):
     assert (0, "3\t1\n") == (result.exit_code, result.stdout)
 
 
-def test_a_deployment_cannot_be_controlled_and_the_error_says_so(extcli, production):
+def test_production_has_no_clock_to_control(extcli, production):
     result = extcli("clock", "advance", "1d", "--url", production.url)
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "only an emulator in sandbox has this path" in result.stderr
 
 
-def test_a_refused_control_call_is_not_advised_to_act_as_somebody_else(extcli, answering):
-    """It carries no credentials, whoever makes it."""
+def test_a_refused_control_call_does_not_suggest_another_role(extcli, answering):
+    """It carries no credentials."""
     url = answering(http_response("403 Forbidden", '{"reason":"Forbidden"}'))
 
     result = extcli("clock", "advance", "1d", "--url", url)
@@ -95,7 +95,7 @@ def test_a_refused_control_call_is_not_advised_to_act_as_somebody_else(extcli, a
     assert "--as" not in result.stderr
 
 
-def test_reset_forgets_everything(extcli, live):
+def test_reset_deletes_all_data(extcli, live):
     extcli("vote", "cast", "--value", "3")
     live.advance(1000)
 
@@ -104,7 +104,7 @@ def test_reset_forgets_everything(extcli, live):
     assert abs(extcli("clock", "now", "-o", "json").json["offset"]) < 1000
 
 
-def test_waiting_for_a_ready_service_is_short(extcli):
+def test_wait_returns_at_once_if_the_service_is_ready(extcli):
     assert (0, "") == (extcli("wait", "--ready").exit_code, extcli("wait", "--ready").stdout)
 
 
@@ -126,15 +126,15 @@ def test_a_deployment_without_a_readiness_path_is_ready_when_it_answers(extcli, 
     ],
     ids=["a page", "other JSON", "no pages", "a page for every path", "a page behind a password"],
 )
-def test_a_web_server_that_is_no_extension_service_is_never_ready(extcli, answering, answers):
+def test_another_web_server_is_never_ready(extcli, answering, answers):
     result = extcli("wait", "--ready", "--url", answering(*answers), "--timeout", "90ms")
 
     assert (7, "") == (result.exit_code, result.stdout)
     assert "check that --url (EXTCLI_URL) is an extension service" in result.stderr
 
 
-def test_waiting_takes_no_longer_than_the_timeout_whatever_the_attempts_meet(extcli, answering):
-    """After some three seconds an attempt hangs, and has only the one that the others left, not four of its own."""
+def test_wait_ends_at_the_timeout_even_if_an_attempt_hangs(extcli, answering):
+    """After about three seconds an attempt hangs; its timeout is the remaining second, not another four."""
     url = answering(*[http_response("503 Service Unavailable")] * 30, hold=True)
     started = time.monotonic()
 
@@ -144,14 +144,14 @@ def test_waiting_takes_no_longer_than_the_timeout_whatever_the_attempts_meet(ext
     assert time.monotonic() - started < 6.5
 
 
-def test_waiting_for_nobody_is_exit_3(extcli):
+def test_wait_exits_3_if_the_service_is_unreachable(extcli):
     result = extcli("wait", "--ready", "--url", "http://127.0.0.1:1", "--timeout", "1ms")
 
     assert (3, "") == (result.exit_code, result.stdout)
     assert "nobody answers" in result.stderr
 
 
-def test_waiting_for_one_that_is_not_ready_is_exit_7(extcli, answering):
+def test_wait_exits_7_if_the_service_is_not_ready(extcli, answering):
     url = answering(*[http_response("503 Service Unavailable", '{"status":"starting"}')] * 20)
 
     result = extcli("wait", "--ready", "--url", url, "--timeout", "1ms")
@@ -159,5 +159,5 @@ def test_waiting_for_one_that_is_not_ready_is_exit_7(extcli, answering):
     assert (7, "") == (result.exit_code, result.stdout)
 
 
-def test_waiting_for_nothing_is_wrong_usage(extcli):
+def test_wait_without_ready_is_a_usage_error(extcli):
     assert 2 == extcli("wait").exit_code

@@ -52,7 +52,7 @@ def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_na
 
     for args, why in (
         (("add", "dev", "--url", "http://127.0.0.1:2"), "profiles.dev: is there already"),
-        (("add", "live"), "where is it?"),
+        (("add", "live"), "--url is missing"),
         (("add", "a.b", "--url", "http://127.0.0.1:2"), "is not a valid profile name"),
         (("add", "live", "--url", "nonsense"), "is not a URL with http or https"),
         (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel: must not be empty"),
@@ -105,7 +105,7 @@ def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
 def test_a_variable_that_still_chooses_another_is_said(profile):
     write_profiles(dev={}, live={})
 
-    assert "EXTCLI_PROFILE still chooses live" in profile("use", "dev", env={"EXTCLI_PROFILE": "live"}).stderr
+    assert "EXTCLI_PROFILE still selects live" in profile("use", "dev", env={"EXTCLI_PROFILE": "live"}).stderr
 
 
 def test_a_removed_profile_is_used_no_more(profile, extcli):
@@ -113,7 +113,7 @@ def test_a_removed_profile_is_used_no_more(profile, extcli):
 
     result = profile("rm", "dev")
 
-    assert (0, "it was the one in use where none is chosen; there is none now\n") == (result.exit_code, result.stderr)
+    assert (0, "it was the default; there is no default profile now\n") == (result.exit_code, result.stderr)
     assert "1001" == extcli("user", "info", "-o", "json").json["channel_id"]
     assert [["live", "", "false", "false"]] == profile("list").rows
 

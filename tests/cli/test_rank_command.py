@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 
-def test_an_answer_replaces_the_one_before(extcli):
+def test_an_answer_replaces_the_user_s_earlier_one(extcli):
     first = extcli("rank", "submit", "colour", "--key", "blue")
     second = extcli("rank", "submit", "colour", "--key", "red")
 
@@ -21,28 +21,27 @@ def test_the_most_frequent_answers_come_first(extcli):
     assert [["blue", "2"]] == extcli("rank", "get", "--top", "1").rows
 
 
-def test_json_is_the_body_of_the_service(extcli, live):
+def test_json_output_is_the_answer_of_the_service(extcli, live):
     extcli("rank", "submit", "--key", "blue", "--channel", "777")
     body = live.client("broadcaster", channel="777").get("rank").text
 
     assert body + "\n" == extcli("rank", "get", "-o", "json", "--top", "1", "--channel", "777").stdout
 
 
-def test_an_answer_cannot_break_a_row_or_reach_the_terminal(extcli):
-    """Answers are written by strangers."""
+def test_control_characters_in_answers_are_escaped(extcli):
     extcli("rank", "submit", "--key", "a\tb\nc\\d\x1b[31m\u202e")
 
     assert [["a\\tb\\nc\\\\d\\x1b[31m\\u202e", "1"]] == extcli("rank", "get").rows
     assert "\x1b" not in extcli("rank", "get", "-o", "table").stdout
 
 
-def test_an_answer_that_looks_like_markup_is_shown_as_it_is(extcli):
+def test_markup_in_answers_is_not_interpreted(extcli):
     extcli("rank", "submit", "--key", "[red]:smile:[/red]")
 
     assert "[red]:smile:[/red]" in extcli("rank", "get", "-o", "table").stdout
 
 
-def test_a_removed_ranking_is_empty(extcli):
+def test_a_deleted_ranking_is_empty(extcli):
     extcli("rank", "submit", "--key", "blue")
 
     assert 0 == extcli("rank", "rm").exit_code
@@ -51,9 +50,9 @@ def test_a_removed_ranking_is_empty(extcli):
 
 
 @pytest.mark.parametrize("args", [(), ("--key", "x", "--from", "-")])
-def test_either_a_key_or_a_file_is_needed(extcli, args):
+def test_submit_needs_either_key_or_from(extcli, args):
     assert 2 == extcli("rank", "submit", *args).exit_code
 
 
-def test_an_empty_answer_is_the_service_s_to_judge(extcli):
+def test_the_service_refuses_an_empty_answer(extcli):
     assert extcli("rank", "submit", "--key", "").exit_code in (0, 4)

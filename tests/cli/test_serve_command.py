@@ -1,4 +1,4 @@
-"""`extcli serve` as a command: what is wrong with its flags and variables; how it serves is tested elsewhere."""
+"""`extcli serve`: errors in its options and variables. Other tests cover how it serves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ import pytest
         ((), {"EXTCLI_SERVE_DATA": "nonsense"}, "nonsense"),
     ],
 )
-def test_what_is_wrong_with_a_flag_or_a_variable_of_serve_is_one_line(extcli, args, env, named):
+def test_an_invalid_option_or_variable_is_reported_on_one_line(extcli, args, env, named):
     result = extcli("serve", *args, env=env)
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -34,7 +34,7 @@ def test_what_is_wrong_with_a_flag_or_a_variable_of_serve_is_one_line(extcli, ar
 
 
 @pytest.mark.parametrize(
-    ("args", "env", "complaint"),
+    ("args", "env", "message"),
     [
         (("--port", "abc"), {}, "'abc' is not a whole number from 0 to 65535"),
         (("--port", "65536"), {}, "'65536' is not a whole number from 0 to 65535"),
@@ -42,14 +42,14 @@ def test_what_is_wrong_with_a_flag_or_a_variable_of_serve_is_one_line(extcli, ar
         ((), {"EXTCLI_SERVE_PRODUCTION": "maybe"}, "'maybe' is neither true nor false"),
     ],
 )
-def test_a_complaint_of_a_value_has_the_value_and_its_limits(extcli, args, env, complaint):
+def test_an_invalid_value_is_reported_with_its_limits(extcli, args, env, message):
     result = extcli("serve", *args, env=env)
 
     assert 2 == result.exit_code
-    assert result.stderr.endswith(f": {complaint}\n")
+    assert result.stderr.endswith(f": {message}\n")
 
 
-def test_a_free_port_is_proposed_only_where_the_port_is_taken(extcli, live):
+def test_port_0_is_suggested_only_if_the_port_is_taken(extcli, live):
     taken = extcli("serve", "--port", live.url.rpartition(":")[2])
     elsewhere = extcli("serve", "--host", "192.0.2.1")
 
@@ -58,7 +58,7 @@ def test_a_free_port_is_proposed_only_where_the_port_is_taken(extcli, live):
     assert "--port 0" not in elsewhere.stderr
 
 
-def test_help_of_serve_is_help(extcli):
+def test_serve_prints_its_help(extcli):
     result = extcli("serve", "--help")
 
     assert (0, "") == (result.exit_code, result.stderr)

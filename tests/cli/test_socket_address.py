@@ -1,4 +1,4 @@
-"""Where the socket is, what the program makes of an absent or strange one, and of the end of a connection."""
+"""The address of the WebSocket, and errors when it is missing, not one, or closed."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def ws(url: str) -> dict[str, str]:
 # The address
 
 
-def test_the_socket_may_be_elsewhere(send, live):
+def test_the_socket_can_have_its_own_address(send, live):
     elsewhere = ws(f"{live.url}/0.2.0/my-extension")
 
     assert f"> CONNECT {elsewhere['EXTCLI_WS_URL']}" in send(*GET, "-v", env=elsewhere).stderr.splitlines()
 
 
-def test_the_url_of_the_command_line_has_its_own_socket(send, live):
+def test_the_url_option_overrides_the_socket_of_the_environment(send, live):
     """A variable for another service must not lead this one's credentials there."""
     result = send(*GET, "-v", "--url", live.url, env={"EXTCLI_WS_URL": "ws://127.0.0.1:1/ws"})
 
@@ -45,7 +45,7 @@ def test_the_url_of_the_command_line_has_its_own_socket(send, live):
 
 
 @pytest.mark.parametrize("address", ["http://h/ws", "nonsense", "ws://", "ws://h:x/", "ws://h/ws?a=1", "ws://h/ws#a"])
-def test_an_address_of_a_socket_that_is_none_is_wrong_configuration(send, address):
+def test_an_invalid_socket_address_is_a_configuration_error(send, address):
     result = send(*GET, env={"EXTCLI_WS_URL": address})
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -60,21 +60,21 @@ def test_an_address_with_a_password_is_refused_without_showing_it(send):
     assert "hunter2" not in result.stderr
 
 
-def test_nobody_at_the_address_is_exit_3(send):
+def test_an_unreachable_socket_exits_3(send):
     result = send(*GET, "--no-auth", env={"EXTCLI_WS_URL": "ws://127.0.0.1:1/ws"})
 
     assert (3, "") == (result.exit_code, result.stdout)
     assert ["extcli: nobody answers at ws://127.0.0.1:1/ws", "  connection refused"] == result.stderr.splitlines()[:2]
 
 
-def test_a_path_without_a_socket_is_refused_in_the_service_s_words(send, live):
+def test_a_path_without_a_socket_is_refused(send, live):
     result = send(*GET, "--no-auth", env=ws(f"{live.url}/v1/e/vote"))
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "there is no socket at /v1/e/vote" in result.stderr
 
 
-def test_what_does_not_speak_websocket_is_exit_3(send, answering):
+def test_a_server_without_websocket_exits_3(send, answering):
     for url in (answering(b"220 mail.example ESMTP\r\n"), answering()):
         result = send(*GET, "--no-auth", "--timeout", "2s", env=ws(url))
 
@@ -82,12 +82,12 @@ def test_what_does_not_speak_websocket_is_exit_3(send, answering):
         assert "Traceback" not in result.stderr
 
 
-def test_a_web_server_without_a_socket_is_said_by_its_status(send, answering):
+def test_an_http_error_instead_of_a_socket_names_its_status(send, answering):
     assert 4 == send(*GET, "--no-auth", env=ws(answering(http_response("200 OK")))).exit_code
     assert 5 == send(*GET, "--no-auth", env=ws(answering(http_response("502 Bad Gateway")))).exit_code
 
 
-def test_a_silent_server_is_given_up_in_time(send, answering):
+def test_a_silent_server_times_out(send, answering):
     result = send(*GET, "--no-auth", "--timeout", "100ms", env=ws(answering(hold=True)))
 
     assert 3 == result.exit_code
@@ -104,13 +104,13 @@ def test_credentials_do_not_follow_a_redirect_to_another_host(send, live, answer
     assert "authenticate" not in result.stderr
 
 
-def test_a_service_on_this_machine_is_not_looked_for_behind_a_proxy(send):
+def test_a_local_service_is_not_reached_through_a_proxy(send):
     proxies = {name: "http://127.0.0.1:1" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
 
     assert 0 == send(*GET, env=proxies).exit_code
 
 
-def test_tls_where_there_is_none_is_exit_3(send, live):
+def test_tls_to_a_plain_server_exits_3(send, live):
     result = send(*GET, "--no-auth", env={"EXTCLI_WS_URL": f"{live.url.replace('http', 'wss', 1)}/ws"})
 
     assert (3, "") == (result.exit_code, result.stdout)
@@ -120,7 +120,7 @@ def test_tls_where_there_is_none_is_exit_3(send, live):
 # Ends of a connection
 
 
-def test_a_frame_that_is_too_large_is_said_to_be(send, tmp_path):
+def test_a_frame_that_is_too_large_is_reported(send, tmp_path):
     (tmp_path / "big").write_text(json.dumps({"state_id": "channel", "state": {"a": "x" * 3_000_000}}))
 
     result = send("set", "state", "--data", f"@{tmp_path / 'big'}")
@@ -130,7 +130,7 @@ def test_a_frame_that_is_too_large_is_said_to_be(send, tmp_path):
     assert "send less at once" in result.stderr
 
 
-def test_too_many_wrong_pins_close_the_connection_and_that_is_said(repl):
+def test_too_many_wrong_pins_close_the_connection(repl):
     """Ruling T4."""
     frame = '{"action": "authenticate", "params": {"request_id": 1}, "data": {"client_id": "my-extension", "pin": "A"}}'
 
@@ -142,7 +142,7 @@ def test_too_many_wrong_pins_close_the_connection_and_that_is_said(repl):
     assert "close code 1008" in result.stderr
 
 
-def test_a_service_that_stops_is_said(shell):
+def test_a_stopping_service_is_reported(shell):
     with live_server() as live:
         process = shell("socket", "repl", env={"EXTCLI_URL": live.url})
         process.stdin.write(b"get state {}\n")

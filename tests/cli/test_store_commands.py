@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.parametrize("scope", ["extension", "channel", "viewer", "extension-viewer", "hidden"])
-def test_every_state_can_be_written_and_read_without_options(extcli, scope):
+def test_every_state_can_be_written_and_read(extcli, scope):
     assert 0 == extcli("state", "set", scope, '{"round":4}').exit_code
     assert 0 == extcli("state", "patch", scope, '{"theme":"dark"}').exit_code
 
@@ -14,20 +14,20 @@ def test_every_state_can_be_written_and_read_without_options(extcli, scope):
 
 
 @pytest.mark.parametrize("scope", ["extension", "channel"])
-def test_every_config_can_be_written_and_read_without_options(extcli, scope):
+def test_every_config_can_be_written_and_read(extcli, scope):
     assert 0 == extcli("store-config", "set", scope, '{"round":4}').exit_code
     assert 0 == extcli("store-config", "patch", scope, "round=null", "theme=dark").exit_code
 
     assert [["theme", '"dark"']] == extcli("store-config", "get", scope).rows
 
 
-def test_a_store_never_written_is_empty(extcli):
+def test_a_store_that_was_never_written_is_empty(extcli):
     """Ruling S2."""
     assert "{}\n" == extcli("state", "get", "channel", "-o", "json").stdout
     assert "" == extcli("state", "get", "channel").stdout
 
 
-def test_pairs_are_json_where_they_read_as_json_and_text_otherwise(extcli):
+def test_values_of_pairs_are_text_unless_they_are_json(extcli):
     extcli("state", "set", "channel", "n=4", "on=true", "text=dark", 'quoted="4"', "list=[1,2]", "empty=")
 
     assert {
@@ -41,7 +41,7 @@ def test_pairs_are_json_where_they_read_as_json_and_text_otherwise(extcli):
 
 
 @pytest.mark.parametrize("document", [(), ("{broken",), ("a={broken",), ("nothing",), ("a=1", "b")])
-def test_what_is_neither_json_nor_pairs_is_wrong_usage(extcli, document):
+def test_invalid_json_or_pairs_are_a_usage_error(extcli, document):
     result = extcli("state", "set", "channel", *document)
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -71,7 +71,7 @@ def test_an_admin_reads_and_patches_many_users(extcli):
     ).json
 
 
-def test_all_states_and_configs_come_in_one_answer(extcli):
+def test_all_reads_every_store(extcli):
     extcli("state", "set", "channel", "round=4")
     extcli("store-config", "set", "channel", "theme=dark")
 
@@ -82,7 +82,7 @@ def test_all_states_and_configs_come_in_one_answer(extcli):
     assert {"extension": {}, "channel": {"theme": "dark"}} == config
 
 
-def test_jsonl_is_one_member_on_each_line(extcli):
+def test_jsonl_prints_one_member_per_line(extcli):
     extcli("state", "set", "channel", "a=1", "b=[2]")
 
     assert [{"key": "a", "value": 1}, {"key": "b", "value": [2]}] == extcli(
@@ -90,14 +90,14 @@ def test_jsonl_is_one_member_on_each_line(extcli):
     ).jsonl
 
 
-def test_an_unknown_scope_is_wrong_usage_and_names_those_there_are(extcli):
+def test_an_unknown_scope_is_a_usage_error_that_names_the_scopes(extcli):
     result = extcli("state", "get", "chanel")
 
     assert 2 == result.exit_code
     assert "extension, channel, viewer, extension-viewer, hidden" in result.stderr
 
 
-def test_a_value_cannot_reach_the_terminal(extcli):
+def test_control_characters_in_values_are_escaped(extcli):
     extcli("state", "set", "channel", '{"a\\u001b[2J":"\\u001b[31m\\u009b"}')
 
     for output in ("plain", "table"):

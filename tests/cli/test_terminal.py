@@ -69,7 +69,7 @@ def test_no_color_is_honoured(environment):
 def test_a_remark_for_people_goes_to_standard_error(environment, shell):
     process = shell("vote", "rm", "-o", "table")
 
-    assert (b"", b"poll default is gone\n") == process.communicate(timeout=20)
+    assert (b"", b"deleted poll default\n") == process.communicate(timeout=20)
 
 
 def test_progress_shows_on_a_terminal_only(environment, tmp_path):

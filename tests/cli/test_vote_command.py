@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 
-def test_a_vote_shows_the_poll_as_it_now_stands(extcli):
+def test_casting_a_vote_prints_the_result(extcli):
     extcli("vote", "cast", "--value", "3", "--as", "viewer:U2")
 
     result = extcli("vote", "cast", "--value", "3")
@@ -13,7 +13,7 @@ def test_a_vote_shows_the_poll_as_it_now_stands(extcli):
     assert (0, "3\t2\n", "") == (result.exit_code, result.stdout, result.stderr)
 
 
-def test_the_poll_is_default_unless_named(extcli):
+def test_the_default_poll_is_named_default(extcli):
     extcli("vote", "cast", "--value", "1")
     extcli("vote", "cast", "lunch", "--value", "2")
 
@@ -21,13 +21,13 @@ def test_the_poll_is_default_unless_named(extcli):
     assert [["2", "1"]] == extcli("vote", "get", "lunch").rows
 
 
-def test_a_negative_value_works(extcli):
+def test_a_vote_can_be_negative(extcli):
     result = extcli("vote", "cast", "--value", "-5", "-o", "json")
 
     assert (0, -5) == (result.exit_code, result.json["vote"])
 
 
-def test_the_service_judges_the_value(extcli):
+def test_the_service_refuses_a_vote_out_of_range(extcli):
     result = extcli("vote", "cast", "--value", "100")
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -39,25 +39,25 @@ def test_the_service_judges_the_value(extcli):
 
 
 @pytest.mark.parametrize("args", [(), ("--value", "1", "--from", "-")])
-def test_either_a_value_or_a_file_is_needed(extcli, args):
+def test_cast_needs_either_value_or_from(extcli, args):
     result = extcli("vote", "cast", *args)
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "--value N or --from FILE" in result.stderr
 
 
-def test_a_value_that_is_no_number_is_wrong_usage(extcli):
+def test_a_value_that_is_not_a_number_is_a_usage_error(extcli):
     assert 2 == extcli("vote", "cast", "--value", "three").exit_code
 
 
-def test_the_one_asked_for_votes(extcli):
+def test_as_selects_the_voter(extcli):
     extcli("vote", "cast", "--value", "1", "--as", "viewer:U7")
 
     assert "vote" not in extcli("vote", "get", "-o", "json").json
     assert 1 == extcli("vote", "get", "-o", "json", "--as", "viewer:U7").json["vote"]
 
 
-def test_json_is_the_body_of_the_service_byte_for_byte(extcli, viewer):
+def test_json_output_is_the_answer_of_the_service(extcli, viewer):
     extcli("vote", "cast", "--value", "3", "--channel", "777", "--as", "viewer:5551")
 
     result = extcli("vote", "get", "-o", "json", "--channel", "777", "--as", "viewer:5551")
@@ -65,7 +65,7 @@ def test_json_is_the_body_of_the_service_byte_for_byte(extcli, viewer):
     assert viewer("5551").get("vote").text + "\n" == result.stdout
 
 
-def test_a_poll_for_people_has_bars_shares_and_statistics(extcli):
+def test_a_table_shows_bars_shares_and_statistics(extcli):
     for user, value in (("U1", 0), ("U2", 0), ("U3", 2), ("U4", -7)):
         extcli("vote", "cast", "--value", str(value), "--as", f"viewer:{user}")
 
@@ -77,7 +77,7 @@ def test_a_poll_for_people_has_bars_shares_and_statistics(extcli):
     assert "4 votes, mean -1.25, stddev 3.419, sum -5, 1 outside 0-63, yours: 0" == lines[-1]
 
 
-def test_a_poll_nobody_voted_in_says_so_to_people_and_nothing_to_programs(extcli):
+def test_only_a_table_says_that_a_poll_has_no_votes(extcli):
     assert "no votes yet\n" == extcli("vote", "get", "-o", "table").stdout
     assert "" == extcli("vote", "get").stdout
 
@@ -89,7 +89,7 @@ def test_the_log_is_tab_separated_in_a_pipe(extcli, live):
     assert [["U1", "U1", "3", str(now)]] == extcli("vote", "logs").rows
 
 
-def test_the_log_is_one_object_on_each_line_as_jsonl(extcli, live):
+def test_the_log_as_jsonl_has_one_object_per_line(extcli, live):
     now = live.freeze()
     extcli("vote", "cast", "--value", "3")
     extcli("vote", "cast", "--value", "4", "--as", "viewer:U2")
@@ -100,13 +100,13 @@ def test_the_log_is_one_object_on_each_line_as_jsonl(extcli, live):
     ] == extcli("vote", "logs", "-o", "jsonl").jsonl
 
 
-def test_the_log_is_the_body_of_the_service_as_json(extcli, backend):
+def test_the_log_as_json_is_the_answer_of_the_service(extcli, backend):
     extcli("vote", "cast", "--value", "3")
 
     assert backend.get("vote_logs").text + "\n" == extcli("vote", "logs", "-o", "json").stdout
 
 
-def test_the_log_spans_all_channels_unless_one_is_named(extcli):
+def test_the_log_covers_all_channels_by_default(extcli):
     """Ruling A4."""
     extcli("vote", "cast", "--value", "3", "--channel", "1")
     extcli("vote", "cast", "--value", "4", "--channel", "2", "--as", "viewer:U2")
@@ -115,7 +115,7 @@ def test_the_log_spans_all_channels_unless_one_is_named(extcli):
     assert ["4"] == [row[2] for row in extcli("vote", "logs", "--channel", "2").rows]
 
 
-def test_the_log_begins_and_ends_where_asked(extcli, live):
+def test_since_and_limit_select_a_part_of_the_log(extcli, live):
     start = live.freeze()
     for index in range(4):
         extcli("vote", "cast", "--value", str(index), "--as", f"viewer:U{index}")
@@ -131,7 +131,7 @@ def test_an_empty_log_is_empty(extcli):
     assert "" == extcli("vote", "logs", "-o", "jsonl").stdout
 
 
-def test_a_removed_poll_has_no_votes(extcli):
+def test_a_deleted_poll_has_no_votes(extcli):
     extcli("vote", "cast", "--value", "3")
 
     result = extcli("vote", "rm")
@@ -140,7 +140,7 @@ def test_a_removed_poll_has_no_votes(extcli):
     assert "" == extcli("vote", "get").stdout
 
 
-def test_a_viewer_may_not_remove_a_poll_and_is_told_who_may(extcli):
+def test_a_viewer_cannot_delete_a_poll_and_sees_which_role_can(extcli):
     result = extcli("vote", "rm", "--as", "viewer:U1")
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -157,13 +157,13 @@ def test_a_definition_can_be_written_and_read(extcli):
     assert "active" == poll["status"]
 
 
-def test_an_option_may_hold_a_comma_when_given_alone(extcli):
+def test_option_allows_commas(extcli):
     extcli("vote", "define", "lunch", "--option", "Rock, loud", "--option", "Paper")
 
     assert ["Rock, loud", "Paper"] == extcli("vote", "define", "lunch", "--show", "-o", "json").json["options"]
 
 
-def test_a_poll_that_ended_takes_no_votes(extcli, live):
+def test_a_closed_poll_refuses_votes(extcli, live):
     extcli("vote", "define", "lunch", "--options", "A,B", "--ends-in", "90s")
     live.advance(91_000)
 
@@ -173,7 +173,7 @@ def test_a_poll_that_ended_takes_no_votes(extcli, live):
     assert "poll is closed" in result.stderr
 
 
-def test_a_poll_can_open_and_close_at_points_in_time(extcli, live):
+def test_a_poll_can_open_and_close_at_given_times(extcli, live):
     live.set(1_900_000_000_000)
     extcli("vote", "define", "lunch", "--starts-at", "1900000060000", "--ends-at", "2030-03-17T17:49:40Z")
 
@@ -182,7 +182,7 @@ def test_a_poll_can_open_and_close_at_points_in_time(extcli, live):
     assert (1_900_000_060, 1_900_000_180, "pending") == (poll["startsAt"], poll["endsAt"], poll["status"])
 
 
-def test_votes_add_up_where_the_definition_lets_them(extcli):
+def test_votes_add_up_if_the_definition_says_so(extcli):
     """Ruling P4."""
     extcli("vote", "define", "lunch", "--options", "A,B", "--total-votes", "5", "--votes-per-option", "5")
 
@@ -191,14 +191,14 @@ def test_votes_add_up_where_the_definition_lets_them(extcli):
     assert 4 == poll["stats"]["count"]
 
 
-def test_a_global_poll_is_one_for_all_channels(extcli):
+def test_a_global_poll_is_shared_by_all_channels(extcli):
     extcli("vote", "define", "global-cup", "--options", "A,B")
     extcli("vote", "cast", "global-cup", "--value", "1", "--channel", "5")
 
     assert [["1", "1"]] == extcli("vote", "get", "global-cup", "--channel", "6").rows
 
 
-def test_a_poll_without_a_definition_is_refused_when_asked_for_it(extcli):
+def test_show_of_a_poll_without_a_definition_is_refused(extcli):
     result = extcli("vote", "define", "nothing", "--show")
 
     assert (4, "") == (result.exit_code, result.stdout)

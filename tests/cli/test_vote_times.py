@@ -1,4 +1,4 @@
-"""`extcli vote define` with times shorter than the service's whole seconds."""
+"""`extcli vote define` with fractions of a second."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.parametrize(("given", "seconds"), [("1ms", 1), ("500ms", 1), ("1500ms", 2), ("2s", 2)])
-def test_parts_of_a_second_are_rounded_up_so_that_none_becomes_no_end(extcli, live, given, seconds):
+def test_fractions_of_a_second_are_rounded_up(extcli, live, given, seconds):
     live.set(1_900_000_000_000)
 
     extcli("vote", "define", "opening", "--options", "A,B", "--starts-in", given)

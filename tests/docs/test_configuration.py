@@ -10,7 +10,7 @@ import pytest
 from blocks import ROOT
 
 from emulator.config.environment import PRODUCTION, SANDBOX
-from extcli.app import _imported
+from extcli.app import load_noun
 from extcli.config import settings
 
 TEXT = (ROOT / "docs" / "configuration.md").read_text()
@@ -70,7 +70,7 @@ def _default(parameter: Any) -> str:
     return "" if parameter.default is None else str(parameter.default)
 
 
-@pytest.mark.parametrize("parameter", _imported("serve").params, ids=lambda each: each.opts[0])
+@pytest.mark.parametrize("parameter", load_noun("serve").params, ids=lambda each: each.opts[0])
 def test_an_option_of_serve_is_described_as_it_is(parameter: Any) -> None:
     expected = [parameter.opts[0], parameter.envvar, _default(parameter), _range(parameter)]
 
@@ -78,4 +78,4 @@ def test_an_option_of_serve_is_described_as_it_is(parameter: Any) -> None:
 
 
 def test_no_option_of_serve_is_made_up() -> None:
-    assert {each.opts[0] for each in _imported("serve").params} == {row[0] for row in rows("Option")}
+    assert {each.opts[0] for each in load_noun("serve").params} == {row[0] for row in rows("Option")}

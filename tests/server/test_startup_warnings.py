@@ -91,6 +91,6 @@ def test_an_unknown_variable_is_named_without_its_value(tmp_path: Path, workers:
     )
 
     assert [
-        "EXTCLI_SERVE_SERVICE_ACCOUNT: there is no such option",
-        "EXTCLI_SERVE_WORKRES: there is no such option; is EXTCLI_SERVE_WORKERS meant?",
+        "EXTCLI_SERVE_SERVICE_ACCOUNT: unknown option",
+        "EXTCLI_SERVE_WORKRES: unknown option; did you mean EXTCLI_SERVE_WORKERS?",
     ] == lines

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer.main
 
-from extcli.app import NOUNS, _imported
+from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
@@ -59,7 +59,7 @@ SERVE_OPTIONS = "Options: [configuration.md](configuration.md#options-of-serve).
 def commands() -> Iterator[tuple[str, Any]]:
     """Each group and command with its full name, in the order of `extcli --help`."""
     for noun in NOUNS:
-        found = _imported(noun)
+        found = load_noun(noun)
         yield noun, found
         for verb, command in getattr(found, "commands", {}).items():
             yield f"{noun} {verb}", command
@@ -74,7 +74,7 @@ def examples(command: Any) -> list[str]:
 def page() -> str:
     """Return docs/cli.md."""
     own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
-    shared = [each for each in _imported("reset").params if _is_shared(each)]
+    shared = [each for each in load_noun("reset").params if _is_shared(each)]
     parts = [HEAD, SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
     for name, command in commands():
         parts += _section(name, command)

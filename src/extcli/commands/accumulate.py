@@ -1,4 +1,4 @@
-"""`extcli accumulate`: buffers of small JSON blobs."""
+"""`extcli accumulate`: buffers of small JSON documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session
 
-app = noun("Buffers: users add small JSON blobs, a backend reads them.")
+app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
 
 @command(app)
@@ -23,27 +23,30 @@ def add(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ID] JSON", help="The buffer's id, and the blob: JSON, - or @file.", show_default=False
+            metavar="[ID] JSON", help="The buffer's id, and the document: JSON, - or @file.", show_default=False
         ),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="FILE", help="Many blobs: one JSON on each line; - is standard input.", show_default=False
+            "--from",
+            metavar="FILE",
+            help="Add many: one JSON document per line; - reads standard input.",
+            show_default=False,
         ),
     ] = None,
     user_field: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="With --from: the field of each blob that holds its user; it is sent along.",
+            help="With --from: the member of each document that names its user; it is sent, too.",
             show_default=False,
         ),
     ] = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
 ) -> None:
-    """Add a JSON blob of under 256 bytes to a buffer. Acts as viewer:U1.
+    """Add a JSON document of less than 256 bytes to a buffer. Acts as viewer:U1.
 
     \b
     Examples:
@@ -52,10 +55,10 @@ def add(
     """
     given = list(words or [])
     if not 1 <= len(given) + (source is not None) <= 2 or len(given) > (2 if source is None else 1):
-        raise UsageError("no blob, or too many", fix="give [ID] JSON, or [ID] --from FILE")
+        raise UsageError("no document, or several", fix="give [ID] JSON, or [ID] --from FILE")
     if source is None:
         if user_field is not None:
-            raise UsageError("--user-field is for --from", fix="use --as viewer:USER for a single blob")
+            raise UsageError("--user-field requires --from", fix="use --as viewer:USER for a single document")
         content = read_bytes(given.pop())
         session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
         session.output.note("added")
@@ -75,15 +78,17 @@ def get(
     session: Session,
     buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
     start: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="Only from then on: Unix ms or ISO 8601.", show_default=False)
+        str | None,
+        typer.Option(metavar="INSTANT", help="Only entries from then on: Unix ms or ISO 8601.", show_default=False),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Only the last 5m, 1h, …", show_default=False)
+        str | None, typer.Option(metavar="DURATION", help="Only entries of the last 5m, 1h, …", show_default=False)
     ] = None,
 ) -> None:
-    """Read a buffer, newest first. Acts as broadcaster, who sees their own channel; backend sees all.
+    """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 
-    Plain output is `observed<TAB>channel_id<TAB>user<TAB>data`. --since counts by the service's clock where it has one.
+    Plain output is `observed<TAB>channel_id<TAB>user<TAB>data`. --since uses the emulator's
+    clock, or else this machine's.
 
     \b
     Examples:

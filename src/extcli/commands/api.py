@@ -1,4 +1,4 @@
-"""`extcli api`: any endpoint, with credentials."""
+"""`extcli api`: calls any endpoint, with credentials."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ _STORES = {scope.path for stores in (STATE, CONFIG) for scope in stores.scopes.v
 def api(
     session: Session,
     method: Annotated[str, typer.Argument(metavar="METHOD", help="GET, POST, PUT, PATCH or DELETE.")],
-    path: Annotated[str, typer.Argument(metavar="PATH", help="Under /v1/e/, unless it begins with a slash.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="The path below /v1/e/, or with a leading slash a complete path.")
+    ],
     fields: Annotated[
         list[str] | None,
         typer.Option(
             "-f",
             "--field",
             metavar="KEY=VALUE",
-            help="A member of the JSON body; JSON where it reads as JSON, else text.",
+            help="A member of the JSON body; text unless VALUE is JSON. Repeatable.",
             show_default=False,
         ),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--input", metavar="FILE|-", help="The body, byte for byte.", show_default=False),
+        typer.Option("--input", metavar="FILE|-", help="Send this body, byte for byte.", show_default=False),
     ] = None,
     no_auth: Annotated[bool, typer.Option("--no-auth", help="Send no Authorization header.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Call any endpoint and print the body of its answer, also of a refusal. Acts as broadcaster.
+    """Call any endpoint and print the body of its answer, even of an error. Acts as broadcaster.
 
-    A body may go with any method, GET included. What deletes, replaces or
-    resets asks first where a profile says production.
+    Any method can have a body, even GET. With a production profile, calls that delete,
+    replace or reset ask for confirmation.
 
     \b
     Examples:
@@ -60,7 +62,7 @@ def api(
     elif fields:
         body = encoded(read_pairs(fields))
     if _destroys(method.upper(), path):
-        confirm.guard(session, f"{method.upper()} {path} deletes, replaces or resets", yes=yes)
+        confirm.guard(session, f"{method.upper()} {path} deletes, replaces or resets data", yes=yes)
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
     service = session.open_service() if no_auth else session.service(BROADCASTER)
     try:
@@ -71,7 +73,7 @@ def api(
 
 
 def _destroys(method: str, path: str) -> bool:
-    """Whether something is lost by it: of what is posted, by new content of a store and by control of an emulator."""
+    """Return whether a call loses data: DELETE, PUT, and POST to a store or to the control API."""
     place = path.partition("?")[0].rstrip("/")
     posted_over = place.rpartition("/")[2] in _STORES or place.startswith("/_emulator/")
     return method in ("DELETE", "PUT") or (method == "POST" and posted_over)

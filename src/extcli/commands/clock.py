@@ -1,4 +1,4 @@
-"""`extcli clock`: the emulator's time."""
+"""`extcli clock`: the emulator's clock."""
 
 from __future__ import annotations
 
@@ -10,47 +10,45 @@ from extcli.cli.shared_options import command, noun
 from extcli.output import times, views
 from extcli.session import Session
 
-app = noun("Read and move the time of an emulator. Every lifetime follows it: polls, buffers, tokens.")
+app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read it, move it, freeze it.")
 
 
 @command(app)
 def now(session: Session) -> None:
-    """Print the service's time; plain output is Unix milliseconds.
+    """Print the time of the clock. Plain output is Unix milliseconds.
 
     Example: extcli clock now
     """
     session.output.show(session.open_service().read_clock(), views.CLOCK)
 
 
-@command(app, loses="the clock moves, and what falls due ends")
+@command(app, loses="the clock moves, and data may expire")
 def advance(
     session: Session,
     by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.", show_default=False)],
 ) -> None:
-    """Let time pass, and print what expired.
+    """Move the clock forward, and print what expired.
 
     Example: extcli clock advance 8d
     """
     _move(session, advance=times.duration(by))
 
 
-@command(app, "set", loses="the clock moves, and what falls due ends")
+@command(app, "set", loses="the clock moves, and data may expire")
 def set_clock(
     session: Session,
     to: Annotated[str, typer.Argument(metavar="INSTANT", help="Unix milliseconds, or ISO 8601.", show_default=False)],
 ) -> None:
-    """Go to a point in time, and print what expired.
+    """Set the clock, and print what expired.
 
     Example: extcli clock set 2026-12-24T18:00:00Z
     """
     _move(session, set=times.instant(to))
 
 
-@command(app, loses="the clock leaves the real time")
-def freeze(
-    session: Session, off: Annotated[bool, typer.Option("--off", help="Let time run on from where it stands.")] = False
-) -> None:
-    """Stop the time where it is.
+@command(app, loses="the clock leaves real time")
+def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Let the clock run on.")] = False) -> None:
+    """Stop the clock.
 
     Example: extcli clock freeze && extcli clock freeze --off
     """

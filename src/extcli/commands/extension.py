@@ -19,7 +19,7 @@ app = noun("Registered extensions: the file that `serve --extensions` reads, and
 File = Annotated[
     str, typer.Argument(metavar="FILE", envvar="EXTCLI_SERVE_EXTENSIONS", help="The TOML file.", show_default=False)
 ]
-Show = Annotated[bool, typer.Option("--show", help="Print the secret as well; else it is only written.")]
+Show = Annotated[bool, typer.Option("--show", help="Print the secret, too.")]
 _DEFAULT = "extensions.toml"
 _OTHERS = 0o077
 
@@ -32,15 +32,14 @@ def init(
         str | None, typer.Option("--owner", metavar="USER_ID", help="The user id of the extension's owner.")
     ] = None,
     inline: Annotated[
-        bool, typer.Option("--inline", help="Write the secret into FILE, not into a file of its own beside it.")
+        bool, typer.Option("--inline", help="Write the secret into FILE instead of a separate file.")
     ] = False,
     show: Show = False,
 ) -> None:
-    """Register an extension, with a fresh secret of 32 bytes.
+    """Register an extension with a new secret of 32 bytes.
 
-    FILE is extensions.toml unless told; it is made if it is not there, and else keeps
-    what it has. The secret is in a file of its own beside it, readable for you alone:
-    EXTCLI_SECRET_FILE takes it.
+    Creates FILE (default: extensions.toml), or adds to it. The secret goes to a separate
+    file beside it that only you can read; EXTCLI_SECRET_FILE can name that file.
 
     \b
     Examples:
@@ -52,16 +51,16 @@ def init(
     path, client_id = Path(file), session.resolver.client_id()
     existed = path.exists()
     written = register(path, client_id, owner=owner, inline=inline)
-    _tell(session, path, written, show)
+    _print_written(session, path, written, show)
     if existed:
-        _hint(session)
+        _suggest_reload(session)
 
 
 @command(app, "list")
 def list_extensions(session: Session, file: File = _DEFAULT) -> None:
-    """List what is registered, and where the secrets come from; never the secrets.
+    """List the registered extensions and where their secrets are, without the secrets.
 
-    Complains of what the service would not start with. Plain output is
+    Fails if the service could not start with FILE. Plain output is
     `CLIENT ID<TAB>OWNER<TAB>NUMBER OF SECRETS<TAB>SOURCES`.
 
     Example: extcli extension list
@@ -73,7 +72,7 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
     session.output.show_value([facts_of(each) for each in found], REGISTRATIONS)
     for each in found:
         if any(source.state == "short" for source in each.sources):
-            session.output.report(f"{each.client_id}: a secret is shorter than the {ENOUGH} bytes that HS256 asks for")
+            session.output.report(f"{each.client_id}: a secret is shorter than the {ENOUGH} bytes that HS256 requires")
 
 
 @command(app)
@@ -81,15 +80,15 @@ def rotate(
     session: Session,
     file: File = _DEFAULT,
     keep: Annotated[
-        int, typer.Option("--keep", metavar="N", min=0, max=100, help="How many of the older secrets stay good.")
+        int, typer.Option("--keep", metavar="N", min=0, max=100, help="How many older secrets stay valid.")
     ] = 1,
     show: Show = False,
 ) -> None:
-    """Give an extension a fresh secret, and keep the previous one good for now.
+    """Create a new secret for an extension, and keep the previous one valid.
 
-    A service that runs takes it at SIGHUP. Hand the secret out to whoever signs
-    tokens, and retire the old one once nobody uses it any more. --keep 0 is for a
-    secret that has leaked: all older ones go at once, and their tokens with them.
+    A running service reloads FILE at SIGHUP. Deploy the new secret, then run `retire` to
+    drop the old one. After a leak use --keep 0: all older secrets, and the tokens signed
+    with them, become invalid at once.
 
     \b
     Examples:
@@ -100,17 +99,17 @@ def rotate(
 
     path = Path(file)
     written = rotate(path, session.resolver.client_id(), keep=keep)
-    _tell(session, path, written, show)
-    _tell_dropped(session, written.dropped)
-    _hint(session)
+    _print_written(session, path, written, show)
+    _report_dropped(session, written.dropped)
+    _suggest_reload(session)
 
 
 @command(app)
 def retire(session: Session, file: File = _DEFAULT) -> None:
     """Drop all secrets of an extension but the newest: the last step of a rotation.
 
-    A service that runs refuses their tokens from SIGHUP on. Files of dropped secrets
-    stay where they are, for you to delete.
+    A running service refuses their tokens after SIGHUP. The files of dropped secrets are
+    not deleted.
 
     Example: extcli extension retire --client-id my-extension
     """
@@ -119,14 +118,14 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
     path, client_id = Path(file), session.resolver.client_id()
     dropped = retire(path, client_id)
     session.output.show_value({"client_id": client_id, "file": str(path)}, views.RECORD)
-    _tell_dropped(session, dropped)
+    _report_dropped(session, dropped)
     if dropped:
-        _hint(session)
+        _suggest_reload(session)
     else:
-        session.output.report("nothing was dropped: it has no other secret than the newest")
+        session.output.report("nothing to drop: it has one secret")
 
 
-def _tell(session: Session, path: Path, written: Written, show: bool) -> None:
+def _print_written(session: Session, path: Path, written: Written, show: bool) -> None:
     facts = {"client_id": session.resolver.client_id(), "file": str(path)}
     if written.file:
         facts["secret_file"] = str(written.file)
@@ -134,14 +133,14 @@ def _tell(session: Session, path: Path, written: Written, show: bool) -> None:
         facts["secret"] = written.secret
     session.output.show_value(facts, views.RECORD)
     if written.file is None and path.stat().st_mode & _OTHERS:
-        session.output.report(f"{path} has secrets in it, and more people than its owner may open it")
+        session.output.report(f"{path} contains secrets, and other users can read it")
 
 
-def _tell_dropped(session: Session, dropped: list[Dropped]) -> None:
+def _report_dropped(session: Session, dropped: list[Dropped]) -> None:
     for each in dropped:
-        left = "; the file itself is still there" if each.key == "secret_files" else ""
-        session.output.report(f"dropped: {each}{left}")
+        file_stays = "; its file was not deleted" if each.key == "secret_files" else ""
+        session.output.report(f"dropped: {each}{file_stays}")
 
 
-def _hint(session: Session) -> None:
-    session.output.report("a service that runs takes it at: kill -HUP <pid>")
+def _suggest_reload(session: Session) -> None:
+    session.output.report("to reload a running service: kill -HUP <pid>")

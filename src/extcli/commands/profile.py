@@ -1,4 +1,4 @@
-"""`extcli profile`: the deployments that `-p NAME` chooses from."""
+"""`extcli profile`: named sets of settings, one per deployment."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import Session
 
-app = noun("Profiles: several deployments by name, each with its settings.")
+app = noun("Profiles: named sets of settings, one per deployment.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.", show_default=False)]
 
 
 @command(app, "list", by_profile=False)
 def list_profiles(session: Session) -> None:
-    """List the profiles; a star marks the one in use.
+    """List the profiles; a star marks the current one.
 
-    Plain output is `name<TAB>url<TAB>production<TAB>in use`, the latter two true or false.
+    Plain output is `name<TAB>url<TAB>production<TAB>current`, the last two `true` or `false`.
 
     Example: extcli profile list
     """
-    chosen = _chosen(session)
-    found = [profile_views.facts_of(each, chosen) for each in session.resolver.profiles.by_name.values()]
+    current = _current(session)
+    found = [profile_views.facts_of(each, current) for each in session.resolver.profiles.by_name.values()]
     session.output.show_value(found, profile_views.PROFILES)
 
 
@@ -34,34 +34,34 @@ def list_profiles(session: Session) -> None:
 def show(
     session: Session,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The profile; else the one in use.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="The profile. Default: the current one.", show_default=False)
     ] = None,
 ) -> None:
-    """Show what a profile says, which `config list` may tell otherwise.
+    """Print the settings in a profile. (`extcli config list` prints the effective ones.)
 
     Example: extcli profile show live
     """
-    asked = name or _chosen(session)
-    if asked is None:
-        raise UsageError("of which profile?", fix="name it; `extcli profile list` shows which there are")
-    found = session.resolver.profiles.named(asked, "asked for")
+    name = name or _current(session)
+    if name is None:
+        raise UsageError("no profile is selected", fix="name one; `extcli profile list` lists them")
+    found = session.resolver.profiles.named(name, "asked for")
     production = {"production": True} if found.production else {}
     session.output.show_value({"name": found.name, **found.texts, **production}, views.RECORD)
 
 
 @command(app, by_profile=False)
 def use(session: Session, name: Name) -> None:
-    """Make a profile the one in use when none is chosen.
+    """Make a profile the default.
 
     Example: extcli profile use dev
     """
     from extcli.config import profile_editor
 
     profile_editor.use(session.resolver.file_of_profiles, name)
-    session.output.note(f"profile {name} is used where none is chosen")
+    session.output.note(f"the default profile is {name}")
     other = session.resolver.variable("EXTCLI_PROFILE")
     if other and other != name:
-        session.output.report(f"EXTCLI_PROFILE still chooses {other}")
+        session.output.report(f"EXTCLI_PROFILE still selects {other}")
 
 
 @command(app, by_profile=False)
@@ -69,21 +69,26 @@ def add(
     session: Session,
     name: Name,
     production: Annotated[
-        bool, typer.Option("--production", help="Ask before anything there is deleted, replaced or reset.")
+        bool, typer.Option("--production", help="Ask for confirmation before data is deleted, replaced or reset.")
     ] = False,
     secret_file: Annotated[
         str | None,
-        typer.Option("--secret-file", metavar="FILE", help="Where the extension's secret is.", show_default=False),
+        typer.Option("--secret-file", metavar="FILE", help="The file with the extension's secret.", show_default=False),
     ] = None,
     ws_url: Annotated[
         str | None,
-        typer.Option("--ws-url", metavar="URL", help="Where the socket is, if not beside it.", show_default=False),
+        typer.Option(
+            "--ws-url",
+            metavar="URL",
+            help="The address of the WebSocket, if it does not follow from --url.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Add a deployment, of which --url says where it is.
+    """Add a profile for the deployment at --url.
 
-    --client-id, --channel, --as and --token-file become its settings as well; others
-    are added by `extcli config set`. All are checked before anything is written.
+    --client-id, --channel, --as and --token-file become settings of the profile; `extcli
+    config set` adds others. Everything is checked before it is written.
 
     \b
     Examples:
@@ -94,7 +99,7 @@ def add(
 
     flags = session.resolver.flags
     if not flags.url:
-        raise UsageError("where is it?", fix=f"extcli profile add {name} --url https://…")
+        raise UsageError("--url is missing", fix=f"extcli profile add {name} --url https://…")
     values = {
         "url": flags.url,
         "ws_url": ws_url,
@@ -110,25 +115,23 @@ def add(
     profile_editor.add(file, name, given)
     for remark in profile_editor.remarks_on(file, given):
         session.output.report(remark)
-    session.output.note(f"profile {name} is in {file}; `extcli profile use {name}` makes it the one in use")
+    session.output.note(f"added profile {name} to {file}; `extcli profile use {name}` makes it the default")
 
 
 @command(app, by_profile=False)
 def rm(session: Session, name: Name) -> None:
-    """Forget a profile.
-
-    Files of secrets and tokens that it names stay.
+    """Delete a profile, but not the files of secrets and tokens that it names.
 
     Example: extcli profile rm dev
     """
     from extcli.config import profile_editor
 
     was_default = profile_editor.remove(session.resolver.file_of_profiles, name)
-    session.output.note(f"profile {name} is forgotten")
+    session.output.note(f"deleted profile {name}")
     if was_default:
-        session.output.report("it was the one in use where none is chosen; there is none now")
+        session.output.report("it was the default; there is no default profile now")
 
 
-def _chosen(session: Session) -> str | None:
-    asked = session.resolver.asked_profile
-    return asked[0] if asked else session.resolver.profiles.default
+def _current(session: Session) -> str | None:
+    chosen = session.resolver.asked_profile
+    return chosen[0] if chosen else session.resolver.profiles.default

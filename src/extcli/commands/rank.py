@@ -14,7 +14,7 @@ from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
 
-Ranking = Annotated[str, typer.Argument(metavar="ID", help="The ranking's id, which stands for your question.")]
+Ranking = Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")]
 
 
 @command(app)
@@ -27,14 +27,14 @@ def submit(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Many answers: CSV or JSON lines of user and key; - is standard input.",
+            help="Submit many: CSV or JSON lines of user and key; - reads standard input.",
             show_default=False,
         ),
     ] = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
 ) -> None:
-    """Answer, or replace the answer given before. Acts as viewer:U1.
+    """Submit an answer, which replaces the user's earlier one. Acts as viewer:U1.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def submit(
         session.output.show(session.service(VIEWER).submit_answer(key, ranking=ranking), views.RECORD)
         return
     if source is None or key is not None:
-        raise UsageError("no answer, or too many", fix="give either --key TEXT or --from FILE")
+        raise UsageError("no answer, or several", fix="give either --key TEXT or --from FILE")
     from extcli.bulk import input_lines, operations, sender
 
     answers = input_lines.records(source, "key", skip=skip)
@@ -56,24 +56,22 @@ def submit(
 def get(
     session: Session,
     ranking: Ranking = "default",
-    top: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the first so many.", show_default=False)
-    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N.", show_default=False)] = None,
 ) -> None:
-    """Show the most frequent answers, at most 100. Acts as broadcaster.
+    """Print the most frequent answers, at most 100. Acts as broadcaster.
 
-    Plain output is `key<TAB>score`. --top does not shorten json, which is the service's own body.
+    Plain output is `key<TAB>score`. --top does not affect json, the service's own answer.
 
     Example: extcli rank get colour --top 10
     """
     session.output.show(session.service(BROADCASTER).read_ranking(ranking), views.ranking(top))
 
 
-@command(app, loses="ranking {ranking} ends, with its answers")
+@command(app, loses="ranking {ranking} is deleted, with its answers")
 def rm(session: Session, ranking: Ranking = "default") -> None:
-    """Forget a ranking and its answers. Acts as broadcaster.
+    """Delete a ranking and its answers. Acts as broadcaster.
 
     Example: extcli rank rm colour
     """
     session.output.show(session.service(BROADCASTER).clear_ranking(ranking), views.NOTHING)
-    session.output.note(f"ranking {ranking} is gone")
+    session.output.note(f"deleted ranking {ranking}")

@@ -1,4 +1,4 @@
-"""`extcli serve`: starts the service. The one command that imports it."""
+"""`extcli serve`: starts the service. Only this command imports it."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from extcli.errors import ExitCode
 _VARIABLES = "EXTCLI_SERVE_"
 
 
-class OneLine(Command):
-    """Complains of flags and variables in one line, as of all other configuration: a log shows why nothing started."""
+class ServeCommand(Command):
+    """Reports usage errors on one line, like every other configuration error of the service."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            complaint: str = error.format_message()
-            typer.echo(f"extcli serve: {' '.join(complaint.split())}", err=True)
+            message: str = error.format_message()
+            typer.echo(f"extcli serve: {' '.join(message.split())}", err=True)
             raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _number(flag: str, unit: str, meaning: str, *, at_least: int = 1) -> Any:
-    """An option that bounds something."""
+    """Return an option for a limit."""
     variable = f"{_VARIABLES}{flag.replace('-', '_').upper()}"
     return typer.Option(f"--{flag}", envvar=variable, min=at_least, metavar=unit, help=meaning, show_default=True)
 
 
 def _warn_of_unknown_variables() -> None:
-    """One line for each that looks like an option and is none: what it was to say is not in force."""
+    """Log each variable that looks like an option but is none, for example because of a typo."""
     known = [name.upper() for name in inspect.signature(serve).parameters]
     for variable in sorted(each for each in os.environ if each.startswith(_VARIABLES)):
         name = variable.removeprefix(_VARIABLES)
         if name not in known:
-            hint = "".join(f"; is {_VARIABLES}{meant} meant?" for meant in get_close_matches(name, known, 1))
-            logging.getLogger("emulator").warning("%s: there is no such option%s", variable, hint)
+            hint = "".join(f"; did you mean {_VARIABLES}{match}?" for match in get_close_matches(name, known, 1))
+            logging.getLogger("emulator").warning("%s: unknown option%s", variable, hint)
 
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-@app.command("serve", cls=OneLine)
+@app.command("serve", cls=ServeCommand)
 def serve(
     host: Annotated[str, typer.Option(envvar="EXTCLI_SERVE_HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -60,14 +60,18 @@ def serve(
     ] = 8282,
     production: Annotated[
         bool,
-        typer.Option("--production", envvar="EXTCLI_SERVE_PRODUCTION", help="Check tokens; no control API."),
+        typer.Option(
+            "--production",
+            envvar="EXTCLI_SERVE_PRODUCTION",
+            help="Verify tokens, serve registered extensions only, no control API.",
+        ),
     ] = False,
     data: Annotated[
         str,
         typer.Option(
             envvar="EXTCLI_SERVE_DATA",
             metavar="URL",
-            help="sqlite:// keeps data in memory, sqlite:///path in a file, redis://host:port/number for many nodes.",
+            help="sqlite:// is in memory, sqlite:///path a file, redis://host:port/number for several nodes.",
         ),
     ] = "sqlite://",
     extensions: Annotated[
@@ -75,7 +79,7 @@ def serve(
         typer.Option(
             envvar="EXTCLI_SERVE_EXTENSIONS",
             metavar="FILE",
-            help="TOML file of registered extensions and their secrets; needed with --production.",
+            help="TOML file of registered extensions; required with --production.",
         ),
     ] = None,
     leeway: Annotated[
@@ -85,19 +89,19 @@ def serve(
             min=0,
             max=3_600,
             metavar="SECONDS",
-            help="How far off the clock of whoever signs tokens may be; for their exp and nbf.",
+            help="Seconds of clock skew tolerated in a token's exp and nbf.",
         ),
     ] = 0,
     workers: Annotated[
         int,
-        typer.Option(envvar="EXTCLI_SERVE_WORKERS", min=1, max=64, help="Processes that share the port and --data."),
+        typer.Option(envvar="EXTCLI_SERVE_WORKERS", min=1, max=64, help="Processes that share the port and the data."),
     ] = 1,
     registered_only: Annotated[
         bool,
         typer.Option(
             "--registered-only",
             envvar="EXTCLI_SERVE_REGISTERED_ONLY",
-            help="Take only the client ids in --extensions in sandbox too.",
+            help="Serve registered extensions only, in the sandbox too.",
         ),
     ] = False,
     channel_stores: Annotated[
@@ -105,7 +109,7 @@ def serve(
         typer.Option(
             envvar="EXTCLI_SERVE_CHANNEL_STORES",
             metavar="shared|extension",
-            help="Whether channel stores are one for all extensions in a channel, or one for each.",
+            help="One channel store for all extensions, or one for each.",
         ),
     ] = "shared",
     control_host: Annotated[
@@ -113,30 +117,29 @@ def serve(
         typer.Option(
             envvar="EXTCLI_SERVE_CONTROL_HOST",
             metavar="NAME",
-            help="Another name than loopback under which the control API answers; may be repeated, "
-            "in the variable with spaces between.",
+            help="Host name, beside loopback, on which the control API answers. Repeatable.",
         ),
     ] = None,
     max_body: Annotated[int, _number("max-body", "KIB", "Largest body, in KiB.")] = 64,
     max_user_map: Annotated[int, _number("max-user-map", "MIB", "Largest PATCH of many users, in MiB.")] = 4,
-    max_codes: Annotated[int, _number("max-codes", "MIB", "Largest PUT of codes, in MiB.")] = 1024,
+    max_codes: Annotated[int, _number("max-codes", "MIB", "Largest upload of codes, in MiB.")] = 1024,
     max_user_list: Annotated[int, _number("max-user-list", "MIB", "Largest list of users to mark, in MiB.")] = 64,
-    max_frame: Annotated[int, _number("max-frame", "KIB", "Largest message to the socket, in KiB.")] = 2048,
-    max_sockets: Annotated[int, _number("max-sockets", "N", "Sockets of one client id at the same time.")] = 10_000,
+    max_frame: Annotated[int, _number("max-frame", "KIB", "Largest WebSocket message, in KiB.")] = 2048,
+    max_sockets: Annotated[int, _number("max-sockets", "N", "Open WebSockets of one client id.")] = 10_000,
     max_subscriptions: Annotated[
-        int, _number("max-subscriptions", "N", "Topics that one socket may follow; an event is about six of them.")
+        int, _number("max-subscriptions", "N", "Topics of one WebSocket; an event uses about six.")
     ] = 1_000,
     max_ids: Annotated[
         int,
-        _number("max-ids", "N", "Polls of one extension in one channel; as many rankings, buffers, JSON stores each."),
+        _number("max-ids", "N", "Polls of one extension in one channel; also rankings, buffers and JSON stores, each."),
     ] = 1_000,
     caller_rate: Annotated[
         int | None,
         _number(
             "caller-rate",
             "N",
-            "Requests a second of one viewer or game; the extension's own servers have ten times as many. "
-            "0 for no limit; in production 100, in sandbox none.",
+            "Requests per second of one viewer or game; backends get ten times as many. 0: no limit. "
+            "Default: 100 in production, none in the sandbox.",
             at_least=0,
         ),
     ] = None,
@@ -145,7 +148,7 @@ def serve(
         _number(
             "client-rate",
             "N",
-            "Requests a second of one client id. 0 for no limit; in production 5000, in sandbox none.",
+            "Requests per second of one client id. 0: no limit. Default: 5000 in production, none in the sandbox.",
             at_least=0,
         ),
     ] = None,
@@ -154,7 +157,7 @@ def serve(
         _number(
             "request-timeout",
             "SECONDS",
-            "In which a request has to arrive and its answer to be taken; 0 for ever.",
+            "Time for a request to arrive and its response to be read. 0: no limit.",
             at_least=0,
         ),
     ] = 30,
@@ -163,8 +166,7 @@ def serve(
         typer.Option(
             envvar="EXTCLI_SERVE_PROXY",
             metavar="ADDRESS",
-            help="Address or network of a proxy in front, whose X-Forwarded-For is believed; may be repeated, "
-            "in the variable with spaces between.",
+            help="Address or network of a proxy whose X-Forwarded-For is trusted. Repeatable.",
         ),
     ] = None,
     log_level: Annotated[
@@ -173,16 +175,14 @@ def serve(
     ] = "info",
     log_format: Annotated[
         str,
-        typer.Option(
-            envvar="EXTCLI_SERVE_LOG_FORMAT", metavar="text|json", help="Lines for people, or one JSON object per line."
-        ),
+        typer.Option(envvar="EXTCLI_SERVE_LOG_FORMAT", metavar="text|json", help="Text, or one JSON object per line."),
     ] = "text",
     log_requests: Annotated[
         bool,
         typer.Option(
             "--log-requests",
             envvar="EXTCLI_SERVE_LOG_REQUESTS",
-            help="A line for each answered request too, which takes a third of the throughput.",
+            help="Log each response; costs a third of the throughput.",
         ),
     ] = False,
     otel: Annotated[
@@ -190,15 +190,15 @@ def serve(
         typer.Option(
             "--otel",
             envvar="EXTCLI_SERVE_OTEL",
-            help="A span for each request, to where OTEL_EXPORTER_OTLP_ENDPOINT says; needs extcli[otel].",
+            help="Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].",
         ),
     ] = False,
 ) -> None:
     """Start the service.
 
-    Sandbox rules and data in memory unless told otherwise. The first line on standard output is
-    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly;
-    SIGHUP has it read --extensions again, and without that means nothing.
+    By default it is a sandbox with its data in memory. The first line on standard output is
+    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly.
+    SIGHUP reloads --extensions. In a variable, several values are separated by spaces.
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
@@ -236,6 +236,6 @@ def serve(
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
     except Exception:
-        # Not as a bug of a command is shown: what the service had in hand is not to stand in what it writes.
+        # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
         raise typer.Exit(ExitCode.BUG) from None

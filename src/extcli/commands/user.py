@@ -1,4 +1,4 @@
-"""`extcli user`: who a token is, and who shared their identity."""
+"""`extcli user`: the caller's identity, and the users who shared theirs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from extcli.cli.shared_options import command, noun
 from extcli.output import views
 from extcli.session import BACKEND, VIEWER, Session
 
-app = noun("Users: who a token is to the service, and whose ids the extension knows.")
+app = noun("Users: the caller's identity, and the users who shared theirs.")
 
 _END = "0"
 
 
 @command(app)
 def info(session: Session) -> None:
-    """Print what the service knows of the caller. Acts as viewer:U1.
+    """Print what the service knows about the caller. Acts as viewer:U1.
 
-    It succeeds as soon as a token is valid, so it also tells when a PIN has been entered.
+    Succeeds once the token is valid, so a game can poll it until its PIN is entered.
 
     Example: extcli user info --as broadcaster
     """
@@ -32,10 +32,10 @@ def list_users(
     session: Session,
     cursor: Annotated[
         str | None,
-        typer.Option(metavar="CURSOR", help="Read this one page only; the first is 0.", show_default=False),
+        typer.Option(metavar="CURSOR", help="Print only this page; the first is 0.", show_default=False),
     ] = None,
 ) -> None:
-    """List the ids of users who shared them, page by page. Acts as backend.
+    """List the ids of users who shared their identity. Acts as backend.
 
     Example: extcli user list > ids.txt
     """

@@ -19,9 +19,9 @@ from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 if TYPE_CHECKING:
     from extcli.api.client import Service
 
-app = noun("Polls: one vote per user, the latest counts.")
+app = noun("Polls: each user's latest vote counts.")
 
-Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `global-…` is open to all channels.")]
+Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `global-…` is one poll for all channels.")]
 
 
 @command(app)
@@ -33,21 +33,21 @@ def cast(
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option("--count", metavar="N", help="So many at once, where the poll allows it.", show_default=False),
+        typer.Option("--count", metavar="N", help="Cast N votes at once, if the poll allows it.", show_default=False),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Many votes: CSV or JSON lines of user and value; - is standard input.",
+            help="Cast many: CSV or JSON lines of user and value; - reads standard input.",
             show_default=False,
         ),
     ] = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
 ) -> None:
-    """Vote, and show the poll as it now stands. Acts as viewer:U1.
+    """Cast a vote, and print the result of the poll. Acts as viewer:U1.
 
     \b
     Examples:
@@ -59,9 +59,9 @@ def cast(
         session.output.show(session.service(VIEWER).cast_vote(value, poll=poll, count=count), views.POLL)
         return
     if source is None or value is not None:
-        raise UsageError("nothing to vote, or too much", fix="give either --value N or --from FILE")
+        raise UsageError("no vote, or several", fix="give either --value N or --from FILE")
     if count is not None:
-        raise UsageError("--count and --from exclude each other", why="each line is one vote of its user")
+        raise UsageError("--count and --from exclude each other", why="each line is one vote")
     from extcli.bulk import input_lines, operations, sender
 
     ballots = input_lines.records(source, "value", skip=skip)
@@ -70,9 +70,9 @@ def cast(
 
 @command(app)
 def get(session: Session, poll: Poll = "default") -> None:
-    """Show how a poll stands. Acts as viewer:U1.
+    """Print the result of a poll. Acts as viewer:U1.
 
-    Plain output is `value<TAB>count` for each value that has votes.
+    Plain output is `value<TAB>count` for each value with votes.
 
     Example: extcli vote get lunch
     """
@@ -85,13 +85,13 @@ def logs(
     poll: Poll = "default",
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="INSTANT", help="Only votes received from then on: Unix ms or ISO 8601.", show_default=False
-        ),
+        typer.Option(metavar="INSTANT", help="Only votes from then on: Unix ms or ISO 8601.", show_default=False),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="At most so many.", show_default=False)] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="At most N entries.", show_default=False)
+    ] = None,
 ) -> None:
-    """List every voter's latest vote, oldest first. Acts as backend, which sees all channels.
+    """List each voter's latest vote in all channels, oldest first. Acts as backend.
 
     Plain output is `identifier<TAB>opaque<TAB>value<TAB>timestamp`.
 
@@ -102,14 +102,14 @@ def logs(
         session.output.show_stream(answer, "result.item", views.VOTE_LOG)
 
 
-@command(app, loses="poll {poll} ends, with its votes, its log and its definition")
+@command(app, loses="poll {poll} is deleted, with its votes, log and definition")
 def rm(session: Session, poll: Poll = "default") -> None:
-    """End a poll: votes, log and definition go. Acts as broadcaster.
+    """Delete a poll with its votes, log and definition. Acts as broadcaster.
 
     Example: extcli vote rm lunch
     """
     session.output.show(session.service(BROADCASTER).clear_poll(poll), views.NOTHING)
-    session.output.note(f"poll {poll} is gone")
+    session.output.note(f"deleted poll {poll}")
 
 
 @command(app)
@@ -118,39 +118,43 @@ def define(
     poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")],
     prompt: Annotated[str | None, typer.Option(help="The question.", show_default=False)] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer; repeat it.", show_default=False)
+        list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer. Repeatable.", show_default=False)
     ] = None,
     options: Annotated[
-        str | None, typer.Option("--options", metavar="A,B,C", help="All answers at once.", show_default=False)
+        str | None,
+        typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.", show_default=False),
     ] = None,
     starts_at: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="Opens then: Unix ms or ISO 8601.", show_default=False)
+        str | None, typer.Option(metavar="INSTANT", help="When it opens: Unix ms or ISO 8601.", show_default=False)
     ] = None,
     starts_in: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Opens so much later.", show_default=False)
+        str | None, typer.Option(metavar="DURATION", help="How long until it opens.", show_default=False)
     ] = None,
-    ends_at: Annotated[str | None, typer.Option(metavar="INSTANT", help="Closes then.", show_default=False)] = None,
+    ends_at: Annotated[str | None, typer.Option(metavar="INSTANT", help="When it closes.", show_default=False)] = None,
     ends_in: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Closes so much later, like 90s.", show_default=False)
+        str | None,
+        typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.", show_default=False),
     ] = None,
     user_data: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Anything of yours; - or @file too.", show_default=False)
+        str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.", show_default=False)
     ] = None,
     total_votes: Annotated[
-        int | None, typer.Option(metavar="N", help="Votes a user has in all.", show_default=False)
+        int | None, typer.Option(metavar="N", help="The most votes per user; they add up.", show_default=False)
     ] = None,
     votes_per_option: Annotated[
-        int | None, typer.Option(metavar="N", help="Votes a user may give one answer.", show_default=False)
+        int | None, typer.Option(metavar="N", help="The most votes per user and answer.", show_default=False)
     ] = None,
     distinct_options: Annotated[
-        int | None, typer.Option(metavar="N", help="Answers a user may choose.", show_default=False)
+        int | None, typer.Option(metavar="N", help="The most answers per user.", show_default=False)
     ] = None,
-    user_id_voting: Annotated[bool, typer.Option("--user-id-voting", help="Only users who share their id.")] = False,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Take no votes for now.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Print the definition that is there; change nothing.")] = False,
+    user_id_voting: Annotated[
+        bool, typer.Option("--user-id-voting", help="Only users who share their identity can vote.")
+    ] = False,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Refuse votes.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Create a poll with a question and answers; existing votes stay. Acts as broadcaster.
+    """Define a poll: question, answers, times and limits. Existing votes stay. Acts as broadcaster.
 
     \b
     Examples:
@@ -180,10 +184,10 @@ def define(
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
     if not yes and confirm.in_production(session) and _is_defined(service, poll):
-        confirm.ask(session, [f"poll {visible(poll)} has a definition, which is replaced"], "Go on?")
+        confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Go on?")
     given = {name: value for name, value in config.items() if value is not None}
     session.output.show(service.define_poll(poll, given), views.NOTHING)
-    session.output.note(f"poll {poll} is defined")
+    session.output.note(f"defined poll {poll}")
 
 
 def _is_defined(service: Service, poll: str) -> bool:
@@ -197,5 +201,5 @@ def _is_defined(service: Service, poll: str) -> bool:
 
 
 def _whole_seconds(duration: str) -> int:
-    """Rounded up: half a second must not become 0, which is no end at all."""
+    """Return the seconds, rounded up: 0 would mean no limit."""
     return -(-times.duration(duration) // 1000)

@@ -1,4 +1,4 @@
-"""`extcli wait`: blocks until something is so."""
+"""`extcli wait`: waits until the service is ready."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from extcli.cli.shared_options import shared
 from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, is_from_service
 from extcli.session import Session
 
-_PAUSE = 0.1
-_STRANGER = "check that --url (EXTCLI_URL) is an extension service"
+_INTERVAL = 0.1
+_NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 
 
 @shared
 def wait(
     session: Session,
-    ready: Annotated[bool, typer.Option("--ready", help="Until the service answers the next request.")] = False,
+    ready: Annotated[bool, typer.Option("--ready", help="Wait until the service can answer requests.")] = False,
 ) -> None:
-    """Wait until the service is ready, at most --timeout (30s unless told).
+    """Wait until the service is ready, at most for --timeout (default 30s).
 
-    Exit code 3 if nobody ever answered, 7 if somebody did but was not ready,
-    or is no extension service.
+    Exits 3 if the service was unreachable all the time, 7 if it answered but was not
+    ready, or is not an extension service.
 
     Example: extcli serve & extcli wait --ready --timeout 5s
     """
@@ -36,46 +36,44 @@ def wait(
     answered: ExpectationFailed | None = None
     while True:
         try:
-            why, fix = _what_is_missing(session, deadline)
+            why, fix = _problem(session, deadline)
             if not why:
                 return
-            answered = ExpectationFailed(
-                f"{session.resolver.url()} answers, but was not ready in time", why=why, fix=fix
-            )
+            answered = ExpectationFailed(f"{session.resolver.url()} answers, but is not ready", why=why, fix=fix)
             failure: CliError = answered
         except Unreachable as error:
             failure = answered or error
-        if clock.elapsed() + _PAUSE > deadline:
+        if clock.elapsed() + _INTERVAL > deadline:
             raise failure
-        clock.sleep(_PAUSE)
+        clock.sleep(_INTERVAL)
 
 
 def _service(session: Session, deadline: float) -> Service:
-    """The service, for one request in the time that is left: a whole timeout each would make the wait longer."""
-    session.http.allow(max(deadline - clock.elapsed(), _PAUSE))
+    """Return the service with a timeout that ends at the deadline."""
+    session.http.allow(max(deadline - clock.elapsed(), _INTERVAL))
     return session.open_service()
 
 
-def _what_is_missing(session: Session, deadline: float) -> tuple[str, str]:
-    """Why the service is not ready, nothing if it is, and what to do about it."""
+def _problem(session: Session, deadline: float) -> tuple[str, str]:
+    """Return why the service is not ready, and what to do; two empty strings if it is ready."""
     try:
         answer = _service(session, deadline).is_ready()
-        return ("", "") if _object(answer).get("status") == "ready" else ("its answer is no service's", _STRANGER)
+        return ("", "") if _object(answer).get("status") == "ready" else ("unexpected answer", _NOT_OURS)
     except ErrorAnswer as error:
         if error.status == 404:
-            return _what_is_missing_in_a_deployment(session, deadline)
-        return error.why or error.what, "" if error.status >= 500 else _STRANGER
+            return _problem_of_deployment(session, deadline)
+        return error.why or error.what, "" if error.status >= 500 else _NOT_OURS
 
 
-def _what_is_missing_in_a_deployment(session: Session, deadline: float) -> tuple[str, str]:
-    """A deployment has no readiness path, so it is known by how it asks for credentials."""
+def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]:
+    """Check a deployment, which has no readiness path, by its error for a call without credentials."""
     try:
         answer = _service(session, deadline).read_user_info()
-        return ("", "") if _object(answer) else ("its answer is no service's", _STRANGER)
+        return ("", "") if _object(answer) else ("unexpected answer", _NOT_OURS)
     except ErrorAnswer as error:
         if error.status == 401 and is_from_service(error.body):
             return "", ""
-        return error.why or error.what, _STRANGER
+        return error.why or error.what, _NOT_OURS
 
 
 def _object(answer: Answer) -> dict[str, Any]:
