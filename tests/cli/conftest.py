@@ -11,11 +11,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
+import extcli.app as root
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
@@ -46,6 +49,15 @@ class Result:
 
 
 Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsers_built_once() -> Iterator[None]:
+    """Keep each noun's parser: Typer builds it anew on every run, which takes longer than most commands."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        patched.setattr(root, "load_noun", cache(root.load_noun))
+        yield
 
 
 @pytest.fixture

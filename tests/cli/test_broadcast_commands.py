@@ -158,7 +158,7 @@ def test_a_refused_get_suggests_post(send, answering):
     result = send("round", "1", "--url", url, env={"EXTCLI_TOKEN": "t"})
 
     assert 4 == result.exit_code
-    assert "try --post" in result.stderr
+    assert "use --post" in result.stderr
 
 
 # Refusals

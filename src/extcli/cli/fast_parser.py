@@ -23,8 +23,9 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 def read_fast(parameters: Iterable[Any]) -> None:
     """Make these parameters of a Typer command parse their values here first."""
     for parameter in parameters:
-        reader = _Reader(parameter)
-        parameter.get_runtime_param = lambda reader=reader: reader
+        if "get_runtime_param" not in vars(parameter):
+            reader = _Reader(parameter)
+            parameter.get_runtime_param = lambda reader=reader: reader
 
 
 class _Reader:
