@@ -1,4 +1,4 @@
-"""Polls, rankings and accumulation, as specified (rulings P1 to P5, R1 to R3)."""
+"""The model of polls, rankings and accumulation (rulings P1 to P5, R1 to R3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, SECOND, WEEK, Call, Placed, Refused, Time
+from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, SECOND, WEEK, ByChannel, Call, Clock, Refused
 
 DEFINITION = {
     "prompt": "", "options": [], "userData": None, "startsAt": 0, "endsAt": 0, "userIDVoting": False,
@@ -17,21 +17,21 @@ DEFINITION = {
 
 @dataclass
 class Vote:
-    """`times` votes of one user for one value, as the log has them."""
+    """One log entry: `times` votes of one user for one value."""
 
     voter: str
     opaque: str
     value: int
     times: int
     at: int
-    turn: int
+    sequence: int
 
 
 @dataclass
 class Poll:
     """A poll has a definition, votes, or both."""
 
-    ends: int
+    expires_at: int
     definition: dict[str, Any] | None = None
     votes: list[Vote] = field(default_factory=list)
     """In the order of casting."""
@@ -53,20 +53,20 @@ def integer(value: object, error: str = "Invalid body") -> int:
 class Polls:
     """Polls of all extensions (Poll; Voting)."""
 
-    def __init__(self, time: Time) -> None:
-        self.time, self.polls, self._turn = time, Placed(), 0
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.polls, self._sequence = clock, ByChannel(), 0
 
-    def end(self) -> None:
-        self.polls.end(self.time.now)
+    def expire(self) -> None:
+        self.polls.expire(self.clock.now)
 
-    def ends(self) -> list[int]:
-        windows = [poll.rule(end) * SECOND for poll in self.polls.things.values() for end in ("startsAt", "endsAt")]
-        return self.polls.ends() + windows
+    def expiries(self) -> list[int]:
+        windows = [poll.rule(end) * SECOND for poll in self.polls.items.values() for end in ("startsAt", "endsAt")]
+        return self.polls.expiries() + windows
 
     def votes(self, call: Call) -> list[Vote]:
-        """All votes that a reading covers, oldest first; those of one millisecond as they came (P3)."""
+        """All votes that a read covers, oldest first; ties in order of arrival (P3)."""
         votes = [vote for _, poll in self.polls.covered(call) for vote in poll.votes]
-        return sorted(votes, key=lambda vote: (vote.at, vote.turn))
+        return sorted(votes, key=lambda vote: (vote.at, vote.sequence))
 
     def get_vote(self, call: Call) -> dict[str, Any]:
         votes = self.votes(call)
@@ -78,23 +78,23 @@ class Polls:
             "count": len(values),
             "specific": [values.count(value) for value in range(64)],
         }
-        mine = [vote for vote in votes if vote.voter == call.who.identity]
-        own = {"vote": max(mine, key=lambda vote: vote.turn).value} if mine else {}
+        mine = [vote for vote in votes if vote.voter == call.caller.identity]
+        own = {"vote": max(mine, key=lambda vote: vote.sequence).value} if mine else {}
         return {"stats": stats, **stats, **own}
 
     def post_vote(self, call: Call) -> dict[str, Any]:
         value = integer(call.body.get("value"))
         if not -99 <= value <= 99:
             raise Refused(400, "Value out of bounds")
-        key, now, voter = self.polls.key(call), self.time.now, call.who.identity
-        poll = self.polls.things.get(key) or Poll(now + WEEK)
+        key, now, voter = self.polls.key(call), self.clock.now, call.caller.identity
+        poll = self.polls.items.get(key) or Poll(now + WEEK)
         times = call.body.get("count", 1) if poll.adds_up else 1
         mine = [vote for vote in poll.votes if vote.voter == voter]
         if not 1 <= times <= 30:
             raise Refused(400, "unacceptable vote")
         if poll.rule("disabled") or now < poll.rule("startsAt") * SECOND or 0 < poll.rule("endsAt") * SECOND <= now:
             raise Refused(400, "poll is closed")
-        if poll.rule("userIDVoting") and not call.who.user:
+        if poll.rule("userIDVoting") and not call.caller.user:
             raise Refused(400, "unacceptable vote")
         same = [vote for vote in mine if vote.value == value]
         replaced = mine
@@ -106,16 +106,16 @@ class Polls:
                 or len({vote.value for vote in mine} | {value}) > poll.rule("distinctOptionsPerUser")
             ):
                 raise Refused(400, "unacceptable vote")
-        self._turn += 1
+        self._sequence += 1
         poll.votes = [vote for vote in poll.votes if vote not in replaced]
-        poll.votes.append(Vote(voter, call.who.opaque_id, value, times, now, self._turn))
-        poll.ends, self.polls.things[key] = now + WEEK, poll
+        poll.votes.append(Vote(voter, call.caller.opaque_id, value, times, now, self._sequence))
+        poll.expires_at, self.polls.items[key] = now + WEEK, poll
         return self.get_vote(call)
 
     def delete_vote(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
         for key, _ in self.polls.covered(call):
-            del self.polls.things[key]
+            del self.polls.items[key]
         return {}
 
     def get_vote_logs(self, call: Call) -> dict[str, Any]:
@@ -142,95 +142,97 @@ class Polls:
             or 0 < definition["endsAt"] < definition["startsAt"]
         ):
             raise Refused(400, "Invalid body")
-        poll = self.polls.things.setdefault(self.polls.key(call, poll_id), Poll(0))
+        poll = self.polls.items.setdefault(self.polls.key(call, poll_id), Poll(0))
         poll.definition = definition
         if not poll.votes:
-            poll.ends = self.time.now + WEEK
+            poll.expires_at = self.clock.now + WEEK
         return {}
 
     def get_vote_config(self, call: Call) -> dict[str, Any]:
-        poll = self.polls.things.get(self.polls.key(call))
+        poll = self.polls.items.get(self.polls.key(call))
         if poll is None or poll.definition is None:
             raise Refused(404, "Not Found")
-        now, starts, ends = self.time.now, poll.rule("startsAt") * SECOND, poll.rule("endsAt") * SECOND
+        now, starts, ends = self.clock.now, poll.rule("startsAt") * SECOND, poll.rule("endsAt") * SECOND
         status = "expired" if 0 < ends <= now else "pending" if now < starts else "active"
         return {**poll.definition, "status": status}
 
 
 @dataclass
 class Ranking:
-    """One answer for each user, and when each text began to be somebody's."""
+    """One answer per user, and the sequence number at which each text was first submitted."""
 
-    ends: int
+    expires_at: int
     answers: dict[str, str] = field(default_factory=dict)
-    began: dict[str, int] = field(default_factory=dict)
+    first_submitted: dict[str, int] = field(default_factory=dict)
 
 
 class Rankings:
     """Rankings of all extensions (Ranking; R1)."""
 
-    def __init__(self, time: Time) -> None:
-        self.time, self.buffers, self._turn = time, Placed(), 0
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.buffers, self._sequence = clock, ByChannel(), 0
 
-    def end(self) -> None:
-        self.buffers.end(self.time.now)
+    def expire(self) -> None:
+        self.buffers.expire(self.clock.now)
 
-    def ends(self) -> list[int]:
-        return self.buffers.ends()
+    def expiries(self) -> list[int]:
+        return self.buffers.expiries()
 
     def post_rank(self, call: Call) -> dict[str, Any]:
         if not isinstance(call.body.get("key"), str):
             raise Refused(400, "Invalid body")
-        answer, who = call.body["key"], call.who.identity
-        buffer = self.buffers.things.setdefault(self.buffers.key(call), Ranking(0))
-        original = {"original": buffer.answers[who]} if who in buffer.answers else {}
-        buffer.answers[who], buffer.ends = answer, self.time.now + DAY
-        self._turn += 1
+        answer, caller = call.body["key"], call.caller.identity
+        buffer = self.buffers.items.setdefault(self.buffers.key(call), Ranking(0))
+        original = {"original": buffer.answers[caller]} if caller in buffer.answers else {}
+        buffer.answers[caller], buffer.expires_at = answer, self.clock.now + DAY
+        self._sequence += 1
         held = set(buffer.answers.values())
-        buffer.began = {text: turn for text, turn in buffer.began.items() if text in held}
-        buffer.began.setdefault(answer, self._turn)
+        buffer.first_submitted = {text: sequence for text, sequence in buffer.first_submitted.items() if text in held}
+        buffer.first_submitted.setdefault(answer, self._sequence)
         return {"accepted": True, **original}
 
     def get_rank(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
         buffers = [buffer for _, buffer in self.buffers.covered(call)]
         texts = [text for buffer in buffers for text in buffer.answers.values()]
-        began = {text: min(each.began[text] for each in buffers if text in each.began) for text in texts}
-        ranked = sorted(began, key=lambda text: (-texts.count(text), began[text]))
+        first_submitted = {
+            text: min(each.first_submitted[text] for each in buffers if text in each.first_submitted) for text in texts
+        }
+        ranked = sorted(first_submitted, key=lambda text: (-texts.count(text), first_submitted[text]))
         return {"data": [{"key": text, "score": texts.count(text)} for text in ranked[:100]]}
 
     def delete_rank(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
         for key, _ in self.buffers.covered(call):
-            del self.buffers.things[key]
+            del self.buffers.items[key]
         return {}
 
 
 class Accumulation:
-    """Accumulation buffers of all extensions (Accumulation; R2, R3). No id is global; each entry has its own end."""
+    """Buffers of all extensions (Accumulation; R2, R3). No id is global; each entry has its own expiry."""
 
-    def __init__(self, time: Time) -> None:
-        self.time, self.entries = time, []
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.entries = clock, []
         self.entries: list[tuple[str, str, dict[str, Any]]]
 
-    def end(self) -> None:
-        self.entries = [entry for entry in self.entries if self.time.now < entry[2]["observed"] + DAY]
+    def expire(self) -> None:
+        self.entries = [entry for entry in self.entries if self.clock.now < entry[2]["observed"] + DAY]
 
-    def ends(self) -> list[int]:
+    def expiries(self) -> list[int]:
         return [entry["observed"] + DAY for _, _, entry in self.entries]
 
     def post_accumulate(self, call: Call) -> dict[str, Any]:
         if len(json.dumps(call.body, separators=(",", ":"), ensure_ascii=False).encode()) >= 256:
             raise Refused(400, "Body too large")
         entry = {
-            "observed": self.time.now,
+            "observed": self.clock.now,
             "channel_id": call.channel or "",
-            "opaque_id": "" if call.who.user else call.who.opaque_id,
-            "opaque_user_id": call.who.opaque_id,
-            "user_id": call.who.user or "",
+            "opaque_id": "" if call.caller.user else call.caller.opaque_id,
+            "opaque_user_id": call.caller.opaque_id,
+            "user_id": call.caller.user or "",
             "data": call.body,
         }
-        self.entries.append((call.who.client_id, call.id, entry))
+        self.entries.append((call.caller.client_id, call.id, entry))
         return {}
 
     def get_accumulate(self, call: Call) -> dict[str, Any]:
@@ -241,7 +243,7 @@ class Accumulation:
         mine = [
             entry
             for client_id, name, entry in reversed(self.entries)
-            if (client_id, name) == (call.who.client_id, call.id) and call.channel in (None, entry["channel_id"])
+            if (client_id, name) == (call.caller.client_id, call.id) and call.channel in (None, entry["channel_id"])
         ]
         mine.sort(key=lambda entry: -entry["observed"])
         latest = max((entry["observed"] for entry in mine), default=0)

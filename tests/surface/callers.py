@@ -1,11 +1,11 @@
-"""Who calls the surface at random, where, and for what ids."""
+"""Random callers, channels, ids and other values for the calls."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
 from support.service import CLIENT_ID, OTHER_ID
-from surface.calls import DAY, HOUR, MINUTE, SECOND, WEEK, Who
+from surface.calls import DAY, HOUR, MINUTE, SECOND, WEEK, Caller
 from surface.generated import PATCHES
 from surface.stores import STORES
 
@@ -22,13 +22,15 @@ PEOPLE = [
     ("backend", None, None, None),
     ("backend", None, "888", None),
 ]
-OURS, THEIRS = ([Who(client_id, *person) for person in PEOPLE] for client_id in (CLIENT_ID, OTHER_ID))
+OURS, THEIRS = ([Caller(client_id, *person) for person in PEOPLE] for client_id in (CLIENT_ID, OTHER_ID))
 WITNESSES = [OURS[index] for index in (0, 1, 5, 7, 9)] + [THEIRS[index] for index in (0, 7, 9)]
 
-# Two extensions, of which one does most, so that things meet.
+# Two extensions. One makes most calls, so that its calls affect each other.
 ANYONE = st.sampled_from([*OURS, *OURS, *OURS, *THEIRS])
-WRITERS = st.sampled_from([who for who in [*OURS, *OURS, *THEIRS] if who.role != "viewer"] + OURS[:1])
-MANAGERS = st.sampled_from([who for who in [*OURS, *OURS, *THEIRS] if who.role in ("admin", "backend")] + OURS[5:6])
+WRITERS = st.sampled_from([caller for caller in [*OURS, *OURS, *THEIRS] if caller.role != "viewer"] + OURS[:1])
+MANAGERS = st.sampled_from(
+    [caller for caller in [*OURS, *OURS, *THEIRS] if caller.role in ("admin", "backend")] + OURS[5:6]
+)
 BROADCASTERS = st.sampled_from([OURS[5], OURS[5], OURS[6], THEIRS[5], OURS[7]])
 CHANNELS = st.sampled_from([{}, {}, {}, {"channel_id": "777"}, {"channel_id": "888"}])
 POLLS = st.sampled_from(["", "quiz", "global-x"])

@@ -1,4 +1,4 @@
-"""Who calls the modelled surface, with what, and how a call is refused (Authentication; rulings A2, A3, A4, W8)."""
+"""Callers, calls and refusals of the model (Authentication; rulings A2, A3, A4, W8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXTENSION_WRITERS = ("admin", "backend")
 
 
 class Refused(Exception):
-    """An answer that is an error."""
+    """An error response."""
 
     def __init__(self, status: int, reason: object = ...) -> None:
         super().__init__(status, reason)
@@ -21,14 +21,14 @@ class Refused(Exception):
 
 
 @dataclass
-class Time:
+class Clock:
     """The service's clock, in ms."""
 
     now: int
 
 
 @dataclass(frozen=True)
-class Who:
+class Caller:
     """The bearer of a token."""
 
     client_id: str
@@ -37,21 +37,21 @@ class Who:
     channel: str | None = None
     opaque: str | None = None
     token: str = ""
-    """The token of a PIN; who it speaks for is known when its PIN is validated."""
+    """The token issued with a PIN. Its channel is known once the PIN is validated."""
 
     @property
     def opaque_id(self) -> str:
-        """Always there (A3)."""
+        """Never empty (A3)."""
         return self.opaque or (f"U{self.user}" if self.user else f"A-{self.role}")
 
     @property
     def identity(self) -> str:
-        """By what a voter or poster is known: the shared id, else the opaque one (A3)."""
+        """The id of a voter or poster: the shared id, else the opaque id (A3)."""
         return self.user or self.opaque_id
 
     @property
     def own_channel(self) -> str | None:
-        """A broadcaster without a channel acts for the channel of the user id (A2)."""
+        """The token's channel; a broadcaster's user id if the token has none (A2)."""
         return self.channel or (self.user if self.role == "broadcaster" else None)
 
 
@@ -59,7 +59,7 @@ class Who:
 class Call:
     """One request."""
 
-    who: Who
+    caller: Caller
     method: str
     path: str
     query: dict[str, str] = field(default_factory=dict)
@@ -72,41 +72,41 @@ class Call:
 
     @property
     def channel(self) -> str | None:
-        """Where the call acts; `None` is all channels together (A4)."""
-        if self.who.role in EXTENSION_WRITERS:
-            return self.query.get("channel_id") or self.who.own_channel
-        return self.who.own_channel or ""
+        """The channel of the call; `None` is all channels together (A4)."""
+        if self.caller.role in EXTENSION_WRITERS:
+            return self.query.get("channel_id") or self.caller.own_channel
+        return self.caller.own_channel or ""
 
     def only(self, *roles: str) -> None:
-        """Refuse all other roles."""
-        if self.who.role not in roles:
+        """Raise `Refused` for other roles."""
+        if self.caller.role not in roles:
             raise Refused(403, "role is not authorized")
 
 
-class Placed:
-    """Things by client id, channel and id; a `global-` id is in no channel, and so is what has none to be in."""
+class ByChannel:
+    """Items by client id, channel and id. An item without a channel, or with a `global-` id, has "" there."""
 
     def __init__(self, *, has_global: bool = True) -> None:
-        self.things: dict[tuple[str, str, str], Any] = {}
+        self.items: dict[tuple[str, str, str], Any] = {}
         self._has_global = has_global
 
-    def key(self, call: Call, thing_id: str = "") -> tuple[str, str, str]:
-        """Where a write goes."""
-        name = thing_id or call.id
+    def key(self, call: Call, item_id: str = "") -> tuple[str, str, str]:
+        """The key of the item that the call writes."""
+        name = item_id or call.id
         is_global = self._has_global and name.startswith("global-")
-        return call.who.client_id, "" if is_global else call.channel or "", name
+        return call.caller.client_id, "" if is_global else call.channel or "", name
 
     def covered(self, call: Call) -> Iterator[tuple[tuple[str, str, str], Any]]:
-        """What a reading or a deletion covers: one channel's, or all channels' for an extension-level token."""
-        for key, thing in list(self.things.items()):
-            in_all = call.channel is None and (key[0], key[2]) == (call.who.client_id, call.id)
+        """The items that a read or delete covers: of one channel, or of all with an extension-level token."""
+        for key, item in list(self.items.items()):
+            in_all = call.channel is None and (key[0], key[2]) == (call.caller.client_id, call.id)
             if in_all or key == self.key(call):
-                yield key, thing
+                yield key, item
 
-    def end(self, now: int) -> None:
-        """Whatever is past its end is gone."""
-        self.things = {key: thing for key, thing in self.things.items() if now < thing.ends}
+    def expire(self, now: int) -> None:
+        """Remove expired items."""
+        self.items = {key: item for key, item in self.items.items() if now < item.expires_at}
 
-    def ends(self) -> list[int]:
-        """When that is."""
-        return [thing.ends for thing in self.things.values()]
+    def expiries(self) -> list[int]:
+        """When the items expire."""
+        return [item.expires_at for item in self.items.values()]

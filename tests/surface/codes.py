@@ -1,4 +1,4 @@
-"""Sets of reward codes, who may have how many, and what was handed out (Game codes; rulings C1 to C6)."""
+"""The model of reward codes (Game codes; rulings C1 to C6)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surface.ballots import Polls
-from surface.calls import DAY, EXTENSION_WRITERS, SECOND, Call, Refused, Time
+from surface.calls import DAY, EXTENSION_WRITERS, SECOND, Call, Clock, Refused
 
 LIFETIME = 90 * DAY
 
 
 @dataclass
 class CodeSet:
-    """A set from its first PUT to its DELETE or end; later PUTs at its index change it."""
+    """A set from its first PUT until its DELETE or expiry; later PUTs at its index change it."""
 
     client_id: str
     index: int
     name: str
     codes: list[str]
-    ends: int
+    expires_at: int
     handed: list[tuple[str, str]] = field(default_factory=list)
-    """Holder and code."""
+    """User and code."""
     allowed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """How many codes each user may have in all, those held included."""
+    """The codes that each user may have, including those redeemed."""
     is_active: bool = True
 
     def held(self, user: str) -> list[str]:
@@ -35,21 +35,21 @@ class CodeSet:
 
 
 class Codes:
-    """Sets of all extensions. They are the extension's, whatever the channel."""
+    """The sets of all extensions, independent of channels."""
 
-    def __init__(self, time: Time, polls: Polls) -> None:
-        self.time, self._polls = time, polls
+    def __init__(self, clock: Clock, polls: Polls) -> None:
+        self.clock, self._polls = clock, polls
         self.sets: list[CodeSet] = []
-        """Ended ones too, as long as what was handed out of them is known (C6)."""
+        """Includes deleted sets while their redeemed codes are readable (C6)."""
 
-    def end(self) -> None:
-        self.sets = [each for each in self.sets if self.time.now < each.ends]
+    def expire(self) -> None:
+        self.sets = [each for each in self.sets if self.clock.now < each.expires_at]
 
-    def ends(self) -> list[int]:
-        return [each.ends for each in self.sets]
+    def expiries(self) -> list[int]:
+        return [each.expires_at for each in self.sets]
 
     def active(self, call: Call) -> dict[int, CodeSet]:
-        mine = [each for each in self.sets if each.client_id == call.who.client_id and each.is_active]
+        mine = [each for each in self.sets if each.client_id == call.caller.client_id and each.is_active]
         return {each.index: each for each in sorted(mine, key=lambda each: each.index)}
 
     def put_codes(self, call: Call) -> dict[str, Any]:
@@ -68,11 +68,11 @@ class Codes:
         ):
             raise Refused(400, "Invalid codes")
         for index, name, these in zip(indices, names, codes, strict=True):
-            ends = self.time.now + LIFETIME
+            expires_at = self.clock.now + LIFETIME
             if index in sets:
-                sets[index].name, sets[index].codes, sets[index].ends = name, these, ends
+                sets[index].name, sets[index].codes, sets[index].expires_at = name, these, expires_at
             else:
-                self.sets.append(CodeSet(call.who.client_id, index, name, these, ends))
+                self.sets.append(CodeSet(call.caller.client_id, index, name, these, expires_at))
         return {}
 
     def get_codes(self, call: Call) -> dict[str, Any]:
@@ -93,14 +93,14 @@ class Codes:
 
     def post_codes_mark_from_poll(self, call: Call) -> dict[str, Any]:
         call.only(*EXTENSION_WRITERS)
-        # A cutoff in seconds means the whole second (C4).
+        # A cutoff in seconds includes the whole second (C4).
         cutoff = call.body["cutoff_timestamp"]
         before = cutoff + 1 if cutoff >= 10**11 else (cutoff + 1) * SECOND
         right = {v.voter for v in self._polls.votes(call) if v.value == call.body["correct"] and v.at < before}
         return self._mark(call, right)
 
     def _mark(self, call: Call, users: set[str]) -> dict[str, Any]:
-        """One code of each listed prize, so that held and eligible together never pass the limit (C3)."""
+        """Grant one code of each listed prize; redeemed plus eligible never exceeds the limit (C3)."""
         sets, prizes, limits = self.active(call), call.body["prizes"], call.body["prize_limits"]
         if any(prize not in sets for prize in prizes):
             raise Refused(400, "Unknown prize")
@@ -113,7 +113,7 @@ class Codes:
         return {}
 
     def get_codes_eligibility(self, call: Call) -> dict[str, Any]:
-        sets, user = self.active(call), call.who.identity
+        sets, user = self.active(call), call.caller.identity
         dense = range(max(sets, default=-1) + 1)
         return {"eligible": [sets[index].eligible(user) if index in sets else 0 for index in dense]}
 
@@ -123,7 +123,7 @@ class Codes:
         return {"redeemed": [held.get(index, []) for index in range(highest + 1)]}
 
     def post_codes_redeem(self, call: Call) -> dict[str, Any]:
-        prize, user = call.body["prize"], call.who.identity
+        prize, user = call.body["prize"], call.caller.identity
         if not 0 <= prize <= 9:
             raise Refused(400)
         code_set = self.active(call).get(prize)
@@ -137,8 +137,8 @@ class Codes:
         return {"all_prizes": self._held(call, prize), **code}
 
     def _all(self, call: Call, index: int) -> list[CodeSet]:
-        """The sets of an index, the one in use and the ended ones that are still known."""
-        return [each for each in self.sets if (each.client_id, each.index) == (call.who.client_id, index)]
+        """The active set at an index and its deleted predecessors."""
+        return [each for each in self.sets if (each.client_id, each.index) == (call.caller.client_id, index)]
 
     def _held(self, call: Call, index: int) -> list[str]:
-        return [code for each in self._all(call, index) for code in each.held(call.who.identity)]
+        return [code for each in self._all(call, index) for code in each.held(call.caller.identity)]

@@ -1,4 +1,4 @@
-"""What an engine has to do for the whole REST surface: answer as the model does, whatever is called."""
+"""The contract of an engine for the whole REST surface: every response equals the model's."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ STEPS = int(os.environ.get("SURFACE_STEPS", "40"))
 
 
 class SurfaceContract:
-    """A subclass whose fixture `data` answers the URL of an engine holds the service on it against the model."""
+    """Compares a service with the model. A subclass provides the engine's URL in the fixture `data`."""
 
     size = 1
-    """How many nodes the service has."""
+    """The number of nodes of the service."""
 
     @pytest.fixture
     def data(self) -> str:
         raise NotImplementedError
 
-    def test_every_answer_is_that_of_the_specification_after_any_series_of_calls(self, data: str) -> None:
+    def test_every_response_to_a_random_series_of_calls_equals_the_models(self, data: str) -> None:
         chosen = settings(
             max_examples=EXAMPLES or 25,
             stateful_step_count=STEPS,

@@ -1,4 +1,4 @@
-"""What the random calls of the surface say: definitions, documents, patches, sets of codes."""
+"""Random bodies for the calls: definitions, documents, patches, sets of codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAVES = st.sampled_from([None, True, 1, 2, 1.5, "", "text", [], {}, [1, 2], {"
 _NAMES = st.sampled_from(["a", "b", "list", "quiz", "x/y", ""])
 _OBJECTS = st.dictionaries(_NAMES, _LEAVES, max_size=3)
 WRITTEN = _OBJECTS
-"""What a store may always be."""
+"""Documents that every store accepts."""
 _LARGE = st.builds(
     lambda name, characters: {name: "é" * (characters // 2) + "y" * (characters % 2)},
     st.sampled_from(["a", "b"]),
@@ -64,7 +64,7 @@ _SETS = st.integers(1, 2).flatmap(
         optional={"indices": st.lists(st.sampled_from([0, 1, 3]), min_size=number, max_size=number, unique=True)},
     )
 )
-_FAULTY = st.sampled_from(
+_INVALID = st.sampled_from(
     [
         {"codes": [["A1"]], "names": []},
         {"codes": [], "names": []},
@@ -75,7 +75,7 @@ _FAULTY = st.sampled_from(
         {"codes": [["A1"], ["B1"]], "names": ["Hat", "Sword"], "indices": [1, 1]},
     ]
 )
-CODE_SETS = st.one_of(_SETS, _SETS, _SETS, _FAULTY)
+CODE_SETS = st.one_of(_SETS, _SETS, _SETS, _INVALID)
 GRANTS = st.fixed_dictionaries(
     {
         "prizes": st.lists(st.sampled_from([0, 0, 0, 1, 1, 3]), min_size=1, max_size=3),
@@ -83,4 +83,4 @@ GRANTS = st.fixed_dictionaries(
     }
 )
 CUTOFFS = st.tuples(st.sampled_from([-1000, 0, 0, 1, 500, 1000, 3_600_000]), st.booleans())
-"""How long ago (ms), and whether it is told in seconds."""
+"""The age of a cutoff in ms, and whether it is sent in seconds."""

@@ -1,4 +1,4 @@
-"""Random series of calls of the whole REST surface. The rules are the service's verbs."""
+"""Random series of calls to the whole REST surface. Each rule is a verb of the service."""
 
 from __future__ import annotations
 
@@ -35,250 +35,266 @@ from surface.callers import (
     VOTES,
     WRITERS,
 )
-from surface.calls import SECOND, Who
-from surface.comparison import NOON, Asking
+from surface.calls import SECOND, Caller
+from surface.comparison import START, ComparisonMachine
 from surface.generated import BLOBS, CODE_SETS, CUTOFFS, DEFINITIONS, DOCUMENTS, GRANTS, PATCHES, WRITTEN
 
 
-class SurfaceMachine(Asking):
-    """One service and its model, which are told the same."""
+class SurfaceMachine(ComparisonMachine):
+    """The rules for a service and its model."""
 
-    # Hypothesis leaves most rules out of most examples, and runs each of these: so there is always something there.
+    # Hypothesis skips most rules in most examples but runs every `initialize`, so every example has data to act on.
 
     @initialize(
         adds_up=st.booleans(),
         votes=st.lists(st.tuples(POLLS, VOTES), min_size=6, max_size=12),
         answers=st.lists(ANSWERED, min_size=6, max_size=12),
     )
-    def begin_with_votes(self, adds_up: bool, votes: list[Any], answers: list[Any]) -> None:
+    def start_with_votes(self, adds_up: bool, votes: list[Any], answers: list[Any]) -> None:
         if adds_up:
-            self.ask(OURS[5], "POST", "vote_config", body={"config": ADDS_UP | {"endsAt": NOON // SECOND + 3_600}})
+            self.call(OURS[5], "POST", "vote_config", body={"config": ADDS_UP | {"endsAt": START // SECOND + 3_600}})
         for poll, vote in votes:
             self.cast_votes(poll, [vote])
         self.submit_answers("", answers)
 
     @initialize(documents=st.lists(st.tuples(ANYONE, STORE, WRITTEN), min_size=8, max_size=12), patches=OWN_PATCHES)
-    def begin_with_stores(self, documents: list[Any], patches: list[Any]) -> None:
-        for who, store, document in documents:
-            self.ask(who, "POST", store, {"channel_id": "777"}, document)
-        for who, store, patch in patches:
-            self.ask(who, "PATCH", store, {"channel_id": "777"}, patch)
+    def start_with_stores(self, documents: list[Any], patches: list[Any]) -> None:
+        for caller, store, document in documents:
+            self.call(caller, "POST", store, {"channel_id": "777"}, document)
+        for caller, store, patch in patches:
+            self.call(caller, "PATCH", store, {"channel_id": "777"}, patch)
 
     @initialize(
         tries=st.lists(st.tuples(VOTERS, PRIZES), min_size=4, max_size=8), pins=st.lists(BROADCASTERS, min_size=1)
     )
-    def begin_with_codes_and_pins(self, tries: list[Any], pins: list[Who]) -> None:
-        self.ask(OURS[9], "PUT", "codes", body=FIRST_SETS)
-        self.ask(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1", "2"]})
-        self.ask(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1"]})
+    def start_with_codes_and_pins(self, tries: list[Any], pins: list[Caller]) -> None:
+        self.call(OURS[9], "PUT", "codes", body=FIRST_SETS)
+        self.call(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1", "2"]})
+        self.call(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1"]})
         self.redeem(tries)
         self.issue_pin(OURS[0])
-        for who in pins[:2]:
-            self.validate_pin(who, 0)
-            self.request_pin(who)
+        for caller in pins[:2]:
+            self.validate_pin(caller, 0)
+            self.request_pin(caller)
         self.use_pin_token(0, 1)
 
     @rule(poll=POLLS, votes=st.lists(VOTES, min_size=1, max_size=6))
-    def cast_votes(self, poll: str, votes: list[tuple[Who, dict[str, str], object, int | None]]) -> None:
-        for who, where, value, times in votes:
+    def cast_votes(self, poll: str, votes: list[tuple[Caller, dict[str, str], object, int | None]]) -> None:
+        for caller, channel, value, times in votes:
             body = {"value": value} | ({"count": times} if times else {})
-            self.ask(who, "POST", "vote", {"id": poll} | where, body)
-        self.touched = "vote", {"id": poll}
+            self.call(caller, "POST", "vote", {"id": poll} | channel, body)
+        self.changed = "vote", {"id": poll}
 
-    @rule(who=ANYONE, where=CHANNELS, poll=POLLS)
-    def read_poll(self, who: Who, where: dict[str, str], poll: str) -> None:
-        self.ask(who, "GET", "vote", {"id": poll} | where)
-        self.ask(who, "GET", "vote_config", {"id": poll} | where)
+    @rule(caller=ANYONE, channel=CHANNELS, poll=POLLS)
+    def read_poll(self, caller: Caller, channel: dict[str, str], poll: str) -> None:
+        self.call(caller, "GET", "vote", {"id": poll} | channel)
+        self.call(caller, "GET", "vote_config", {"id": poll} | channel)
 
-    @rule(who=WRITERS, where=CHANNELS, poll=POLLS, really=RARELY)
-    def clear_poll(self, who: Who, where: dict[str, str], poll: str, really: bool) -> None:
-        self.ask(who, "DELETE" if really else "GET", "vote", {"id": poll} | where)
-        self.touched = "vote", {"id": poll}
+    @rule(caller=WRITERS, channel=CHANNELS, poll=POLLS, really=RARELY)
+    def clear_poll(self, caller: Caller, channel: dict[str, str], poll: str, really: bool) -> None:
+        self.call(caller, "DELETE" if really else "GET", "vote", {"id": poll} | channel)
+        self.changed = "vote", {"id": poll}
 
-    @rule(who=WRITERS, where=CHANNELS, poll=POLLS, config=DEFINITIONS, begins=st.none() | st.integers(-2, 60),
+    @rule(caller=WRITERS, channel=CHANNELS, poll=POLLS, config=DEFINITIONS, begins=st.none() | st.integers(-2, 60),
           lasts=st.none() | st.integers(-1, 600))  # fmt: skip
     def define_poll(
-        self, who: Who, where: dict[str, str], poll: str, config: dict[str, Any], begins: int | None, lasts: int | None
+        self,
+        caller: Caller,
+        channel: dict[str, str],
+        poll: str,
+        config: dict[str, Any],
+        begins: int | None,
+        lasts: int | None,
     ) -> None:
-        seconds = self.model.time.now // SECOND
+        seconds = self.model.clock.now // SECOND
         begins_at = {} if begins is None else {"startsAt": seconds + begins}
         ends_at = {} if lasts is None else {"endsAt": seconds + (begins or 0) + lasts}
-        self.ask(who, "POST", "vote_config", {"id": poll} | where, {"config": config | begins_at | ends_at})
-        self.touched = "vote_config", {"id": poll}
+        self.call(caller, "POST", "vote_config", {"id": poll} | channel, {"config": config | begins_at | ends_at})
+        self.changed = "vote_config", {"id": poll}
 
     @rule(
-        who=MANAGERS,
-        where=CHANNELS,
+        caller=MANAGERS,
+        channel=CHANNELS,
         poll=POLLS,
         since=st.none() | st.integers(-5, 2000),
         limit=st.none() | st.integers(0, 3),
     )
-    def read_vote_log(self, who: Who, where: dict[str, str], poll: str, since: int | None, limit: int | None) -> None:
-        from_then = {} if since is None else {"since": str(self.model.time.now - since)}
+    def read_vote_log(
+        self, caller: Caller, channel: dict[str, str], poll: str, since: int | None, limit: int | None
+    ) -> None:
+        from_then = {} if since is None else {"since": str(self.model.clock.now - since)}
         at_most = {} if limit is None else {"limit": str(limit)}
-        self.ask(who, "GET", "vote_logs", {"id": poll} | where | from_then | at_most)
+        self.call(caller, "GET", "vote_logs", {"id": poll} | channel | from_then | at_most)
 
     @rule(buffer=BUFFERS, answers=st.lists(ANSWERED, min_size=1, max_size=6))
-    def submit_answers(self, buffer: str, answers: list[tuple[Who, dict[str, str], object]]) -> None:
-        for who, where, answer in answers:
-            self.ask(who, "POST", "rank", {"id": buffer} | where, {"key": answer})
-        self.touched = "rank", {"id": buffer}
+    def submit_answers(self, buffer: str, answers: list[tuple[Caller, dict[str, str], object]]) -> None:
+        for caller, channel, answer in answers:
+            self.call(caller, "POST", "rank", {"id": buffer} | channel, {"key": answer})
+        self.changed = "rank", {"id": buffer}
 
-    @rule(who=WRITERS, where=CHANNELS, buffer=BUFFERS, clears=RARELY)
-    def read_or_clear_ranking(self, who: Who, where: dict[str, str], buffer: str, clears: bool) -> None:
-        self.ask(who, "GET", "rank", {"id": buffer} | where)
+    @rule(caller=WRITERS, channel=CHANNELS, buffer=BUFFERS, clears=RARELY)
+    def read_or_clear_ranking(self, caller: Caller, channel: dict[str, str], buffer: str, clears: bool) -> None:
+        self.call(caller, "GET", "rank", {"id": buffer} | channel)
         if clears:
-            self.ask(who, "DELETE", "rank", {"id": buffer} | where)
-            self.touched = "rank", {"id": buffer}
+            self.call(caller, "DELETE", "rank", {"id": buffer} | channel)
+            self.changed = "rank", {"id": buffer}
 
     @rule(buffer=BUFFERS, blobs=st.lists(st.tuples(ANYONE, CHANNELS, BLOBS), min_size=1, max_size=4))
-    def accumulate(self, buffer: str, blobs: list[tuple[Who, dict[str, str], object]]) -> None:
-        for who, where, blob in blobs:
-            self.ask(who, "POST", "accumulate", {"id": buffer} | where, blob)
-        self.touched = "accumulate", {"id": buffer}
+    def accumulate(self, buffer: str, blobs: list[tuple[Caller, dict[str, str], object]]) -> None:
+        for caller, channel, blob in blobs:
+            self.call(caller, "POST", "accumulate", {"id": buffer} | channel, blob)
+        self.changed = "accumulate", {"id": buffer}
 
-    @rule(who=WRITERS, where=CHANNELS, buffer=BUFFERS, start=st.none() | st.integers(-5, 2000) | st.just("soon"))
-    def read_buffer(self, who: Who, where: dict[str, str], buffer: str, start: int | str | None) -> None:
-        since = str(self.model.time.now - start) if isinstance(start, int) else start
-        self.ask(who, "GET", "accumulate", {"id": buffer} | where | ({"start": since} if since else {}))
+    @rule(caller=WRITERS, channel=CHANNELS, buffer=BUFFERS, start=st.none() | st.integers(-5, 2000) | st.just("soon"))
+    def read_buffer(self, caller: Caller, channel: dict[str, str], buffer: str, start: int | str | None) -> None:
+        since = str(self.model.clock.now - start) if isinstance(start, int) else start
+        self.call(caller, "GET", "accumulate", {"id": buffer} | channel | ({"start": since} if since else {}))
 
-    @rule(who=ANYONE, where=CHANNELS, store=STORE, document=DOCUMENTS)
-    def replace_store(self, who: Who, where: dict[str, str], store: str, document: object) -> None:
-        self.ask(who, "POST", store, where, document)
-        self.touched = store, where
+    @rule(caller=ANYONE, channel=CHANNELS, store=STORE, document=DOCUMENTS)
+    def replace_store(self, caller: Caller, channel: dict[str, str], store: str, document: object) -> None:
+        self.call(caller, "POST", store, channel, document)
+        self.changed = store, channel
 
-    @rule(who=ANYONE, where=CHANNELS, store=STORE, patches=st.lists(PATCHES, min_size=1, max_size=4))
-    def patch_store(self, who: Who, where: dict[str, str], store: str, patches: list[object]) -> None:
+    @rule(caller=ANYONE, channel=CHANNELS, store=STORE, patches=st.lists(PATCHES, min_size=1, max_size=4))
+    def patch_store(self, caller: Caller, channel: dict[str, str], store: str, patches: list[object]) -> None:
         for patch in patches:
-            self.ask(who, "PATCH", store, where, patch)
-        self.touched = store, where
-
-    @rule(who=ADMINS, where=CHANNELS, store=st.sampled_from(["viewer_state", "extension_viewer_state"]), patches=MAPS)
-    def patch_many_stores(self, who: Who, where: dict[str, str], store: str, patches: dict[str, Any]) -> None:
-        self.ask(who, "PATCH", store, where, patches)
-        self.touched = store, {"user_ids": "1,2,9,Aabc"} | where
+            self.call(caller, "PATCH", store, channel, patch)
+        self.changed = store, channel
 
     @rule(
-        who=ANYONE,
-        where=CHANNELS,
+        caller=ADMINS, channel=CHANNELS, store=st.sampled_from(["viewer_state", "extension_viewer_state"]), patches=MAPS
+    )
+    def patch_many_stores(self, caller: Caller, channel: dict[str, str], store: str, patches: dict[str, Any]) -> None:
+        self.call(caller, "PATCH", store, channel, patches)
+        self.changed = store, {"user_ids": "1,2,9,Aabc"} | channel
+
+    @rule(
+        caller=ANYONE,
+        channel=CHANNELS,
         store=STORE,
         others=st.sampled_from([{}, {"user_ids": "2,1,7"}, {"userID": "1"}]),
     )
-    def read_stores(self, who: Who, where: dict[str, str], store: str, others: dict[str, str]) -> None:
-        self.ask(who, "GET", store, where | others)
-        self.ask(who, "GET", "all_state", where)
-        self.ask(who, "GET", "all_config", where)
+    def read_stores(self, caller: Caller, channel: dict[str, str], store: str, others: dict[str, str]) -> None:
+        self.call(caller, "GET", store, channel | others)
+        self.call(caller, "GET", "all_state", channel)
+        self.call(caller, "GET", "all_config", channel)
 
-    @rule(who=WRITERS, where=CHANNELS, name=JSON_STORES, document=DOCUMENTS)
-    def replace_json_store(self, who: Who, where: dict[str, str], name: str, document: object) -> None:
-        self.ask(who, "POST", "json_store", {"id": name} | where, document)
-        self.touched = "json_store", {"id": name}
+    @rule(caller=WRITERS, channel=CHANNELS, name=JSON_STORES, document=DOCUMENTS)
+    def replace_json_store(self, caller: Caller, channel: dict[str, str], name: str, document: object) -> None:
+        self.call(caller, "POST", "json_store", {"id": name} | channel, document)
+        self.changed = "json_store", {"id": name}
 
-    @rule(who=MANAGERS, body=CODE_SETS)
-    def define_codes(self, who: Who, body: dict[str, Any]) -> None:
-        self.ask(who, "PUT", "codes", body=body)
-        self.touched = "codes", {}
+    @rule(caller=MANAGERS, body=CODE_SETS)
+    def define_codes(self, caller: Caller, body: dict[str, Any]) -> None:
+        self.call(caller, "PUT", "codes", body=body)
+        self.changed = "codes", {}
 
-    @rule(who=MANAGERS, really=RARELY)
-    def clear_codes(self, who: Who, really: bool) -> None:
-        self.ask(who, *(("DELETE", "codes") if really else ("GET", "codes")))
-        self.touched = "codes/eligibility", {}
+    @rule(caller=MANAGERS, really=RARELY)
+    def clear_codes(self, caller: Caller, really: bool) -> None:
+        self.call(caller, *(("DELETE", "codes") if really else ("GET", "codes")))
+        self.changed = "codes/eligibility", {}
 
-    @rule(who=MANAGERS, body=GRANTS, users=st.lists(st.sampled_from(["1", "1", "2", "Aabc", "777"]), max_size=4))
-    def mark_from_list(self, who: Who, body: dict[str, Any], users: list[str]) -> None:
-        self.ask(who, "POST", "codes/mark_from_list", body=body | {"users": users})
-        self.touched = "codes/eligibility", {}
+    @rule(caller=MANAGERS, body=GRANTS, users=st.lists(st.sampled_from(["1", "1", "2", "Aabc", "777"]), max_size=4))
+    def mark_from_list(self, caller: Caller, body: dict[str, Any], users: list[str]) -> None:
+        self.call(caller, "POST", "codes/mark_from_list", body=body | {"users": users})
+        self.changed = "codes/eligibility", {}
 
     @rule(
-        who=MANAGERS, where=CHANNELS, poll=POLLS, body=GRANTS, correct=st.integers(0, 3), cutoff=CUTOFFS, voter=VOTERS
+        caller=MANAGERS,
+        channel=CHANNELS,
+        poll=POLLS,
+        body=GRANTS,
+        correct=st.integers(0, 3),
+        cutoff=CUTOFFS,
+        voter=VOTERS,
     )
     def mark_from_poll(
         self,
-        who: Who,
-        where: dict[str, str],
+        caller: Caller,
+        channel: dict[str, str],
         poll: str,
         body: dict[str, Any],
         correct: int,
         cutoff: tuple[int, bool],
-        voter: Who,
+        voter: Caller,
     ) -> None:
-        self.ask(voter, "POST", "vote", {"id": poll}, {"value": correct})
+        self.call(voter, "POST", "vote", {"id": poll}, {"value": correct})
         early, in_seconds = cutoff
-        instant = (self.model.time.now - early) // (SECOND if in_seconds else 1)
+        instant = (self.model.clock.now - early) // (SECOND if in_seconds else 1)
         asked = body | {"correct": correct, "cutoff_timestamp": instant}
-        self.ask(who, "POST", "codes/mark_from_poll", {"id": poll} | where, asked)
-        self.ask(voter, "GET", "codes/eligibility")
-        self.touched = "codes/eligibility", {}
+        self.call(caller, "POST", "codes/mark_from_poll", {"id": poll} | channel, asked)
+        self.call(voter, "GET", "codes/eligibility")
+        self.changed = "codes/eligibility", {}
 
     @rule(tries=st.lists(st.tuples(VOTERS, PRIZES), min_size=1, max_size=4))
-    def redeem(self, tries: list[tuple[Who, int]]) -> None:
-        for who, prize in tries:
-            self.ask(who, "POST", "codes/redeem", body={"prize": prize})
-        self.ask(tries[0][0], "GET", "codes/eligibility")
-        self.touched = "codes/redeemed", {}
+    def redeem(self, tries: list[tuple[Caller, int]]) -> None:
+        for caller, prize in tries:
+            self.call(caller, "POST", "codes/redeem", body={"prize": prize})
+        self.call(tries[0][0], "GET", "codes/eligibility")
+        self.changed = "codes/redeemed", {}
 
-    @rule(who=st.sampled_from([OURS[5], OURS[6], OURS[0], OURS[9], THEIRS[5]]))
-    def request_pin(self, who: Who) -> None:
-        pin = self.send(who, "POST", "link/pin", {}, {}).raise_for_status().json()["pin"]
-        self.model.pins.issued(who, pin)
+    @rule(caller=st.sampled_from([OURS[5], OURS[6], OURS[0], OURS[9], THEIRS[5]]))
+    def request_pin(self, caller: Caller) -> None:
+        pin = self.send(caller, "POST", "link/pin", {}, {}).raise_for_status().json()["pin"]
+        self.model.pins.issued(caller, pin)
 
-    @rule(who=st.sampled_from([OURS[0], OURS[0], THEIRS[0]]))
-    def issue_pin(self, who: Who) -> None:
-        issued = self.send(who, "POST", "pin", {}, {"identifier": who.client_id}).raise_for_status().json()
-        self.model.pins.issued(who, issued["pin"], issued["token"])
+    @rule(caller=st.sampled_from([OURS[0], OURS[0], THEIRS[0]]))
+    def issue_pin(self, caller: Caller) -> None:
+        issued = self.send(caller, "POST", "pin", {}, {"identifier": caller.client_id}).raise_for_status().json()
+        self.model.pins.issued(caller, issued["pin"], issued["token"])
 
     @precondition(lambda self: self.model.pins.pins)
-    @rule(who=st.none() | BROADCASTERS, which=st.integers(0, 3))
-    def validate_pin(self, who: Who | None, which: int) -> None:
-        """By somebody, or by the one whose it is."""
+    @rule(caller=st.none() | BROADCASTERS, which=st.integers(0, 3))
+    def validate_pin(self, caller: Caller | None, which: int) -> None:
+        """Validate one of the latest PINs, as `caller` or as the PIN's broadcaster."""
         pins = self.model.pins.pins
         pin = pins[-1 - which % len(pins)]
         owner = THEIRS[5] if pin.client_id == OTHER_ID else OURS[6] if pin.channel == "888" else OURS[5]
-        self.ask(who or owner, "POST", "validate_pin", body={"pin": pin.text})
-        self.touched = "pin_token_exists", {}
+        self.call(caller or owner, "POST", "validate_pin", body={"pin": pin.text})
+        self.changed = "pin_token_exists", {}
 
-    @rule(who=BROADCASTERS, really=RARELY)
-    def revoke_pins(self, who: Who, really: bool) -> None:
-        self.ask(who, "GET", "pin_token_exists")
+    @rule(caller=BROADCASTERS, really=RARELY)
+    def revoke_pins(self, caller: Caller, really: bool) -> None:
+        self.call(caller, "GET", "pin_token_exists")
         if really:
-            self.ask(who, "DELETE", "pin")
+            self.call(caller, "DELETE", "pin")
             for which in range(len(self.model.pins.pins[:4])):
                 self.validate_pin(None, which)
-            self.touched = "pin_token_exists", {}
+            self.changed = "pin_token_exists", {}
 
     @precondition(lambda self: any(pin.token for pin in self.model.pins.pins))
     @rule(which=st.integers(0, 3), value=st.integers(0, 3))
     def use_pin_token(self, which: int, value: int) -> None:
         pins = [pin for pin in self.model.pins.pins if pin.token]
         pin = pins[-1 - which % len(pins)]
-        who = Who(pin.client_id, "broadcaster", token=pin.token)
-        self.ask(who, "GET", "user_info")
-        self.ask(who, "POST", "vote", body={"value": value})
-        self.ask(who, "POST", "channel_state", body={"by": value})
-        self.ask(who, "GET", "pin_token_exists")
+        caller = Caller(pin.client_id, "broadcaster", token=pin.token)
+        self.call(caller, "GET", "user_info")
+        self.call(caller, "POST", "vote", body={"value": value})
+        self.call(caller, "POST", "channel_state", body={"by": value})
+        self.call(caller, "GET", "pin_token_exists")
 
     @rule(ms=SHORT)
     def advance(self, ms: int) -> None:
-        self.move(self.model.time.now + ms)
+        self.move(self.model.clock.now + ms)
 
     @rule(ms=LONG, really=RARELY)
     def advance_far(self, ms: int, really: bool) -> None:
-        self.move(self.model.time.now + (ms if really else 1))
+        self.move(self.model.clock.now + (ms if really else 1))
 
-    @precondition(lambda self: self.model.ends())
+    @precondition(lambda self: self.model.expiries())
     @rule(which=st.integers(0, 11), before=st.sampled_from([0, 1]))
     def advance_to_an_end(self, which: int, before: int) -> None:
-        """Or to one millisecond before it."""
-        ends = self.model.ends()
-        self.move(ends[which % len(ends)] - before)
+        """Set the clock to an expiry, or to one millisecond before it."""
+        expiries = self.model.expiries()
+        self.move(expiries[which % len(expiries)] - before)
         if self.model.pins.pins:
             self.validate_pin(None, which)
 
     @rule(ms=BACK)
     def set_back(self, ms: int) -> None:
-        self.move(self.model.time.now - ms)
+        self.move(self.model.clock.now - ms)
 
     @rule(really=RARELY)
     def reset(self, really: bool) -> None:
         if really:
-            self.begin()
+            self.start()

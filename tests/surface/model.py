@@ -1,4 +1,4 @@
-"""The REST surface as the specification and the rulings describe it: dicts and lists, no engine and no service."""
+"""A model of the REST surface, written from the specification and the rulings with dicts and lists only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surface.ballots import Accumulation, Polls, Rankings
-from surface.calls import Call, Refused, Time
+from surface.calls import Call, Clock, Refused
 from surface.codes import Codes
 from surface.pins import Pins
 from surface.stores import STORES, Stores
@@ -16,48 +16,48 @@ from surface.stores import STORES, Stores
 
 @dataclass
 class Surface:
-    """All that one service holds."""
+    """The model of one service."""
 
     now: int
-    time: Time = field(init=False)
+    clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
-        self.time = time = Time(self.now)
-        self.polls, self.rankings, self.accumulation = Polls(time), Rankings(time), Accumulation(time)
-        self.stores, self.pins = Stores(time), Pins(time)
-        self.codes = Codes(time, self.polls)
+        self.clock = clock = Clock(self.now)
+        self.polls, self.rankings, self.accumulation = Polls(clock), Rankings(clock), Accumulation(clock)
+        self.stores, self.pins = Stores(clock), Pins(clock)
+        self.codes = Codes(clock, self.polls)
         self._parts = (self.polls, self.rankings, self.accumulation, self.stores, self.codes, self.pins)
 
     def answer(self, call: Call) -> tuple[int, object]:
-        """The status with the body or, of a refusal, its reason."""
+        """The status, with the body or, for an error, the reason."""
         verb = "store" if call.path in STORES else call.path.replace("/", "_")
         name = f"{call.method.lower()}_{verb}"
         try:
-            who = self.pins.bearer(call.who)
+            caller = self.pins.bearer(call.caller)
             part = next(each for each in self._parts if hasattr(each, name))
-            return 200, getattr(part, name)(Call(who, call.method, call.path, call.query, copied(call.body)))
+            return 200, getattr(part, name)(Call(caller, call.method, call.path, call.query, deep_copy(call.body)))
         except Refused as refusal:
             return refusal.status, refusal.reason
 
     def move(self, now: int) -> None:
-        """What has ended goes before the clock moves and after; setting it back brings nothing back (decision 4)."""
-        for instant in (self.time.now, now):
-            self.time.now = instant
+        """Remove expired items before and after the move, so that setting the clock back revives none (decision 4)."""
+        for instant in (self.clock.now, now):
+            self.clock.now = instant
             for part in self._parts:
-                part.end()
+                part.expire()
 
-    def ends(self) -> list[int]:
-        """The instants at which something comes to its end, or begins or closes."""
-        return sorted({end for part in self._parts for end in part.ends() if end > self.time.now})
+    def expiries(self) -> list[int]:
+        """The instants in the future at which an item expires or a poll opens or closes."""
+        return sorted({end for part in self._parts for end in part.expiries() if end > self.clock.now})
 
 
-def copied(body: Any) -> Any:
-    """The same JSON, shared with nobody."""
+def deep_copy(body: Any) -> Any:
+    """A deep copy."""
     return json.loads(json.dumps(body))
 
 
 def differences(expected: object, got: object, where: str = "") -> Iterator[str]:
-    """Where two JSON values differ; `true` is not 1, and floats may differ in their last digits."""
+    """The differences between two JSON values. `true` is not 1; floats are compared with a tolerance."""
     if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() == got.keys():
         for name in expected:
             yield from differences(expected[name], got[name], f"{where}/{name}")
@@ -66,6 +66,6 @@ def differences(expected: object, got: object, where: str = "") -> Iterator[str]
             yield from differences(value, got[index], f"{where}/{index}")
     elif isinstance(expected, float) and isinstance(got, float | int) and not isinstance(got, bool):
         if abs(expected - got) > 1e-9:
-            yield f"{where}: {got} in place of {expected}"
+            yield f"{where}: {got}, expected {expected}"
     elif expected is not ... and (type(expected) is not type(got) or expected != got):
-        yield f"{where}: {got!r} in place of {expected!r}"
+        yield f"{where}: {got!r}, expected {expected!r}"

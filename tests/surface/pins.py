@@ -1,93 +1,95 @@
-"""PINs, the tokens that wait for them, and their revocation (PIN and tokens; rulings T1, T2, T3)."""
+"""The model of PINs, their tokens and their revocation (PIN and tokens; rulings T1, T2, T3)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from surface.calls import DAY, MINUTE, Call, Refused, Time, Who
+from surface.calls import DAY, MINUTE, Call, Caller, Clock, Refused
 
-NEVER_AGAIN = 0
+EXPIRED = 0
 
 
 @dataclass
 class Pin:
-    """A PIN, and what is known of the token that came with it."""
+    """A PIN, and the token issued with it."""
 
     client_id: str
     text: str
-    ends: int
+    expires_at: int
     channel: str = ""
     is_revoked: bool = False
     token: str = ""
-    token_ends: int = 0
+    token_expires_at: int = 0
 
 
 class Pins:
-    """PINs of all extensions. What they are is drawn by the service; `issued` tells the model."""
+    """The PINs of all extensions. The service draws them, and `issued` records them in the model."""
 
-    def __init__(self, time: Time) -> None:
-        self.time = time
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.pins: list[Pin] = []
         self.linked: set[tuple[str, str]] = set()
-        """The channels of extensions that were handed a token, since the last revocation."""
+        """Client id and channel of every link since its last revocation."""
 
-    def end(self) -> None:
-        """Ended ones are kept, to be refused; `NEVER_AGAIN` if the clock is set back, too."""
+    def expire(self) -> None:
+        """Expire PINs and tokens for good. Expired ones stay, to be refused even if the clock is set back."""
         for pin in self.pins:
-            pin.ends = pin.ends if self.time.now < pin.ends else NEVER_AGAIN
-            pin.token_ends = pin.token_ends if self.time.now < pin.token_ends else NEVER_AGAIN
+            pin.expires_at = pin.expires_at if self.clock.now < pin.expires_at else EXPIRED
+            pin.token_expires_at = pin.token_expires_at if self.clock.now < pin.token_expires_at else EXPIRED
 
-    def ends(self) -> list[int]:
-        return [end for pin in self.pins for end in (pin.ends, pin.token_ends)]
+    def expiries(self) -> list[int]:
+        return [end for pin in self.pins for end in (pin.expires_at, pin.token_expires_at)]
 
-    def issued(self, who: Who, pin: str, token: str = "") -> None:
-        """A broadcaster's PIN is bound to the channel at once; one with a token waits for a broadcaster."""
-        bound = "" if token or who.role != "broadcaster" else who.own_channel or ""
-        now = self.time.now
-        self.pins.append(Pin(who.client_id, pin, now + 5 * MINUTE, bound, False, token, now + 7 * DAY if token else 0))
+    def issued(self, caller: Caller, pin: str, token: str = "") -> None:
+        """Record a PIN: bound to the channel of a broadcaster, or with a token, unbound until validated."""
+        bound = "" if token or caller.role != "broadcaster" else caller.own_channel or ""
+        now = self.clock.now
+        self.pins.append(
+            Pin(caller.client_id, pin, now + 5 * MINUTE, bound, False, token, now + 7 * DAY if token else 0)
+        )
 
-    def bearer(self, who: Who) -> Who:
-        """Who the token of a PIN speaks for: the broadcaster who validated its PIN, and nobody before."""
-        if not who.token:
-            return who
-        pin = next(each for each in self.pins if each.token == who.token)
-        if not pin.channel or pin.is_revoked or self.time.now >= pin.token_ends:
+    def bearer(self, caller: Caller) -> Caller:
+        """The caller of a PIN's token: the broadcaster who validated the PIN; raises `Refused` before that."""
+        if not caller.token:
+            return caller
+        pin = next(each for each in self.pins if each.token == caller.token)
+        if not pin.channel or pin.is_revoked or self.clock.now >= pin.token_expires_at:
             raise Refused(401)
-        return Who(who.client_id, "broadcaster", pin.channel, pin.channel)
+        return Caller(caller.client_id, "broadcaster", pin.channel, pin.channel)
 
     def post_validate_pin(self, call: Call) -> dict[str, Any]:
         call.only("broadcaster")
-        channel, text = call.who.own_channel or "", call.body["pin"]
+        channel, text = call.caller.own_channel or "", call.body["pin"]
         for pin in self.pins:
-            is_it = (pin.client_id, pin.text) == (call.who.client_id, text) and self.time.now < pin.ends
+            is_it = (pin.client_id, pin.text) == (call.caller.client_id, text) and self.clock.now < pin.expires_at
             if is_it and not pin.is_revoked and pin.channel in ("", channel):
                 pin.channel = channel
                 if pin.token:
-                    self.linked.add((call.who.client_id, channel))
+                    self.linked.add((call.caller.client_id, channel))
                 return {}
         raise Refused(400, "Invalid PIN")
 
     def get_pin_token_exists(self, call: Call) -> dict[str, Any]:
         call.only("broadcaster")
-        link = call.who.client_id, call.who.own_channel
+        link = call.caller.client_id, call.caller.own_channel
         alive = [
             pin
             for pin in self.pins
-            if (pin.client_id, pin.channel) == link and not pin.is_revoked and self.time.now < pin.token_ends
+            if (pin.client_id, pin.channel) == link and not pin.is_revoked and self.clock.now < pin.token_expires_at
         ]
-        # The rulings leave open what is true of a channel whose last token has ended.
+        # The rulings do not say what holds for a channel whose last token has expired.
         return {"exists": True if alive else ... if link in self.linked else False}
 
     def delete_pin(self, call: Call) -> dict[str, Any]:
-        """PINs that nobody has validated are no channel's yet, and stay."""
+        """Revoke the PINs of the channel; unbound PINs stay."""
         call.only("broadcaster")
-        link = call.who.client_id, call.who.own_channel or ""
+        link = call.caller.client_id, call.caller.own_channel or ""
         self.linked.discard(link)
         for pin in self.pins:
             pin.is_revoked = pin.is_revoked or (pin.client_id, pin.channel) == link
         return {}
 
     def get_user_info(self, call: Call) -> object:
-        """Its fields are no part of the specification."""
+        """Any body: the specification does not define the fields."""
         return ...

@@ -1,4 +1,4 @@
-"""Config and state stores and the JSON store, as specified; patches by their RFCs (rulings S1 to S6)."""
+"""The model of config stores, state stores and the JSON store, with patches by their RFCs (rulings S1 to S6)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 import re
 from typing import Any
 
-from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, Call, Refused, Time
+from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, Call, Clock, Refused
 
 KIB = 1_024
 ALL = ("viewer", "broadcaster", "admin", "backend")
 STORES = {
-    # readers, writers, and what keeps records apart (S1, S6)
+    # readers, writers, and the parts of the key (S1, S6)
     "extension_state": (ALL, EXTENSION_WRITERS, "extension"),
     "channel_state": (ALL, CHANNEL_WRITERS, "channel"),
     "viewer_state": (ALL, ALL, "extension channel viewer"),
@@ -22,27 +22,27 @@ STORES = {
     "channel_config": (ALL, CHANNEL_WRITERS, "channel"),
 }
 LIFETIME = DAY
-"""State and config alike, in sandbox (S4)."""
+"""Of state and config in the sandbox (S4)."""
 Key = tuple[str, ...]
 
 
 def size(value: object) -> int:
-    """Bytes of compact JSON."""
+    """The size as compact JSON, in bytes."""
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 class Stores:
-    """What the stores hold, and when each record ends."""
+    """The records of all stores, and when each expires."""
 
-    def __init__(self, time: Time) -> None:
-        self.time = time
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.records: dict[Key, tuple[dict[str, Any], int]] = {}
 
-    def end(self) -> None:
-        self.records = {key: record for key, record in self.records.items() if self.time.now < record[1]}
+    def expire(self) -> None:
+        self.records = {key: record for key, record in self.records.items() if self.clock.now < record[1]}
 
-    def ends(self) -> list[int]:
-        return [ends for _, ends in self.records.values()]
+    def expiries(self) -> list[int]:
+        return [expires_at for _, expires_at in self.records.values()]
 
     def get_store(self, call: Call) -> dict[str, Any]:
         readers, _, scope = STORES[call.path]
@@ -51,7 +51,7 @@ class Stores:
             call.only("admin")
             found = {user: self._read(self._key(call, viewer=user)) for user in call.query["user_ids"].split(",")}
             return {user: record for user, record in found.items() if record is not None}
-        if "viewer" in scope and "userID" in call.query and call.who.role == "backend":
+        if "viewer" in scope and "userID" in call.query and call.caller.role == "backend":
             return self._read(self._key(call, viewer=call.query["userID"])) or {}
         return self._read(self._key(call)) or {}
 
@@ -65,7 +65,7 @@ class Stores:
 
     def patch_store(self, call: Call) -> dict[str, Any]:
         call.only(*STORES[call.path][1])
-        if "viewer" not in call.path and call.path != "channel_config":  # these take maps, of up to 4 MiB
+        if "viewer" not in call.path and call.path != "channel_config":  # these accept maps of up to 4 MiB
             _check_size(call)
         key = self._key(call) if isinstance(call.body, list) or not self._is_map(call) else None
         if key is not None:
@@ -108,20 +108,20 @@ class Stores:
         store = store or call.path
         if _needs_channel(store) and not call.channel:
             raise Refused(400, "Invalid channel")
-        parts = {"extension": call.who.client_id, "channel": call.channel, "viewer": viewer or call.who.identity}
+        parts = {"extension": call.caller.client_id, "channel": call.channel, "viewer": viewer or call.caller.identity}
         return (store, *(str(parts[part]) for part in STORES[store][2].split()))
 
     def _json_key(self, call: Call) -> Key:
         if call.id.startswith("global"):
-            return ("json_store", call.who.client_id, call.id)
+            return ("json_store", call.caller.client_id, call.id)
         if not call.channel:
             raise Refused(400, "Invalid channel")
-        return ("json_store", call.who.client_id, call.id, call.channel)
+        return ("json_store", call.caller.client_id, call.id, call.channel)
 
     def _is_map(self, call: Call) -> bool:
-        """An admin's map of users to patches (S1)."""
+        """Whether the body is an admin's map of users to patches (S1)."""
         return (
-            call.who.role == "admin"
+            call.caller.role == "admin"
             and "viewer" in STORES[call.path][2]
             and bool(call.body)
             and all(user[-1:].isdigit() and isinstance(patch, dict | list) for user, patch in call.body.items())
@@ -131,8 +131,8 @@ class Stores:
         return self.records[key][0] if key in self.records else None
 
     def _write(self, records: dict[Key, Any], lifetime: int, *, largest: int = 64 * KIB) -> dict[str, Any]:
-        ends = self.time.now + lifetime
-        self.records |= {key: (_fitting(record, largest), ends) for key, record in records.items()}
+        expires_at = self.clock.now + lifetime
+        self.records |= {key: (_fitting(record, largest), expires_at) for key, record in records.items()}
         return {}
 
 
@@ -143,7 +143,7 @@ def _fitting(record: Any, largest: int) -> Any:
 
 
 def _check_size(call: Call) -> None:
-    """A body of one record has at most 64 KiB (W8)."""
+    """Refuse a body over 64 KiB (W8)."""
     if size(call.body) > 64 * KIB:
         raise Refused(413)
 
@@ -153,16 +153,16 @@ def _needs_channel(store: str) -> bool:
 
 
 def patched(document: dict[str, Any], patch: dict[str, Any] | list[Any]) -> dict[str, Any]:
-    """The document after a Merge Patch (object) or a JSON Patch (array), all of it or nothing (S2)."""
+    """The document after a Merge Patch (object) or an atomic JSON Patch (array) (S2)."""
     if isinstance(patch, dict):
         merged: dict[str, Any] = _merged(document, patch)
         return merged
-    holder = {"": copy.deepcopy(document)}  # so that the pointer "" is a member as any other
+    root = {"": copy.deepcopy(document)}  # makes the pointer "" an ordinary member
     for operation in patch:
-        _apply(holder, operation)
-    if not isinstance(holder.get(""), dict):
+        _apply(root, operation)
+    if not isinstance(root.get(""), dict):
         raise _failed()
-    return holder[""]
+    return root[""]
 
 
 def _merged(target: Any, patch: Any) -> Any:
@@ -178,26 +178,26 @@ def _merged(target: Any, patch: Any) -> Any:
     return result
 
 
-def _apply(holder: dict[str, Any], operation: dict[str, Any]) -> None:
+def _apply(root: dict[str, Any], operation: dict[str, Any]) -> None:
     """RFC 6902, section 4."""
     name, path = operation["op"], operation["path"]
     match name:
         case "add" | "add_intermediates":
-            _add(holder, path, copy.deepcopy(operation["value"]), makes_parents=True)
+            _add(root, path, copy.deepcopy(operation["value"]), makes_parents=True)
         case "remove":
-            _remove(holder, path)
+            _remove(root, path)
         case "replace":
-            _found(holder, path)
-            parent, last = _parent(holder, path)
+            _found(root, path)
+            parent, last = _parent(root, path)
             parent[_index(parent, last)] = copy.deepcopy(operation["value"])
         case "move":
             if path.startswith(operation["from"] + "/"):
                 raise _failed()
-            _add(holder, path, _remove(holder, operation["from"]))
+            _add(root, path, _remove(root, operation["from"]))
         case "copy":
-            _add(holder, path, copy.deepcopy(_found(holder, operation["from"])))
+            _add(root, path, copy.deepcopy(_found(root, operation["from"])))
         case "test":
-            if _canonical(_found(holder, path)) != _canonical(operation["value"]):
+            if _canonical(_found(root, path)) != _canonical(operation["value"]):
                 raise _failed()
         case _:
             raise _failed()
@@ -210,7 +210,7 @@ def _parts(pointer: str) -> list[str]:
 
 
 def _index(container: Any, part: str) -> Any:
-    """The member or position that a part of a pointer names, which must be there."""
+    """The existing member or position that a part of a pointer names."""
     if isinstance(container, dict) and part in container:
         return part
     if isinstance(container, list) and re.fullmatch("0|[1-9][0-9]*", part) and int(part) < len(container):
@@ -218,16 +218,16 @@ def _index(container: Any, part: str) -> Any:
     raise _failed()
 
 
-def _found(holder: Any, pointer: str) -> Any:
-    at = holder
+def _found(root: Any, pointer: str) -> Any:
+    at = root
     for part in _parts(pointer):
         at = at[_index(at, part)]
     return at
 
 
-def _parent(holder: Any, pointer: str, *, makes: bool = False) -> tuple[Any, str]:
+def _parent(root: Any, pointer: str, *, makes: bool = False) -> tuple[Any, str]:
     *parents, last = _parts(pointer)
-    at = holder
+    at = root
     for part in parents:
         if makes and isinstance(at, dict):
             at.setdefault(part, {})
@@ -235,8 +235,8 @@ def _parent(holder: Any, pointer: str, *, makes: bool = False) -> tuple[Any, str
     return at, last
 
 
-def _add(holder: Any, pointer: str, value: Any, *, makes_parents: bool = False) -> None:
-    parent, last = _parent(holder, pointer, makes=makes_parents)
+def _add(root: Any, pointer: str, value: Any, *, makes_parents: bool = False) -> None:
+    parent, last = _parent(root, pointer, makes=makes_parents)
     if isinstance(parent, dict):
         parent[last] = value
     elif isinstance(parent, list) and last in ("-", str(len(parent))):
@@ -246,15 +246,15 @@ def _add(holder: Any, pointer: str, value: Any, *, makes_parents: bool = False) 
         parent.insert(index, value)
 
 
-def _remove(holder: Any, pointer: str) -> Any:
-    value = _found(holder, pointer)
-    parent, last = _parent(holder, pointer)
+def _remove(root: Any, pointer: str) -> Any:
+    value = _found(root, pointer)
+    parent, last = _parent(root, pointer)
     del parent[_index(parent, last)]
     return value
 
 
 def _canonical(value: object) -> str:
-    """Equal for equal JSON."""
+    """The same text for equal JSON."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""The whole REST surface on each engine, held against a plain model of the specification."""
+"""The whole REST surface on each engine, compared with a model of the specification."""
 
 from __future__ import annotations
 
