@@ -1,10 +1,11 @@
-"""The contract's modules are not named `test_…`, so their assertions are registered here to explain themselves."""
+"""Registers the contract's modules, which are not named `test_…`, for pytest's assertion messages."""
 
 from __future__ import annotations
 
 import pytest
 
 TOPICS = (
+    "assignments",
     "ballots",
     "documents",
     "engine",

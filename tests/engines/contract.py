@@ -1,6 +1,6 @@
-"""What every engine promises, as tests that never ask which engine they have.
+"""The contract of all engines: tests that do not depend on which engine they run on.
 
-An engine's test module subclasses `EngineContract` and supplies the fixture `open`.
+The test module of an engine subclasses `EngineContract` and provides the fixture `open`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from emulator.engines.engine import Engine
+from engines.contract_assignments import AssignmentsContract
 from engines.contract_ballots import BallotsContract
 from engines.contract_documents import DocumentsContract
 from engines.contract_engine import NamespacesContract
 from engines.contract_entries import EntriesContract
 from engines.contract_holdings import HoldingsContract
 from engines.contract_logs import LogsContract
-from engines.contract_pools import PoolsContract, SuppliesContract
+from engines.contract_pools import PoolsContract
 from engines.contract_pools_property import PoolsPropertyContract
 from engines.contract_property import PropertyContract
 from engines.contract_purge import PurgeContract
@@ -35,7 +36,7 @@ class EngineContract(
     EntriesContract,
     LogsContract,
     PoolsContract,
-    SuppliesContract,
+    AssignmentsContract,
     HoldingsContract,
     RostersContract,
     PurgeContract,
@@ -46,8 +47,8 @@ class EngineContract(
 ):
     @pytest.fixture
     def open(self) -> Open:
-        """Gives closed engines by `open(namespace=…)`, all of them on the data of one test."""
-        raise NotImplementedError("an engine's test class supplies this")
+        """Returns `open(namespace=…)`, whose closed engines all use the data of one test."""
+        raise NotImplementedError("each engine's test class provides this")
 
     @pytest.fixture
     async def engine(self, open: Open) -> AsyncIterator[Engine]:

@@ -1,4 +1,4 @@
-"""What every engine promises of ballots where each voter has one cast."""
+"""The contract of ballots where each voter has one cast."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from engines.shorthand import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts
 
 
 class BallotsContract:
-    async def test_a_cast_answers_with_the_ballot_and_this_mark_in_it(self, engine: Engine) -> None:
+    async def test_a_cast_returns_the_counts_including_itself(self, engine: Engine) -> None:
         await cast(engine, "U1", "3")
 
         done = await cast(engine, "U2", "5")
 
         assert (None, None, Tally((("3", 1), ("5", 1)), "5")) == done
 
-    async def test_a_cast_carries_no_tally_unless_asked_for(self, engine: Engine) -> None:
+    async def test_a_cast_returns_no_tally_unless_requested(self, engine: Engine) -> None:
         done = await engine.ballots.cast(key(), CastRequest("U1", "3"), now=NOW, expires_at=END)
 
         assert done == (None, None, EMPTY_TALLY)
         assert await counts(engine) == [("3", 1)]
 
-    async def test_a_later_cast_takes_the_place_of_the_earlier(self, engine: Engine) -> None:
+    async def test_a_second_cast_replaces_the_first(self, engine: Engine) -> None:
         await cast(engine, "U1", "3")
 
         done = await cast(engine, "U1", "5")
@@ -31,12 +31,12 @@ class BallotsContract:
         assert (None, "3", Tally((("5", 1),), "5")) == done
         assert await counts(engine) == [("5", 1)]
 
-    async def test_the_same_choice_again_keeps_the_count(self, engine: Engine) -> None:
+    async def test_casting_the_same_choice_again_keeps_the_count(self, engine: Engine) -> None:
         await cast(engine, "U1", "3")
 
         assert (None, "3", Tally((("3", 1),), "3")) == await cast(engine, "U1", "3")
 
-    async def test_times_are_ignored_where_a_voter_has_one_cast(self, engine: Engine) -> None:
+    async def test_times_are_ignored_if_a_voter_has_one_cast(self, engine: Engine) -> None:
         await cast(engine, "U1", "3", times=4)
 
         assert await counts(engine) == [("3", 1)]
@@ -47,12 +47,12 @@ class BallotsContract:
         assert await entries(engine) == []
         assert await engine.ballots.definition(key(), now=NOW) is None
 
-    async def test_a_voter_who_holds_nothing_has_no_choice(self, engine: Engine) -> None:
+    async def test_a_voter_without_casts_has_no_choice(self, engine: Engine) -> None:
         await cast(engine, "U1", "3")
 
         assert await choice_of(engine, "U2") is None
 
-    async def test_a_ballot_is_alive_until_the_millisecond_before_its_end(self, engine: Engine) -> None:
+    async def test_a_ballot_is_alive_until_just_before_its_expiry(self, engine: Engine) -> None:
         await cast(engine, "U1", "3", expires_at=END)
 
         assert await counts(engine, now=END - 1) == [("3", 1)]
@@ -64,7 +64,7 @@ class BallotsContract:
         assert await counts(engine, EVERYWHERE, now=END) == []
         assert await entries(engine, EVERYWHERE, now=END) == []
 
-    async def test_every_cast_moves_the_end_of_the_whole_ballot(self, engine: Engine) -> None:
+    async def test_every_cast_sets_the_expiry_of_the_whole_ballot(self, engine: Engine) -> None:
         await cast(engine, "U1", "3", expires_at=NOW + 10)
         await cast(engine, "U2", "3", expires_at=NOW + 20)
 
@@ -74,7 +74,7 @@ class BallotsContract:
 
         assert await counts(engine, now=NOW + 5) == []
 
-    async def test_a_ballot_past_its_end_starts_afresh(self, engine: Engine) -> None:
+    async def test_an_expired_ballot_starts_again(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"old", Terms(closes_at=END), now=NOW, expires_at=END)
         await cast(engine, "U1", "3")
         await cast(engine, "U2", "3")
@@ -91,7 +91,7 @@ class BallotsContract:
 
         assert [Entry("U1", "4", 1, NOW + 1, b"\x00second")] == await entries(engine)
 
-    async def test_casts_at_once_are_counted_exactly(self, engine: Engine) -> None:
+    async def test_concurrent_casts_are_counted_exactly(self, engine: Engine) -> None:
         await asyncio.gather(*(cast(engine, f"U{n % 40}", str(n % 7)) for n in range(200)))
 
         last = {f"U{n % 40}": str(n % 7) for n in range(200)}
@@ -100,12 +100,12 @@ class BallotsContract:
         assert (40, last.keys()) == (sum(tallied.values()), entered.keys())
         assert tallied == {choice: list(entered.values()).count(choice) for choice in set(entered.values())}
 
-    async def test_casts_at_once_each_see_the_ballot_one_mark_further(self, engine: Engine) -> None:
+    async def test_each_concurrent_cast_sees_one_more_cast(self, engine: Engine) -> None:
         done = await asyncio.gather(*(cast(engine, f"U{n}", "3") for n in range(50)))
 
         assert list(range(1, 51)) == sorted(each.tally.counts[0][1] for each in done)
 
-    async def test_odd_voters_and_choices_are_kept_apart(self, engine: Engine) -> None:
+    async def test_unusual_voters_and_choices_stay_distinct(self, engine: Engine) -> None:
         for odd in ODD:
             await cast(engine, odd, odd)
 
@@ -113,7 +113,7 @@ class BallotsContract:
         assert list(ODD) == [await choice_of(engine, odd) for odd in ODD]
         assert [(odd, odd) for odd in ODD] == [(entry.voter, entry.choice) for entry in await entries(engine)]
 
-    async def test_a_dropped_ballot_is_gone_with_its_definition(self, engine: Engine) -> None:
+    async def test_dropping_a_ballot_deletes_its_definition(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"poll", Terms(per_voter=9), now=NOW, expires_at=END)
         await cast(engine, "U1", "3")
 
@@ -124,7 +124,7 @@ class BallotsContract:
         assert await engine.ballots.definition(key(), now=NOW) is None
         assert (None, None, Tally((("5", 1),), "5")) == await cast(engine, "U1", "5")
 
-    async def test_dropping_an_absent_or_ended_ballot_is_fine(self, engine: Engine) -> None:
+    async def test_dropping_an_absent_or_expired_ballot_is_allowed(self, engine: Engine) -> None:
         await engine.ballots.drop(key(), now=NOW)
         await cast(engine, "U1", "3", expires_at=NOW + 1)
         await engine.ballots.drop(key(), now=NOW + 1)
@@ -132,7 +132,7 @@ class BallotsContract:
 
         assert await counts(engine) == []
 
-    async def test_dropping_all_places_leaves_other_ballots(self, engine: Engine) -> None:
+    async def test_dropping_all_channels_keeps_other_ballots(self, engine: Engine) -> None:
         others = [key("two"), key(owner="else"), key()._replace(kind="else")]
         for each in (*others, key(), key(channel=""), key(channel="b")):
             await cast(engine, "U1", "3", each)
@@ -143,14 +143,14 @@ class BallotsContract:
         assert [await counts(engine, each) for each in (key(), key(channel="b"))] == [[], []]
         assert [await counts(engine, each) for each in others] == [[("3", 1)]] * 3
 
-    async def test_a_definition_is_kept_with_the_ballot_until_its_end(self, engine: Engine) -> None:
+    async def test_a_definition_expires_with_its_ballot(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"one", Terms(), now=NOW, expires_at=END)
         await engine.ballots.define(key(), b"two", Terms(), now=NOW, expires_at=END)
 
         assert await engine.ballots.definition(key(), now=END - 1) == b"two"
         assert await engine.ballots.definition(key(), now=END) is None
 
-    async def test_a_definition_keeps_the_casts_and_the_end_of_a_ballot_that_holds_some(self, engine: Engine) -> None:
+    async def test_a_new_definition_keeps_the_casts_and_their_expiry(self, engine: Engine) -> None:
         await cast(engine, "U1", "3", expires_at=END)
         await engine.ballots.define(key(), b"poll", Terms(), now=NOW, expires_at=NEVER)
 
@@ -159,13 +159,13 @@ class BallotsContract:
         assert await counts(engine, now=END) == []
         assert await engine.ballots.definition(key(), now=END) is None
 
-    async def test_a_definition_moves_the_end_of_a_ballot_without_casts(self, engine: Engine) -> None:
+    async def test_a_definition_sets_the_expiry_of_a_ballot_without_casts(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"one", Terms(), now=NOW, expires_at=END)
         await engine.ballots.define(key(), b"two", Terms(), now=NOW, expires_at=END + 10)
 
         assert await engine.ballots.definition(key(), now=END + 9) == b"two"
 
-    async def test_a_definition_of_a_ballot_past_its_end_starts_it_afresh(self, engine: Engine) -> None:
+    async def test_defining_an_expired_ballot_starts_it_again(self, engine: Engine) -> None:
         await cast(engine, "U1", "3", expires_at=END)
 
         await engine.ballots.define(key(), b"new", Terms(), now=END, expires_at=END + 10)

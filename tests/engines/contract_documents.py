@@ -1,4 +1,4 @@
-"""What every engine promises of documents."""
+"""The contract of documents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ONE, TWO, THREE = key("one"), key("two"), key("three")
 
 
 class DocumentsContract:
-    async def test_reading_leaves_out_absent_documents(self, engine: Engine) -> None:
+    async def test_a_read_omits_absent_documents(self, engine: Engine) -> None:
         await write(engine, b"1", ONE)
 
         assert await engine.documents.read([ONE, TWO], now=NOW) == {ONE: b"1"}
 
-    async def test_a_document_keeps_any_bytes(self, engine: Engine) -> None:
+    async def test_a_document_stores_any_bytes(self, engine: Engine) -> None:
         for value in (b"", b"\x00", b"\xff\xfe", "🎲".encode(), bytes(range(256)) * 100):
             await write(engine, value)
 
@@ -31,14 +31,14 @@ class DocumentsContract:
 
         assert written == {TWO: b"2"}
 
-    async def test_an_update_leaves_the_keys_it_does_not_return(self, engine: Engine) -> None:
+    async def test_an_update_keeps_the_documents_it_does_not_return(self, engine: Engine) -> None:
         await write(engine, b"1", ONE, expires_at=NOW + 5)
         await engine.documents.update([ONE, TWO], lambda _: {TWO: b"2"}, now=NOW, expires_at=END)
 
         assert await engine.documents.read([ONE, TWO], now=NOW + 4) == {ONE: b"1", TWO: b"2"}
         assert await engine.documents.read([ONE, TWO], now=NOW + 5) == {TWO: b"2"}
 
-    async def test_a_change_is_given_the_live_documents_only(self, engine: Engine) -> None:
+    async def test_a_change_gets_only_live_documents(self, engine: Engine) -> None:
         await write(engine, b"1", ONE, expires_at=NOW + 1)
         await write(engine, b"2", TWO, expires_at=NOW + 2)
         seen: list[Mapping[Key, bytes]] = []
@@ -49,15 +49,13 @@ class DocumentsContract:
 
         assert seen[-1] == {TWO: b"2"}
 
-    async def test_a_change_that_writes_nothing_writes_nothing(self, engine: Engine) -> None:
+    async def test_a_change_that_returns_nothing_writes_nothing(self, engine: Engine) -> None:
         await write(engine, b"1")
 
         assert await engine.documents.update([key()], lambda _: {}, now=NOW, expires_at=NEVER) == {}
         assert await read(engine, now=END) is None
 
-    async def test_a_change_that_raises_leaves_everything_and_its_exception_reaches_the_caller(
-        self, engine: Engine
-    ) -> None:
+    async def test_a_change_that_raises_writes_nothing(self, engine: Engine) -> None:
         await write(engine, b"1")
 
         with pytest.raises(LookupError, match="not this way"):
@@ -66,7 +64,7 @@ class DocumentsContract:
         assert await read(engine) == b"1"
         assert await read(engine, now=END) is None
 
-    async def test_a_change_that_raises_does_not_disturb_the_operations_beside_it(self, engine: Engine) -> None:
+    async def test_a_change_that_raises_does_not_affect_concurrent_operations(self, engine: Engine) -> None:
         results = await asyncio.gather(
             write(engine, b"1", ONE),
             engine.documents.update([TWO], _raising, now=NOW, expires_at=END),
@@ -77,13 +75,13 @@ class DocumentsContract:
         assert [None, LookupError, None] == [one and type(one) for one in results]
         assert await engine.documents.read([ONE, TWO, THREE], now=NOW) == {ONE: b"1", THREE: b"3"}
 
-    async def test_a_change_may_not_write_a_key_that_was_not_asked_for(self, engine: Engine) -> None:
+    async def test_a_change_may_not_write_other_keys(self, engine: Engine) -> None:
         with pytest.raises(ValueError, match="keys"):
             await engine.documents.update([ONE], lambda _: {ONE: b"1", TWO: b"2"}, now=NOW, expires_at=END)
 
         assert await engine.documents.read([ONE, TWO], now=NOW) == {}
 
-    async def test_a_document_is_alive_until_the_millisecond_before_its_end(self, engine: Engine) -> None:
+    async def test_a_document_is_alive_until_just_before_its_expiry(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=END)
 
         assert await read(engine, now=END - 1) == b"1"
@@ -94,13 +92,13 @@ class DocumentsContract:
 
         assert await read(engine, now=NEVER - 1) == b"1"
 
-    async def test_writing_again_moves_the_end(self, engine: Engine) -> None:
+    async def test_writing_again_sets_the_expiry(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=NOW + 10)
         await write(engine, b"2", expires_at=NOW + 5)
 
         assert await read(engine, now=NOW + 5) is None
 
-    async def test_updates_of_one_document_at_once_are_all_counted(self, engine: Engine) -> None:
+    async def test_concurrent_updates_of_one_document_all_count(self, engine: Engine) -> None:
         def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             return {ONE: b"%d" % (int(live.get(ONE, b"0")) + 1)}
 
@@ -108,7 +106,7 @@ class DocumentsContract:
 
         assert await read(engine, ONE) == b"100"
 
-    async def test_an_update_of_several_documents_is_seen_as_a_whole_or_not_at_all(self, engine: Engine) -> None:
+    async def test_an_update_of_several_documents_is_atomic(self, engine: Engine) -> None:
         both = [ONE, TWO]
 
         def move(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
@@ -126,7 +124,7 @@ class DocumentsContract:
         assert {100} == set(results[1::2])
         assert await engine.documents.read(both, now=NOW) == {ONE: b"70", TWO: b"30"}
 
-    async def test_dropping_returns_how_many_were_alive(self, engine: Engine) -> None:
+    async def test_a_drop_returns_how_many_documents_were_alive(self, engine: Engine) -> None:
         await write(engine, b"1", ONE, expires_at=NOW + 1)
         await write(engine, b"2", TWO, expires_at=NOW + 2)
 
@@ -139,7 +137,7 @@ class DocumentsContract:
         assert await engine.documents.update([], lambda _: {}, now=NOW, expires_at=END) == {}
         assert await engine.documents.drop([], now=NOW) == 0
 
-    async def test_keys_are_equal_only_when_all_parts_are(self, engine: Engine) -> None:
+    async def test_keys_are_equal_only_if_all_parts_are(self, engine: Engine) -> None:
         base = Key("a", "b", "c", "d", "e")
         keys = [base, *(base._replace(**{part: "x"}) for part in Key._fields)]
         keys += [Key("ab", "", "c", "d", "e"), Key("a", "bc", "", "d", "e"), Key("a", "b", "cd", "", "e")]
@@ -149,14 +147,14 @@ class DocumentsContract:
 
         assert {each: b"%d" % number for number, each in enumerate(keys)} == await engine.documents.read(keys, now=NOW)
 
-    async def test_odd_texts_in_keys_are_kept_apart(self, engine: Engine) -> None:
+    async def test_unusual_texts_in_keys_stay_distinct(self, engine: Engine) -> None:
         keys = [Key(*parts) for odd in ODD for parts in ((odd, "o", "n"), ("s", odd, "n"), ("s", "o", odd, odd, odd))]
         for number, each in enumerate(keys):
             await write(engine, b"%d" % number, each)
 
         assert {each: b"%d" % number for number, each in enumerate(keys)} == await engine.documents.read(keys, now=NOW)
 
-    async def test_holders_come_in_code_point_order_after_the_one_given(self, engine: Engine) -> None:
+    async def test_users_come_in_code_point_order_after_the_given_one(self, engine: Engine) -> None:
         names = ["a", "b", "B", "ä", "\uffee", "🎲"]
         for name in names:
             await write(engine, b"1", key(user=name))
@@ -165,7 +163,7 @@ class DocumentsContract:
         assert await engine.documents.users(key(), after="B", limit=2, now=NOW) == ["a", "b"]
         assert await engine.documents.users(key(), after="🎲", limit=2, now=NOW) == []
 
-    async def test_holders_are_those_of_live_documents_that_share_the_other_parts(self, engine: Engine) -> None:
+    async def test_users_are_those_of_live_documents_with_the_same_other_parts(self, engine: Engine) -> None:
         await write(engine, b"1", key(user="here"))
         await write(engine, b"1", key(user="ending"), expires_at=NOW + 1)
         for other in (key("two", user="x"), key(channel="else", user="x"), key(owner="else", user="x")):

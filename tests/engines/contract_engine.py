@@ -1,4 +1,4 @@
-"""What every engine promises as a whole: namespaces, resets, and operations that end in the middle."""
+"""The contract of namespaces, resets, and opening and closing."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ class NamespacesContract:
             await other.ballots.drop(EVERYWHERE, now=NOW)
             assert mine == await everything(engine)
 
-    async def test_odd_namespaces_are_kept_apart(self, open: Open) -> None:
+    async def test_unusual_namespaces_stay_distinct(self, open: Open) -> None:
         for odd in ODD:
             async with open(namespace=odd) as engine:
                 assert await everything(engine) == NOTHING
                 await fill(engine, "a")
 
-    async def test_namespaces_work_at_once(self, engine: Engine, open: Open) -> None:
+    async def test_namespaces_work_concurrently(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other:
             await asyncio.gather(
                 *(cast(each, f"U{number}", "a") for number in range(50) for each in (engine, other)),
@@ -85,7 +85,7 @@ class NamespacesContract:
 
             assert [await counts(each) for each in (engine, other)] == [[("a", 50)]] * 2
 
-    async def test_a_reset_forgets_everything_in_this_namespace_only(self, engine: Engine, open: Open) -> None:
+    async def test_a_reset_deletes_everything_in_its_own_namespace(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other:
             await fill(engine, "a")
             await fill(other, "b")
@@ -105,7 +105,7 @@ class NamespacesContract:
 
             assert fresh == await everything(engine)
 
-    async def test_what_a_reset_left_behind_is_deleted_without_effect(self, engine: Engine) -> None:
+    async def test_a_purge_after_a_reset_reports_nothing(self, engine: Engine) -> None:
         await asyncio.gather(*(cast(engine, f"U{number}", "a") for number in range(1000)))
         await engine.reset()
         await fill(engine, "b")
@@ -114,7 +114,7 @@ class NamespacesContract:
         assert await engine.purge(now=NOW) == []
         assert kept == await everything(engine)
 
-    async def test_a_reset_beside_other_operations_is_one_step(self, engine: Engine) -> None:
+    async def test_a_reset_is_atomic_beside_other_operations(self, engine: Engine) -> None:
         await asyncio.gather(
             *(cast(engine, f"U{number}", "a") for number in range(20)),
             engine.reset(),
@@ -125,7 +125,7 @@ class NamespacesContract:
         assert sum(tallied.values()) == len(await entries(engine))
         assert (tallied.get("a", 0) <= 20, tallied.get("b", 0) <= 20) == (True, True)
 
-    async def test_a_cancelled_operation_does_not_harm_its_neighbours(self, engine: Engine) -> None:
+    async def test_a_cancelled_operation_does_not_affect_others(self, engine: Engine) -> None:
         casts = [asyncio.create_task(cast(engine, f"U{number}", "a")) for number in range(10)]
         await asyncio.sleep(0)
         casts[3].cancel()
@@ -138,8 +138,8 @@ class NamespacesContract:
         assert len(await entries(engine)) == sum(count for _, count in await counts(engine))
         assert {f"U{number}" for number in range(10) if number != 3} <= {e.voter for e in await entries(engine)}
 
-    async def test_a_refused_text_does_not_harm_its_neighbours(self, engine: Engine) -> None:
-        """A lone surrogate is no text that could be kept."""
+    async def test_an_invalid_text_does_not_affect_other_operations(self, engine: Engine) -> None:
+        """A lone surrogate cannot be encoded."""
         done = await asyncio.gather(
             cast(engine, "U1", "a"),
             cast(engine, "U2", "\ud800"),
@@ -153,7 +153,7 @@ class NamespacesContract:
         assert [Cast, *[UnicodeEncodeError] * 4, Cast] == [type(each) for each in done]
         assert await counts(engine) == [("a", 2)]
 
-    async def test_an_operation_on_one_place_needs_one(self, engine: Engine) -> None:
+    async def test_operations_on_one_channel_refuse_all_channels(self, engine: Engine) -> None:
         for operation in (
             write(engine, b"1", EVERYWHERE),
             append(engine, b"1", EVERYWHERE),
@@ -164,12 +164,12 @@ class NamespacesContract:
             with pytest.raises(ValueError, match="channel"):
                 await operation
 
-    async def test_an_open_engine_says_it_could_serve_and_what_it_is(self, engine: Engine) -> None:
+    async def test_an_open_engine_passes_its_check(self, engine: Engine) -> None:
         await engine.check()
 
         assert engine.name
 
-    async def test_a_closed_engine_says_that_it_cannot_serve(self, open: Open) -> None:
+    async def test_a_closed_engine_fails_every_operation(self, open: Open) -> None:
         engine = open(namespace="main")
         for _ in range(2):
             for operation in (engine.check, engine.reset, lambda: cast(engine, "U1", "a"), lambda: everything(engine)):
@@ -178,7 +178,7 @@ class NamespacesContract:
             async with engine:
                 await engine.check()
 
-    async def test_closing_does_not_lose_what_is_under_way(self, open: Open) -> None:
+    async def test_closing_completes_pending_operations(self, open: Open) -> None:
         async with open(namespace="main") as engine:
             casts = [asyncio.create_task(cast(engine, f"U{number}", "a")) for number in range(10)]
             await asyncio.sleep(0)

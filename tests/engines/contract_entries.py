@@ -1,4 +1,4 @@
-"""What every engine promises of readings of a ballot, also while its voters go on voting."""
+"""The contract of reading a ballot's entries, also while voting goes on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import cast as typed
 
 from emulator.engines.base import CastRequest, Entry, Key
 from emulator.engines.engine import Engine
-from engines.shorthand import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
+from engines.shorthand import END, EVERYWHERE, MANY, NOW, LoopPasses, all_of, cast, counts, entries, key
 
 VOTERS = [f"U{number}" for number in range(2300)]
-"""More than fit into a few pages of any reasonable size."""
+"""Enough for several pages."""
 
 
 async def fill(engine: Engine, at: Key | None = None, voters: Sequence[str] = VOTERS, *, later: int = 0) -> None:
-    """Each voter casts for `a`, one every millisecond."""
+    """Have each voter cast for `a`, one every millisecond."""
     await asyncio.gather(
         *(
             engine.ballots.cast(at or key(), CastRequest(voter, "a"), now=NOW + later + number, expires_at=END)
@@ -36,13 +36,13 @@ class EntriesContract:
 
         assert names(await entries(engine)) == ["U3", "U1", "U4", "U2"]
 
-    async def test_entries_of_one_instant_come_in_the_order_of_casting(self, engine: Engine) -> None:
+    async def test_entries_of_the_same_time_come_in_the_order_of_casting(self, engine: Engine) -> None:
         for voter in ("U3", "U1", "U2", "U3"):
             await cast(engine, voter, "a")
 
         assert names(await entries(engine)) == ["U1", "U2", "U3"]
 
-    async def test_since_leaves_out_what_was_cast_before(self, engine: Engine) -> None:
+    async def test_since_excludes_earlier_casts(self, engine: Engine) -> None:
         for number in range(4):
             await cast(engine, f"U{number}", "a", now=NOW + number)
 
@@ -62,25 +62,17 @@ class EntriesContract:
         assert names(await entries(engine)) == VOTERS
         assert VOTERS[1234:] == names(await entries(engine, since=NOW + 1234))
 
-    async def test_pages_are_of_bounded_size_and_others_have_their_turn_between_them(self, engine: Engine) -> None:
+    async def test_pages_are_bounded_and_the_event_loop_runs_in_between(self, engine: Engine) -> None:
         await fill(engine)
-        turns = 0
 
-        async def count_turns() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count_turns())
-        sizes = [len(page) async for page in engine.ballots.entries(key(), now=NOW)]
-        counting.cancel()
+        async with LoopPasses() as passes:
+            sizes = [len(page) async for page in engine.ballots.entries(key(), now=NOW)]
 
         assert max(sizes) <= 2000
         assert 0 not in sizes
-        assert turns >= len(sizes)
+        assert passes.count >= len(sizes)
 
-    async def test_voters_who_vote_again_during_the_reading_appear_once(self, engine: Engine) -> None:
+    async def test_voters_who_vote_again_during_a_reading_appear_once(self, engine: Engine) -> None:
         await fill(engine)
         seen: list[Entry] = []
         moved = {voter for number, voter in enumerate(VOTERS) if number % 3 == 0}
@@ -95,7 +87,7 @@ class EntriesContract:
         assert set(VOTERS) <= set(names(seen))
         assert seen == sorted(seen, key=lambda entry: entry.cast_at)
 
-    async def test_voters_who_change_their_choice_during_the_reading_are_not_missed(self, engine: Engine) -> None:
+    async def test_voters_who_change_their_choice_during_a_reading_appear_once(self, engine: Engine) -> None:
         await fill(engine)
         seen: list[Entry] = []
 
@@ -106,7 +98,7 @@ class EntriesContract:
         assert {1} == set(Counter((entry.voter, entry.choice) for entry in seen).values())
         assert set(VOTERS) == set(names(seen))
 
-    async def test_casts_that_add_up_during_the_reading_appear_once_for_each_choice(self, engine: Engine) -> None:
+    async def test_casts_that_add_up_during_a_reading_appear_once_per_choice(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"", MANY, now=NOW, expires_at=END)
         await fill(engine)
         seen: list[Entry] = []
@@ -120,7 +112,7 @@ class EntriesContract:
         assert {1} == set(Counter((entry.voter, entry.choice) for entry in seen).values())
         assert set(VOTERS) == {entry.voter for entry in seen if entry.choice == "a"}
 
-    async def test_a_clock_that_goes_back_during_the_reading_makes_nobody_appear_twice(self, engine: Engine) -> None:
+    async def test_no_voter_appears_twice_if_the_clock_goes_back(self, engine: Engine) -> None:
         await fill(engine)
         seen: list[Entry] = []
 
@@ -131,7 +123,7 @@ class EntriesContract:
         assert {1} == set(Counter(names(seen)).values())
         assert set(VOTERS) == set(names(seen))
 
-    async def test_a_reading_may_be_left_early_and_another_begun(self, engine: Engine) -> None:
+    async def test_a_reading_can_be_abandoned_and_another_begun(self, engine: Engine) -> None:
         await fill(engine)
         reading = _closable(engine.ballots.entries(key(), now=NOW))
         first = await anext(reading)
@@ -143,7 +135,7 @@ class EntriesContract:
         assert [*VOTERS[1:], "U0"] == names(await entries(engine))
         assert await counts(engine) == [("a", 2299), ("b", 1)]
 
-    async def test_readings_at_once_do_not_disturb_each_other(self, engine: Engine) -> None:
+    async def test_concurrent_readings_do_not_affect_each_other(self, engine: Engine) -> None:
         await fill(engine)
 
         async def vote() -> None:
@@ -155,7 +147,7 @@ class EntriesContract:
         assert [set(VOTERS)] * 4 == [set(names(some)) for some in readings]
         assert [len(VOTERS)] * 4 == [len(some) for some in readings]
 
-    async def test_all_places_are_read_as_one_in_the_same_order(self, engine: Engine) -> None:
+    async def test_all_channels_are_read_as_one_in_the_same_order(self, engine: Engine) -> None:
         places = [key(channel=f"p{number}") for number in range(3)]
         for number in range(30):
             await cast(engine, f"U{number}", "a", places[number % 3], now=NOW + number // 4)
@@ -164,14 +156,14 @@ class EntriesContract:
         assert [f"U{number}" for number in range(30)] == names(await entries(engine, EVERYWHERE))
         assert [f"U{number}" for number in range(8, 30)] == names(await entries(engine, EVERYWHERE, since=NOW + 2))
 
-    async def test_very_many_places_are_read_as_one(self, engine: Engine) -> None:
+    async def test_very_many_channels_are_read_as_one(self, engine: Engine) -> None:
         await asyncio.gather(*(cast(engine, f"U{n}", "a", key(channel=str(n)), now=NOW + n) for n in range(400)))
 
         some = await all_of(engine.ballots.entries(EVERYWHERE, now=NOW, limit=350))
 
         assert VOTERS[:350] == names(some)
 
-    async def test_voters_of_all_places_who_vote_again_during_the_reading_appear_once(self, engine: Engine) -> None:
+    async def test_voters_who_vote_again_appear_once_in_all_channels(self, engine: Engine) -> None:
         here, there = key(channel="x"), key(channel="y")
         await fill(engine, here)
         await fill(engine, there, [f"T{number}" for number in range(1000)], later=700)
@@ -193,6 +185,6 @@ def _closable(pages: AsyncIterator[Sequence[Entry]]) -> _Reading:
 
 
 class _Reading(AsyncIterator[Sequence[Entry]]):
-    """Readings are async generators, which is how they are left early."""
+    """Readings are async generators, so that they can be abandoned."""
 
     async def aclose(self) -> None: ...

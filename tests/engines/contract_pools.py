@@ -1,31 +1,29 @@
-"""What every engine promises of pools: lists, what is handed out from them, and to whom."""
+"""The contract of pools: which items a draw hands out."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
-from emulator.engines.base import NEVER, Key
 from emulator.engines.engine import Engine
-from emulator.engines.pools import Holding, Stock
+from emulator.engines.pools import Holding
 from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
-from engines.shorthand import END, EVERYWHERE, NOW, ODD, key
+from engines.shorthand import EVERYWHERE, NOW, ODD, key
 
 P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")
 
 
 class PoolsContract:
-    async def test_items_are_handed_out_in_the_order_of_the_list(self, engine: Engine) -> None:
+    async def test_items_are_handed_out_in_list_order(self, engine: Engine) -> None:
         await fill(engine, ["b", "a"])
         await fill(engine, ["d", "c"])
         await assign(engine)
 
         assert [await draw(engine, str(n)) for n in range(6)] == ["b", "a", "d", "c", None, None]
 
-    async def test_a_long_list_that_was_filled_unevenly_keeps_its_order(self, engine: Engine) -> None:
+    async def test_a_list_filled_in_uneven_steps_keeps_its_order(self, engine: Engine) -> None:
         items = [f"code {number}" for number in range(1500)]
         for start, end in ((0, 1), (1, 128), (128, 257), (257, 257), (257, 1257), (1257, 1500)):
             await fill(engine, items[start:end])
@@ -42,7 +40,7 @@ class PoolsContract:
         assert items == [await draw(engine, odd, most=9) for odd in ODD[: len(items)]]
         assert await draw(engine, "one more") is None
 
-    async def test_an_item_with_nul_is_refused_with_all_beside_it(self, engine: Engine) -> None:
+    async def test_an_item_with_nul_refuses_the_whole_call(self, engine: Engine) -> None:
         await fill(engine, ["a"])
         for refused in (["b", "c\0d"], ["\0"], ["b", "", "\0"], ["b"] * 500 + ["c\0"]):
             with pytest.raises(ValueError, match="NUL"):
@@ -53,13 +51,13 @@ class PoolsContract:
 
         assert await draws(engine, 5) == ["a"]
 
-    async def test_an_item_that_stands_twice_is_handed_out_once(self, engine: Engine) -> None:
+    async def test_a_repeated_item_is_handed_out_once(self, engine: Engine) -> None:
         await fill(engine, ["a", "a", "b", "a", "c", "b"])
         await assign(engine)
 
         assert await draws(engine, 9) == ["a", "b", "c"]
 
-    async def test_there_is_nothing_in_a_pool_that_is_absent_or_was_never_filled(self, engine: Engine) -> None:
+    async def test_an_absent_or_unfilled_pool_is_empty(self, engine: Engine) -> None:
         assert await draw(engine) is None
 
         await assign(engine)
@@ -68,7 +66,7 @@ class PoolsContract:
         assert await held(engine) is None
         assert await drop(engine) == 0
 
-    async def test_a_holder_is_handed_at_most_so_many(self, engine: Engine) -> None:
+    async def test_a_user_gets_no_more_than_the_limit(self, engine: Engine) -> None:
         await stocked(engine, "abcdefgh")
 
         assert [await draw(engine, most=most) for most in (0, -1, 1, 1, 2, 2, 3)] == [
@@ -84,7 +82,7 @@ class PoolsContract:
         assert await held(engine) == Holding(("a", "b", "c"), 3)
         assert await held(engine, "U2") == Holding(("d",), 1)
 
-    async def test_a_draw_from_a_certain_list_finds_nothing_once_there_is_another(self, engine: Engine) -> None:
+    async def test_a_draw_from_a_given_list_returns_nothing_after_it_was_replaced(self, engine: Engine) -> None:
         await fill(engine, ["a", "b"], X)
         await fill(engine, ["c"], Y)
         await assign(engine, {P: X})
@@ -95,7 +93,7 @@ class PoolsContract:
 
         assert drawn == ["a", None, None, None, "c"]
 
-    async def test_a_discarded_list_is_empty_and_one_in_use_stays(self, engine: Engine) -> None:
+    async def test_discarding_deletes_unused_lists_only(self, engine: Engine) -> None:
         await fill(engine, ["a"], X)
         await fill(engine, ["b"], Y)
         await assign(engine, {P: X})
@@ -106,7 +104,7 @@ class PoolsContract:
         assert await engine.pools.draw(P, "U", most=9, now=NOW) == "a"
         assert await engine.pools.draw(Q, "U", most=9, now=NOW) is None
 
-    async def test_draws_at_once_hand_out_each_item_once(self, engine: Engine) -> None:
+    async def test_concurrent_draws_hand_out_each_item_once(self, engine: Engine) -> None:
         await stocked(engine, [str(number) for number in range(150)])
 
         drawn = await draws(engine, 200)
@@ -114,7 +112,7 @@ class PoolsContract:
         assert sorted(drawn, key=int) == [str(number) for number in range(150)]
         assert await drop(engine) == 150
 
-    async def test_draws_of_one_holder_at_once_do_not_pass_the_most(self, engine: Engine) -> None:
+    async def test_concurrent_draws_of_one_user_respect_the_limit(self, engine: Engine) -> None:
         await stocked(engine, "abcdefgh")
 
         drawn = await asyncio.gather(*(draw(engine, most=3) for _ in range(20)))
@@ -122,7 +120,7 @@ class PoolsContract:
         assert sorted(item for item in drawn if item) == ["a", "b", "c"]
         assert await held(engine) == Holding(("a", "b", "c"), 3)
 
-    async def test_odd_keys_and_holders_are_kept_apart(self, engine: Engine) -> None:
+    async def test_unusual_keys_and_users_stay_distinct(self, engine: Engine) -> None:
         pools = [key(odd, channel=odd) for odd in ODD] + [key(owner="x"), key(user="x"), P._replace(kind="x")]
         for number, pool in enumerate(pools):
             await stocked(engine, [f"{number}"], pool)
@@ -139,7 +137,7 @@ class PoolsContract:
 
         assert [await draw(engine, "U1", pool) for pool in (P, Q)] == ["a", "a"]
 
-    async def test_a_refused_text_does_not_harm_the_draws_beside_it(self, engine: Engine) -> None:
+    async def test_an_invalid_text_does_not_affect_concurrent_draws(self, engine: Engine) -> None:
         await stocked(engine, "abc")
 
         done = await asyncio.gather(
@@ -155,7 +153,7 @@ class PoolsContract:
         assert ["a", *[UnicodeEncodeError] * 4, "b"] == [each if isinstance(each, str) else type(each) for each in done]
         assert await drop(engine) == 2
 
-    async def test_a_cancelled_draw_does_not_harm_its_neighbours(self, engine: Engine) -> None:
+    async def test_a_cancelled_draw_does_not_affect_others(self, engine: Engine) -> None:
         await stocked(engine, [str(number) for number in range(20)])
         tasks = [asyncio.create_task(draw(engine, f"U{number}")) for number in range(10)]
         await asyncio.sleep(0)
@@ -168,7 +166,7 @@ class PoolsContract:
         assert await drop(engine) == 9 + (cancelled is not None)
         assert cancelled is None or cancelled.items[0] not in drawn
 
-    async def test_pools_need_one_place(self, engine: Engine) -> None:
+    async def test_pools_refuse_all_channels(self, engine: Engine) -> None:
         for operation in (
             fill(engine, ["a"], EVERYWHERE),
             assign(engine, {EVERYWHERE: X}),
@@ -180,142 +178,3 @@ class PoolsContract:
         ):
             with pytest.raises(ValueError, match="channel"):
                 await operation
-
-
-class SuppliesContract:
-    async def test_stocks_are_what_live_pools_hand_out_from(self, engine: Engine) -> None:
-        await assign(engine, {P: X}, note=b"\x00one")
-        await assign(engine, {Q: Y}, note=b"", expires_at=END + 1)
-
-        assert {P: Stock(X, b"\x00one"), Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END - 1)
-        assert {Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END)
-        assert {} == await engine.pools.stocks([], now=NOW)
-
-    async def test_a_change_sees_the_live_pools_and_writes_any_of_them(self, engine: Engine) -> None:
-        await assign(engine, {P: X, Q: Y}, note=b"old")
-        await fill(engine, ["z"], Z)
-        seen: list[Mapping[Key, Stock]] = []
-
-        def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
-            seen.append(dict(live))
-            return {Q: Stock(Z, b"new")}
-
-        await engine.pools.assign([P, Q, R], change, now=NOW, expires_at=END + 9)
-
-        assert {P: Stock(X, b"old"), Q: Stock(Y, b"old")} == seen[-1]
-        assert {P: Stock(X, b"old"), Q: Stock(Z, b"new")} == await engine.pools.stocks([P, Q, R], now=NOW)
-        assert {Q: Stock(Z, b"new")} == await engine.pools.stocks([P, Q, R], now=END)
-        assert [await draw(engine, "U1", pool) for pool in (P, Q, R)] == [None, "z", None]
-
-    async def test_nothing_is_written_when_a_change_raises(self, engine: Engine) -> None:
-        await fill(engine, "ab", X)
-        await fill(engine, "cd", Y)
-        await assign(engine, {P: X}, note=b"old")
-
-        def refuse(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
-            raise LookupError(str(len(live)))
-
-        with pytest.raises(LookupError, match="1"):
-            await engine.pools.assign([P, Q], refuse, now=NOW, expires_at=NEVER)
-
-        assert {P: Stock(X, b"old")} == await engine.pools.stocks([P, Q], now=NOW)
-        assert await engine.pools.stocks([P], now=END) == {}
-
-    async def test_a_change_may_write_no_other_keys(self, engine: Engine) -> None:
-        with pytest.raises(ValueError, match="keys"):
-            await engine.pools.assign([P], lambda _: {P: Stock(X, b""), Q: Stock(Y, b"")}, now=NOW, expires_at=END)
-
-        assert await engine.pools.stocks([P, Q], now=NOW) == {}
-
-    async def test_supplies_at_once_see_one_another(self, engine: Engine) -> None:
-        def next_one(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
-            number = int(live[P].note) + 1 if live else 1
-            return {P: Stock(source(str(number)), b"%d" % number)}
-
-        await asyncio.gather(*(engine.pools.assign([P], next_one, now=NOW, expires_at=END) for _ in range(30)))
-
-        assert {P: Stock(source("30"), b"30")} == await engine.pools.stocks([P], now=NOW)
-
-    async def test_what_was_handed_out_stays_so_when_the_list_is_replaced(self, engine: Engine) -> None:
-        await fill(engine, "abcd", X)
-        await fill(engine, "xbaydcz", Y)
-        await assign(engine, {P: X})
-        assert await draws(engine, 3, P) == ["a", "b", "c"]
-
-        await assign(engine, {P: Y})
-
-        assert await held(engine, "0", P) == Holding(("a",), 1)
-        assert [await draw(engine, "0", P, most=most) for most in (1, 2)] == [None, "x"]
-        assert await held(engine, "0", P) == Holding(("a", "x"), 2)
-        assert await draws(engine, 9, P, name="V") == ["y", "d", "z"]
-        assert await drop(engine, P) == 7
-
-    async def test_a_list_that_was_replaced_is_gone(self, engine: Engine) -> None:
-        await fill(engine, "abc", X)
-        await assign(engine, {P: X})
-        await assign(engine, {P: Y})
-        await assign(engine, {P: X})
-
-        assert await draw(engine, "U1", P) is None
-
-        await assign(engine, {P: Y})
-        await fill(engine, "d", X)
-        await assign(engine, {P: X})
-
-        assert await draws(engine, 3, P) == ["d"]
-
-    async def test_a_pool_goes_on_in_the_list_that_it_has(self, engine: Engine) -> None:
-        await fill(engine, "abc", X)
-        await assign(engine, {P: X}, note=b"1")
-        assert await draws(engine, 1, P) == ["a"]
-
-        await assign(engine, {P: X}, note=b"2", expires_at=END + 1)
-
-        assert {P: Stock(X, b"2")} == await engine.pools.stocks([P], now=END)
-        assert await draws(engine, 9, P, now=END, name="V") == ["b", "c"]
-
-    async def test_a_list_in_use_cannot_be_filled_nor_given_to_another_pool(self, engine: Engine) -> None:
-        await fill(engine, "ab", X)
-        await assign(engine, {P: X})
-        await assign(engine, {R: Z})
-        for refused in (
-            fill(engine, "c", X),
-            fill(engine, "c", Z),
-            assign(engine, {Q: X}),
-            assign(engine, {R: Y, Q: X}),
-        ):
-            with pytest.raises(ValueError, match="list"):
-                await refused
-        with pytest.raises(ValueError, match="list"):
-            await assign(engine, {Q: Y, key("s"): Y})
-
-        assert {P: Stock(X, b""), R: Stock(Z, b"")} == await engine.pools.stocks([P, Q, R, key("s")], now=NOW)
-        assert await draws(engine, 5, P) == ["a", "b"]
-
-    async def test_the_list_of_a_dropped_or_ended_pool_is_gone_and_can_be_filled_anew(self, engine: Engine) -> None:
-        for pool, of, now in ((P, X, NOW), (Q, Y, END)):
-            await fill(engine, "abc", of)
-            await assign(engine, {pool: of})
-            if pool == P:
-                await drop(engine, pool)
-            await fill(engine, "d", of, now=now, expires_at=NEVER)
-            other = pool._replace(user="other")
-            await assign(engine, {other: of}, now=now, expires_at=NEVER)
-
-            assert await draws(engine, 3, other, now=now) == ["d"]
-
-    async def test_a_list_lives_until_its_own_end_unless_a_pool_hands_out_from_it(self, engine: Engine) -> None:
-        for of, now in ((X, END - 1), (Y, END)):
-            await fill(engine, "a", of, expires_at=NOW + 1)
-            await fill(engine, "b", of, expires_at=END)
-            await assign(engine, {P._replace(user=of.name): of}, now=now, expires_at=END + 9)
-
-        assert await draws(engine, 3, P._replace(user="x"), now=END + 8) == ["a", "b"]
-        assert await draws(engine, 3, P._replace(user="y"), now=END + 8) == []
-
-    async def test_a_list_past_its_end_begins_anew(self, engine: Engine) -> None:
-        await fill(engine, "abc", X, expires_at=END)
-        await fill(engine, "d", X, now=END, expires_at=END + 9)
-        await assign(engine, {P: X}, now=END, expires_at=END + 9)
-
-        assert await draws(engine, 3, P, now=END) == ["d"]

@@ -1,4 +1,4 @@
-"""Random series of operations on pools, held against a plain Python model."""
+"""Random operations on pools, compared with a model in plain Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engines.contract_property import SHARED
 from engines.pool_shorthand import assign, draw, fill, source
 from engines.shorthand import NOW, key
 
-POOLS, LISTS, HOLDERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
+POOLS, LISTS, USERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
 
 
 @dataclass
@@ -38,11 +38,11 @@ class Pool:
 class Model:
     pools: list[Pool] = field(default_factory=list)
     lists: dict[Key, List] = field(default_factory=dict)
-    fallen: list[Expired] = field(default_factory=list)
+    expired: list[Expired] = field(default_factory=list)
 
-    def forget(self, now: int) -> None:
-        """Take away what is past its end."""
-        self.fallen += [Expired(pool.key, pool.end) for pool in self.pools if pool.is_open and pool.end <= now]
+    def expire(self, now: int) -> None:
+        """Remove what has expired."""
+        self.expired += [Expired(pool.key, pool.end) for pool in self.pools if pool.is_open and pool.end <= now]
         self.pools = [pool for pool in self.pools if now < pool.end]
         self.lists = {of: each for of, each in self.lists.items() if now < each.end}
 
@@ -106,14 +106,14 @@ class Model:
 
 
 FILL = st.tuples(st.just("fill"), st.sampled_from(LISTS), st.text("abcdef", max_size=6))
-SUPPLY = st.tuples(st.just("supply"), st.dictionaries(st.sampled_from(POOLS), st.sampled_from(LISTS), min_size=1))
-DRAW = st.tuples(st.just("draw"), st.sampled_from(POOLS), st.sampled_from(HOLDERS), st.integers(0, 9))
+ASSIGN = st.tuples(st.just("assign"), st.dictionaries(st.sampled_from(POOLS), st.sampled_from(LISTS), min_size=1))
+DRAW = st.tuples(st.just("draw"), st.sampled_from(POOLS), st.sampled_from(USERS), st.integers(0, 9))
 DROP = st.tuples(st.just("drop"), st.lists(st.sampled_from(POOLS), max_size=2, unique=True))
 PURGE = st.just(("purge",))
 STEP = st.tuples(
-    st.sampled_from([0, 0, 1, 5, 25]),  # how the clock moves
-    st.integers(5, 120),  # how long what is written is to live
-    st.one_of(FILL, FILL, SUPPLY, SUPPLY, DRAW, DRAW, DRAW, DRAW, DRAW, DROP, PURGE),
+    st.sampled_from([0, 0, 1, 5, 25]),  # clock step
+    st.integers(5, 120),  # lifetime
+    st.one_of(FILL, FILL, ASSIGN, ASSIGN, DRAW, DRAW, DRAW, DRAW, DRAW, DROP, PURGE),
 )
 
 
@@ -131,7 +131,7 @@ async def is_accepted(engine: Engine, operation: str, what: tuple, now: int, end
 class PoolsPropertyContract:
     @settings(max_examples=100, deadline=None, suppress_health_check=SHARED)
     @given(st.lists(STEP, max_size=50))
-    async def test_pools_equal_a_plain_model_after_any_series_of_operations(
+    async def test_pools_equal_a_model_after_any_operations(
         self,
         engine: Engine,
         steps: list[tuple[int, int, tuple]],  # type: ignore[type-arg]
@@ -140,10 +140,10 @@ class PoolsPropertyContract:
         model, now = Model(), NOW
         for move, life, (operation, *what) in steps:
             now += move
-            model.forget(now)
+            model.expire(now)
             if operation == "fill":
                 assert model.fill(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
-            elif operation == "supply":
+            elif operation == "assign":
                 assert model.assign(*what, now + life) == await is_accepted(engine, operation, what, now, now + life)
             elif operation == "draw":
                 where, user, most = what
@@ -151,13 +151,13 @@ class PoolsPropertyContract:
             elif operation == "drop":
                 assert model.drop(*what) == await engine.pools.drop(*what, now=now)
             else:
-                reported = sorted(model.fallen, key=lambda one: (one.at, one.key))
+                reported = sorted(model.expired, key=lambda one: (one.at, one.key))
                 assert reported == await engine.purge(now=now)
                 await engine.tidy()
-                model.fallen = []
+                model.expired = []
 
             live = {where: model.live(where) for where in POOLS}
             stocks = await engine.pools.stocks(POOLS, now=now)
             assert stocks == {where: Stock(pool.source, b"%d" % pool.end) for where, pool in live.items() if pool}
-            for user in HOLDERS:
+            for user in USERS:
                 assert model.held(user) == await engine.pools.held(POOLS, user, now=now)

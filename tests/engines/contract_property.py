@@ -1,4 +1,4 @@
-"""Random series of operations, held against a plain Python model of one ballot."""
+"""Random operations on a ballot, compared with a model in plain Python."""
 
 from __future__ import annotations
 
@@ -16,61 +16,61 @@ VOTERS, CHOICES = ("A", "B", "C", "D"), ("x", "y", "z", "")
 
 @dataclass
 class Model:
-    """One ballot, recounted at every question."""
+    """One ballot, recounted for every result."""
 
     terms: Terms = field(default_factory=Terms)
     end: int = 0
-    held: list[tuple[str, str, int, int]] = field(default_factory=list)
+    rows: list[tuple[str, str, int, int]] = field(default_factory=list)
     """voter, choice, times, cast_at; in the order of casting."""
-    waiting: list[str] = field(default_factory=list)
-    """The choices that are held, in the order in which they began to be."""
+    ranking: list[str] = field(default_factory=list)
+    """The choices that have casts, oldest first."""
 
     def begin(self, now: int) -> None:
         if now >= self.end:
-            self.terms, self.held, self.waiting = Terms(), [], []
+            self.terms, self.rows, self.ranking = Terms(), [], []
 
     def define(self, terms: Terms, now: int, end: int) -> None:
         self.begin(now)
         self.terms = terms
-        if not self.held:
+        if not self.rows:
             self.end = end
 
-    def cast(self, mark: CastRequest, now: int, end: int) -> Cast:
-        kept = self.terms, self.held, self.waiting
+    def cast(self, request: CastRequest, now: int, end: int) -> Cast:
+        kept = self.terms, self.rows, self.ranking
         self.begin(now)
-        mine = [row for row in self.held if row[0] == mark.voter]
+        mine = [row for row in self.rows if row[0] == request.voter]
         previous = mine[-1][1] if mine else None
-        refused = self.refusal(mark, mine, now)
+        refused = self.refusal(request, mine, now)
         if refused:
             tally = self.tally(previous)
-            self.terms, self.held, self.waiting = kept
+            self.terms, self.rows, self.ranking = kept
             return Cast(refused, previous, tally)
-        replaced = mine if self.terms.per_voter == 1 else [row for row in mine if row[1] == mark.choice]
-        times = 1 if self.terms.per_voter == 1 else mark.times + sum(row[2] for row in replaced)
-        self.held = [row for row in self.held if row not in replaced] + [(mark.voter, mark.choice, times, now)]
-        chosen = [row[1] for row in self.held]
-        self.waiting = [choice for choice in self.waiting if choice in chosen]
-        self.waiting += [] if mark.choice in self.waiting else [mark.choice]
+        replaced = mine if self.terms.per_voter == 1 else [row for row in mine if row[1] == request.choice]
+        times = 1 if self.terms.per_voter == 1 else request.times + sum(row[2] for row in replaced)
+        self.rows = [row for row in self.rows if row not in replaced] + [(request.voter, request.choice, times, now)]
+        chosen = [row[1] for row in self.rows]
+        self.ranking = [choice for choice in self.ranking if choice in chosen]
+        self.ranking += [] if request.choice in self.ranking else [request.choice]
         self.end = end
-        return Cast(None, previous, self.tally(mark.choice))
+        return Cast(None, previous, self.tally(request.choice))
 
-    def refusal(self, mark: CastRequest, mine: list[tuple[str, str, int, int]], now: int) -> str | None:
+    def refusal(self, request: CastRequest, mine: list[tuple[str, str, int, int]], now: int) -> str | None:
         if self.terms.disabled or not self.terms.opens_at <= now < self.terms.closes_at:
             return CLOSED
-        if self.terms.known_voters_only and not mark.known:
+        if self.terms.known_voters_only and not request.known:
             return UNKNOWN_VOTER
         if self.terms.per_voter == 1:
             return None
-        same = sum(row[2] for row in mine if row[1] == mark.choice)
-        passes = (
-            sum(row[2] for row in mine) + mark.times > self.terms.per_voter
-            or same + mark.times > self.terms.per_choice
-            or len({row[1] for row in mine} | {mark.choice}) > self.terms.choices
+        same = sum(row[2] for row in mine if row[1] == request.choice)
+        exceeds = (
+            sum(row[2] for row in mine) + request.times > self.terms.per_voter
+            or same + request.times > self.terms.per_choice
+            or len({row[1] for row in mine} | {request.choice}) > self.terms.choices
         )
-        return OVER_ALLOWANCE if passes else None
+        return OVER_ALLOWANCE if exceeds else None
 
     def tally(self, choice: str | None) -> Tally:
-        sums = {each: sum(row[2] for row in self.held if row[1] == each) for each in self.waiting}
+        sums = {each: sum(row[2] for row in self.rows if row[1] == each) for each in self.ranking}
         return Tally(tuple(sorted(sums.items(), key=lambda pair: -pair[1])), choice)
 
 
@@ -84,24 +84,24 @@ TERMS = st.builds(
     per_choice=st.integers(1, 3),
     choices=st.integers(1, 3),
 )
-MARKS = st.builds(
+REQUESTS = st.builds(
     CastRequest, st.sampled_from(VOTERS), st.sampled_from(CHOICES), times=st.integers(1, 3), known=st.booleans()
 )
 STEP = st.tuples(
-    st.integers(-3, 25),  # how the clock moves
-    st.integers(5, 60),  # how long what is written is to live
-    st.one_of(MARKS, MARKS, MARKS, MARKS, TERMS, st.sampled_from(["purge", "drop"])),
+    st.integers(-3, 25),  # clock step
+    st.integers(5, 60),  # lifetime
+    st.one_of(REQUESTS, REQUESTS, REQUESTS, REQUESTS, TERMS, st.sampled_from(["purge", "drop"])),
 )
 
 
-# Every example begins with a reset, so one engine serves them all; and every engine runs the same examples.
+# Each example begins with a reset, so they can share one engine.
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
 
 
 class PropertyContract:
     @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
     @given(st.lists(STEP, max_size=40))
-    async def test_a_ballot_equals_its_recount_after_any_series_of_operations(
+    async def test_a_ballot_equals_its_recount_after_any_operations(
         self, engine: Engine, steps: list[tuple[int, int, CastRequest | Terms | str]]
     ) -> None:
         await engine.reset()
@@ -126,9 +126,9 @@ class PropertyContract:
 
         model.begin(now)
         assert list(model.tally(None).counts) == await counts(engine, now=now)
-        assert [next((row[1] for row in reversed(model.held) if row[0] == voter), None) for voter in VOTERS] == [
+        assert [next((row[1] for row in reversed(model.rows) if row[0] == voter), None) for voter in VOTERS] == [
             await choice_of(engine, voter, now=now) for voter in VOTERS
         ]
-        assert sorted(model.held, key=lambda row: row[3]) == [
+        assert sorted(model.rows, key=lambda row: row[3]) == [
             tuple(entry[:4]) for entry in await entries(engine, now=now)
         ]

@@ -1,4 +1,4 @@
-"""What every engine promises of housekeeping: a true report, and no other effect."""
+"""The contract of housekeeping: it reports correctly and changes no result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENDS = {"early": NOW + 10, "late": NOW + 20, "never": NEVER}
 
 
 async def fill(engine: Engine) -> None:
-    """A document, a ballot, a defined ballot and a log of each name, in two places."""
+    """For each name, write a document, a ballot, a defined ballot and a log, in two channels."""
     for name in NAMES:
         for channel in ("x", "y"):
             where = key(name, channel=channel)
@@ -23,37 +23,37 @@ async def fill(engine: Engine) -> None:
             await append(engine, b"2", where, now=NOW + 1, expires_at=NOW + 15)
 
 
-async def answers(engine: Engine, now: int) -> list[object]:
-    """What the engine says to every question about all of it."""
-    said: list[object] = []
+async def read_all(engine: Engine, now: int) -> list[object]:
+    """Return the results of every read operation on what `fill` wrote."""
+    results: list[object] = []
     for name in NAMES:
         for where in (key(name, channel="x"), key(name, channel="y")):
-            said.append(await read(engine, where, now=now))
-            said.append(await engine.documents.users(where, after="", limit=9, now=now))
-            said.append(await engine.ballots.definition(where._replace(user="d"), now=now))
+            results.append(await read(engine, where, now=now))
+            results.append(await engine.documents.users(where, after="", limit=9, now=now))
+            results.append(await engine.ballots.definition(where._replace(user="d"), now=now))
         for channel in ("x", "y", None):
             where = key(name, channel=channel)
-            said.append(await counts(engine, where, now=now))
-            said.append(await choice_of(engine, "U1", where, now=now))
-            said.append(await entries(engine, where, now=now))
-            said.append(await items(engine, where, now=now))
-            said.append(await latest(engine, where, now=now))
-    return said
+            results.append(await counts(engine, where, now=now))
+            results.append(await choice_of(engine, "U1", where, now=now))
+            results.append(await entries(engine, where, now=now))
+            results.append(await items(engine, where, now=now))
+            results.append(await latest(engine, where, now=now))
+    return results
 
 
 class PurgeContract:
-    async def test_no_answer_changes_by_a_purge(self, engine: Engine) -> None:
+    async def test_a_purge_does_not_change_any_result(self, engine: Engine) -> None:
         for purged in (NOW, NOW + 9, NOW + 10, NOW + 15, NOW + 20, NOW + 9999):
             await engine.reset()
             await fill(engine)
-            before = [await answers(engine, now) for now in (purged, purged + 5, NOW + 20)]
+            before = [await read_all(engine, now) for now in (purged, purged + 5, NOW + 20)]
 
             await engine.purge(now=purged)
             await engine.tidy()
 
-            assert before == [await answers(engine, now) for now in (purged, purged + 5, NOW + 20)]
+            assert before == [await read_all(engine, now) for now in (purged, purged + 5, NOW + 20)]
 
-    async def test_casts_after_a_purge_are_as_without(self, engine: Engine) -> None:
+    async def test_a_purge_does_not_change_later_casts(self, engine: Engine) -> None:
         await fill(engine)
         await engine.purge(now=NOW + 10)
         await engine.tidy()
@@ -65,7 +65,7 @@ class PurgeContract:
         assert (early.previous, early.tally.counts) == (None, (("b", 1),))
         assert (late.previous, late.tally.counts) == ("a", (("a", 1), ("b", 1)))
 
-    async def test_the_report_says_what_fell_due_in_that_order(self, engine: Engine) -> None:
+    async def test_a_purge_reports_expirations_in_order(self, engine: Engine) -> None:
         await write(engine, b"1", key("document"), expires_at=NOW + 3)
         await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 9)
         await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 1)
@@ -87,21 +87,21 @@ class PurgeContract:
 
         assert (len(first), again, len(rest)) == (12, [], 8)
 
-    async def test_a_log_is_reported_once_with_the_newest_end_among_those_removed(self, engine: Engine) -> None:
+    async def test_a_log_is_reported_once_with_the_newest_removed_expiry(self, engine: Engine) -> None:
         for end in (3, 5, 4, 9):
             await append(engine, b"1", now=NOW + end, expires_at=NOW + 10 + end)
 
         assert [Expired(key(), NOW + 15)] == await engine.purge(now=NOW + 16)
         assert [Expired(key(), NOW + 19)] == await engine.purge(now=NOW + 19)
 
-    async def test_a_long_log_is_one_expiry(self, engine: Engine) -> None:
+    async def test_a_long_log_is_reported_once(self, engine: Engine) -> None:
         for number in range(1200):
             await append(engine, b"1", now=NOW + number, expires_at=NOW + 2000 + number)
 
         assert [Expired(key(), NOW + 3199)] == await engine.purge(now=NOW + 9999)
         assert await items(engine) == []
 
-    async def test_what_was_dropped_is_not_reported(self, engine: Engine) -> None:
+    async def test_dropped_things_are_not_reported(self, engine: Engine) -> None:
         await fill(engine)
         await engine.documents.drop([key(name, channel=channel) for name in NAMES for channel in "xy"], now=NOW)
         for name in NAMES:
@@ -111,14 +111,14 @@ class PurgeContract:
         logs = [key(name, channel=channel) for name in NAMES for channel in "xy"]
         assert sorted(logs) == sorted(one.key for one in await engine.purge(now=NOW + 99))
 
-    async def test_what_was_forgotten_by_a_reset_is_not_reported(self, engine: Engine) -> None:
+    async def test_things_before_a_reset_are_not_reported(self, engine: Engine) -> None:
         await fill(engine)
         await engine.reset()
 
         assert await engine.purge(now=NOW + 99) == []
 
-    async def test_an_expiry_is_reported_also_when_something_new_has_taken_the_place(self, engine: Engine) -> None:
-        """So the report is the same whether a purge ran in between or not."""
+    async def test_an_expiry_is_reported_after_a_replacement(self, engine: Engine) -> None:
+        """So the report does not depend on a purge in between."""
         await write(engine, b"1", key("document"), expires_at=NOW + 1)
         await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 2)
         await engine.ballots.define(key("defined"), b"", Terms(), now=NOW, expires_at=NOW + 3)
@@ -133,7 +133,7 @@ class PurgeContract:
         ] == await engine.purge(now=NOW + 5)
         assert await engine.purge(now=NOW + 5) == []
 
-    async def test_an_expiry_is_reported_also_when_it_was_dropped_after_its_end(self, engine: Engine) -> None:
+    async def test_an_expiry_is_reported_after_a_drop(self, engine: Engine) -> None:
         await write(engine, b"1", key("document"), expires_at=NOW + 1)
         await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 2)
         await engine.documents.drop([key("document")], now=NOW + 1)
@@ -141,7 +141,7 @@ class PurgeContract:
 
         assert [Expired(key("document"), NOW + 1), Expired(key("ballot"), NOW + 2)] == await engine.purge(now=NOW + 2)
 
-    async def test_a_purge_touches_its_own_namespace_only(self, engine: Engine, open: Open) -> None:
+    async def test_a_purge_affects_its_own_namespace_only(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other:
             await fill(other)
 

@@ -1,4 +1,4 @@
-"""What every engine promises of terms: when a ballot takes casts, and how many."""
+"""The contract of terms: when a ballot accepts casts, and how many."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ async def define(engine: Engine, terms: Terms, *, expires_at: int = END) -> None
 
 class TermsContract:
     @pytest.mark.parametrize(("at", "refused"), [(9, CLOSED), (10, None), (19, None), (20, CLOSED)])
-    async def test_casts_are_taken_from_the_opening_to_before_the_closing(
+    async def test_casts_are_accepted_from_opening_until_before_closing(
         self, engine: Engine, at: int, refused: str | None
     ) -> None:
         await define(engine, Terms(opens_at=NOW + 10, closes_at=NOW + 20))
 
         assert refused == (await cast(engine, "U1", "3", now=NOW + at)).refused
 
-    async def test_a_disabled_ballot_takes_nothing(self, engine: Engine) -> None:
+    async def test_a_disabled_ballot_refuses_casts(self, engine: Engine) -> None:
         await define(engine, Terms(disabled=True))
 
         assert (await cast(engine, "U1", "3")).refused == CLOSED
 
-    async def test_unknown_voters_are_refused_where_the_terms_want_known_ones(self, engine: Engine) -> None:
+    async def test_unknown_voters_are_refused_if_only_known_ones_may_cast(self, engine: Engine) -> None:
         await define(engine, Terms(known_voters_only=True))
 
         refused = await engine.ballots.cast(key(), CastRequest("U1", "3"), now=NOW, expires_at=END)
-        taken = await engine.ballots.cast(key(), CastRequest("U1", "3", known=True), now=NOW, expires_at=END)
+        accepted = await engine.ballots.cast(key(), CastRequest("U1", "3", known=True), now=NOW, expires_at=END)
 
-        assert (refused.refused, taken.refused) == (UNKNOWN_VOTER, None)
+        assert (refused.refused, accepted.refused) == (UNKNOWN_VOTER, None)
 
-    async def test_closed_is_said_before_unknown_and_unknown_before_over_the_allowance(self, engine: Engine) -> None:
-        mark = CastRequest("U1", "3", times=99)
-        said = []
+    async def test_refusals_have_a_fixed_precedence(self, engine: Engine) -> None:
+        request = CastRequest("U1", "3", times=99)
+        refusals = []
         for terms in (
             MANY._replace(known_voters_only=True, disabled=True),
             MANY._replace(known_voters_only=True),
             MANY,
         ):
             await define(engine, terms)
-            said.append((await engine.ballots.cast(key(), mark, now=NOW, expires_at=END)).refused)
+            refusals.append((await engine.ballots.cast(key(), request, now=NOW, expires_at=END)).refused)
 
-        assert said == [CLOSED, UNKNOWN_VOTER, OVER_ALLOWANCE]
+        assert refusals == [CLOSED, UNKNOWN_VOTER, OVER_ALLOWANCE]
 
-    async def test_a_refusal_changes_nothing_not_even_the_end(self, engine: Engine) -> None:
+    async def test_a_refusal_changes_nothing(self, engine: Engine) -> None:
         await define(engine, Terms(closes_at=NOW + 1))
         await cast(engine, "U1", "3", expires_at=END)
         before = await entries(engine)
@@ -68,7 +68,7 @@ class TermsContract:
         assert done == (CLOSED, None, EMPTY_TALLY)
         assert await engine.purge(now=END) == []
 
-    async def test_casts_add_up_where_a_voter_has_several(self, engine: Engine) -> None:
+    async def test_casts_add_up_if_a_voter_has_several(self, engine: Engine) -> None:
         await define(engine, MANY)
 
         done = [await cast(engine, "U1", choice, times=times) for choice, times in (("a", 1), ("b", 1), ("a", 2))]
@@ -77,7 +77,7 @@ class TermsContract:
         assert Tally((("a", 3), ("b", 1)), "a") == done[-1].tally
         assert [(entry.choice, entry.times) for entry in await entries(engine)] == [("b", 1), ("a", 3)]
 
-    async def test_the_allowances_hold_for_each_voter(self, engine: Engine) -> None:
+    async def test_each_voter_has_the_full_allowance(self, engine: Engine) -> None:
         await define(engine, MANY)
 
         done = [await cast(engine, voter, "a", times=3) for voter in ("U1", "U2")]
@@ -86,7 +86,7 @@ class TermsContract:
         assert await counts(engine) == [("a", 6)]
 
     @pytest.mark.parametrize(
-        ("held", "mark"),
+        ("earlier", "last"),
         [
             ([], ("a", 4)),
             ([("a", 2)], ("a", 2)),
@@ -96,15 +96,15 @@ class TermsContract:
         ],
     )
     async def test_casts_over_an_allowance_are_refused_and_change_nothing(
-        self, engine: Engine, held: list[tuple[str, int]], mark: tuple[str, int]
+        self, engine: Engine, earlier: list[tuple[str, int]], last: tuple[str, int]
     ) -> None:
-        """Five casts for each voter, three for one choice, two choices."""
+        """A voter may cast 5 times, 3 times for one choice, for 2 choices."""
         await define(engine, MANY)
-        for choice, times in held:
+        for choice, times in earlier:
             await cast(engine, "U1", choice, times=times)
         before = await counts(engine), await entries(engine), await choice_of(engine, "U1")
 
-        done = await cast(engine, "U1", mark[0], times=mark[1], expires_at=END + 10)
+        done = await cast(engine, "U1", last[0], times=last[1], expires_at=END + 10)
 
         assert done.refused == OVER_ALLOWANCE
         assert before == (await counts(engine), await entries(engine), await choice_of(engine, "U1"))
@@ -112,18 +112,18 @@ class TermsContract:
         assert await engine.ballots.definition(key(), now=END) is None
 
     @pytest.mark.parametrize(
-        ("held", "mark"), [([], ("a", 3)), ([("a", 2)], ("a", 1)), ([("a", 3), ("b", 1)], ("b", 1))]
+        ("earlier", "last"), [([], ("a", 3)), ([("a", 2)], ("a", 1)), ([("a", 3), ("b", 1)], ("b", 1))]
     )
-    async def test_casts_up_to_an_allowance_are_taken(
-        self, engine: Engine, held: list[tuple[str, int]], mark: tuple[str, int]
+    async def test_casts_up_to_an_allowance_are_accepted(
+        self, engine: Engine, earlier: list[tuple[str, int]], last: tuple[str, int]
     ) -> None:
         await define(engine, MANY)
-        for choice, times in held:
+        for choice, times in earlier:
             await cast(engine, "U1", choice, times=times)
 
-        assert (await cast(engine, "U1", mark[0], times=mark[1])).refused is None
+        assert (await cast(engine, "U1", last[0], times=last[1])).refused is None
 
-    async def test_casts_at_once_by_one_voter_never_pass_the_allowance(self, engine: Engine) -> None:
+    async def test_concurrent_casts_of_one_voter_respect_the_allowance(self, engine: Engine) -> None:
         await define(engine, Terms(per_voter=7, per_choice=7))
 
         done = await asyncio.gather(*(cast(engine, "U1", "a") for _ in range(20)))
@@ -131,7 +131,7 @@ class TermsContract:
         assert [each.refused for each in done].count(None) == 7
         assert await counts(engine) == [("a", 7)]
 
-    async def test_a_mark_that_adds_nothing_is_a_mistake(self, engine: Engine) -> None:
+    async def test_a_cast_of_zero_times_raises_an_error(self, engine: Engine) -> None:
         await define(engine, MANY)
 
         with pytest.raises(ValueError, match="times"):
@@ -139,7 +139,7 @@ class TermsContract:
 
         assert await counts(engine) == []
 
-    async def test_new_terms_hold_for_the_casts_to_come_and_count_what_is_held(self, engine: Engine) -> None:
+    async def test_new_terms_apply_to_later_casts_and_count_earlier_ones(self, engine: Engine) -> None:
         await cast(engine, "U1", "a")
         await define(engine, MANY)
 
@@ -148,7 +148,7 @@ class TermsContract:
         assert [each.refused for each in done] == [None, OVER_ALLOWANCE, None, OVER_ALLOWANCE]
         assert await counts(engine) == [("a", 3), ("b", 2)]
 
-    async def test_one_cast_takes_the_place_of_all_where_terms_have_become_single(self, engine: Engine) -> None:
+    async def test_one_cast_replaces_several_after_the_terms_allow_only_one(self, engine: Engine) -> None:
         await define(engine, MANY)
         for voter in ("U1", "U2"):
             await cast(engine, voter, "a", times=3)

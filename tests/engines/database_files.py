@@ -1,4 +1,4 @@
-"""Engines on a file, other processes on the same file, and files as earlier versions left them."""
+"""Engines on a file, other processes on the same file, and files of older formats."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
-from engines import another_process
+from engines import child_process
 
-BROUGHT = {
+TABLES_ADDED = {
     2: ("messages",),
     3: ("pools", "dead_pools", "lists", "dead_lists", "chunks", "handed", "rosters", "members", "dead_rosters"),
 }
-"""Which tables came with which format."""
+"""By the format that added them."""
 
 
 def opened(path: Path, namespace: str = "main") -> Engine:
@@ -26,8 +26,8 @@ def opened(path: Path, namespace: str = "main") -> Engine:
 
 @contextmanager
 def process(task: str, path: Path, name: str, times: int) -> Iterator[subprocess.Popen[str]]:
-    """Another process that is about to do its task; `go` lets it."""
-    command = [sys.executable, another_process.__file__, task, str(path), name, str(times)]
+    """Start a process that waits for `go`, and then does its task."""
+    command = [sys.executable, child_process.__file__, task, str(path), name, str(times)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         try:
             assert running.stdout
@@ -45,9 +45,9 @@ def go(*processes: subprocess.Popen[str]) -> None:
 
 
 def make_older(path: Path, version: int) -> None:
-    """Take from a file what formats after this one brought."""
+    """Turn a file into one of an older format."""
     file = sqlite3.connect(path, isolation_level=None)
-    later = [table for each, tables in BROUGHT.items() if each > version for table in tables]
+    later = [table for each, tables in TABLES_ADDED.items() if each > version for table in tables]
     for table in later:
         file.execute(f"DROP TABLE {table}")
     file.execute(f"PRAGMA user_version = {version}")

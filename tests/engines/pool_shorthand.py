@@ -1,4 +1,4 @@
-"""Short words for tests about pools and rosters."""
+"""Short helpers for tests of pools and rosters."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ async def fill(
 async def assign(
     engine: Engine, stocks: Mapping[Key, Key] | None = None, *, now: int = NOW, expires_at: int = END, note: bytes = b""
 ) -> None:
-    """Have each pool hand out from a list; without more words, the one pool from the one list."""
+    """Assign a list to each pool; by default the list `source()` to the pool `key()`."""
     written = {pool: Stock(of, note) for pool, of in (stocks or {key(): source()}).items()}
     await engine.pools.assign(list(written), lambda _: written, now=now, expires_at=expires_at)
 
 
 async def stocked(engine: Engine, items: Sequence[str], pool: Key | None = None, *, expires_at: int = END) -> None:
-    """Fill the pool's own list and have the pool hand out from it."""
+    """Fill a list of the pool's own and assign it."""
     where = pool or key()
     of = where._replace(kind=f"lists of {where.kind}")
     await fill(engine, items, of)
@@ -44,7 +44,7 @@ async def draw(
 
 
 async def draws(engine: Engine, count: int, pool: Key | None = None, *, now: int = NOW, name: str = "") -> list[str]:
-    """What so many users are handed at once, one each."""
+    """Draw concurrently with so many users, and return the items."""
     drawn = await asyncio.gather(*(draw(engine, f"{name}{number}", pool, now=now) for number in range(count)))
     return [item for item in drawn if item is not None]
 

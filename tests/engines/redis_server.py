@@ -1,4 +1,4 @@
-"""A Redis server of the tests' own, which nothing else talks to."""
+"""A Redis server that only one test or test module uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 10.0
 
 
 class RedisServer:
-    """On a free port of this machine. Its data is in memory, unless `options`, words of its command line, say more."""
+    """A server on a free port. Unless `options`, command-line arguments, say otherwise, it saves nothing to disk."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         program = shutil.which("redis-server") or shutil.which("valkey-server")
@@ -40,7 +40,7 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/{database}"
 
     def start(self, *more: str) -> None:
-        """With `more` options, if any, for as long as it runs."""
+        """Start it, with `more` options until it stops, and wait until it answers."""
         self.launch(*more)
         try:
             self.wait()
@@ -49,7 +49,7 @@ class RedisServer:
             raise
 
     def launch(self, *more: str) -> None:
-        """Start it, and do not wait until it answers."""
+        """Start it without waiting."""
         options = {"bind": "127.0.0.1", "port": str(self.port), "save": "", "appendonly": "no", "databases": "1024"}
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         with open(self._folder / "redis.log", "ab") as log:
@@ -72,7 +72,7 @@ class RedisServer:
             self._process = None
 
     def stop(self) -> None:
-        """Have it keep its connections and answer nothing."""
+        """Suspend it: it keeps its connections and answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 

@@ -1,10 +1,10 @@
-"""Short words for what the contract's tests are about: keys, instants, and readings taken to their end."""
+"""Short helpers for engine tests: keys, times, one-line operations and listeners."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from emulator.engines.base import Cast, CastRequest, Entry, Item, Key, Terms
 from emulator.engines.engine import Engine
@@ -13,7 +13,7 @@ NOW = 1_700_000_000_000
 END = NOW + 60_000
 
 Open = Callable[..., Engine]
-"""`open(namespace=…)` gives a closed engine on the data of this test."""
+"""`open(namespace=…)` returns a closed engine on the data of this test."""
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ ODD = (
     "\n",
     "🎲",
 )
-"""Texts that must not be taken for one another, nor for anything but text."""
+"""Texts that an engine might confuse with each other, or with syntax of its own."""
 
 
 def key(name: str = "one", *, channel: str | None = "ch", owner: str = "client", user: str = "") -> Key:
@@ -64,8 +64,8 @@ async def cast(
     expires_at: int = END,
     times: int = 1,
 ) -> Cast:
-    mark = CastRequest(voter, choice, times=times)
-    return await engine.ballots.cast(at or key(), mark, now=now, expires_at=expires_at, tally=True)
+    request = CastRequest(voter, choice, times=times)
+    return await engine.ballots.cast(at or key(), request, now=now, expires_at=expires_at, tally=True)
 
 
 async def counts(
@@ -105,25 +105,43 @@ async def latest(engine: Engine, at: Key | None = None, *, now: int = NOW, since
 
 
 WITHIN = 10.0
-"""Seconds in which what other engines are told has to arrive."""
+"""Seconds in which messages must arrive."""
 
 
 class Listener:
-    """What an engine's relay has delivered, in order."""
+    """Records the messages that an engine's relay delivers, in order."""
 
     def __init__(self, engine: Engine) -> None:
-        self.heard: list[tuple[Key, bytes]] = []
+        self.received: list[tuple[Key, bytes]] = []
         self._news = asyncio.Event()
-        engine.relay.listen(self._hear)
+        engine.relay.listen(self._receive)
 
     async def has(self, count: int) -> None:
-        """Wait until so many messages have come; more are too many."""
+        """Wait for exactly `count` messages in total."""
         async with asyncio.timeout(WITHIN):
-            while len(self.heard) < count:
+            while len(self.received) < count:
                 self._news.clear()
                 await self._news.wait()
-        assert len(self.heard) == count, self.heard[-3:]
+        assert len(self.received) == count, self.received[-3:]
 
-    def _hear(self, topic: Key, message: bytes) -> None:
-        self.heard.append((topic, message))
+    def _receive(self, topic: Key, message: bytes) -> None:
+        self.received.append((topic, message))
         self._news.set()
+
+
+class LoopPasses:
+    """Counts the passes of the event loop during the block."""
+
+    count = 0
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            self.count += 1
+            await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A Redis server that dies, hangs, forgets or is full: operations fail in time, and go on when it is well again."""
+"""A Redis server that crashes, hangs, loses data or is full: operations fail in time, and recover with it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
 from emulator.engines.redis.connection import TIMEOUT
 from emulator.errors import EngineError
+from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer
-from engines.severable_link import Wire
 from engines.shorthand import NOW, Listener, cast, counts, key, read, write
 
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server that the test may stop."""
+    """A server that the test may stop or kill."""
     with RedisServer(tmp_path) as server:
         yield server
 
 
-async def eventually(engine: Engine) -> None:
-    """Wait until it can be used again."""
+async def wait_until_usable(engine: Engine) -> None:
     async with asyncio.timeout(5):
         while True:
             try:
@@ -39,12 +38,12 @@ async def eventually(engine: Engine) -> None:
                 return
 
 
-async def test_a_server_that_is_killed_fails_operations_and_one_that_is_back_is_used(own_server: RedisServer) -> None:
+async def test_operations_fail_while_redis_is_down_and_then_recover(own_server: RedisServer) -> None:
     async with (
         open_engine(own_server.url(), namespace="main") as engine,
         open_engine(own_server.url(), namespace="main") as second,
     ):
-        there = Listener(second)
+        listener = Listener(second)
         await cast(engine, "U1", "a")
         own_server.kill()
 
@@ -58,19 +57,19 @@ async def test_a_server_that_is_killed_fails_operations_and_one_that_is_back_is_
         assert time.monotonic() - began < 2
 
         own_server.start()
-        await eventually(engine)
+        await wait_until_usable(engine)
 
-        assert [] == await counts(engine)  # it keeps nothing
+        assert [] == await counts(engine)  # this server saves nothing
         await cast(engine, "U2", "b")
         assert [("b", 1)] == await counts(engine)
         async with asyncio.timeout(5):
-            while not there.heard:  # it has to have subscribed again
+            while not listener.received:  # until it has subscribed again
                 await engine.relay.publish(key(), b"1")
                 await asyncio.sleep(0.05)
-        assert {(key(), b"1")} == set(there.heard)
+        assert {(key(), b"1")} == set(listener.received)
 
 
-async def test_a_server_that_does_not_answer_fails_operations_in_time(own_server: RedisServer) -> None:
+async def test_operations_time_out_if_redis_hangs(own_server: RedisServer) -> None:
     async with open_engine(own_server.url(), namespace="main") as engine:
         await write(engine, b"1")
         own_server.stop()
@@ -78,39 +77,39 @@ async def test_a_server_that_does_not_answer_fails_operations_in_time(own_server
         began = time.monotonic()
         failed = await asyncio.gather(*(write(engine, b"%d" % n) for n in range(20)), return_exceptions=True)
         assert {EngineError} == {type(each) for each in failed}
-        assert time.monotonic() - began < 1.5 * TIMEOUT  # also those that waited for their turn
+        assert time.monotonic() - began < 1.5 * TIMEOUT  # also queued ones
 
         own_server.go_on()
-        await eventually(engine)
+        await wait_until_usable(engine)
         assert await read(engine) == b"1"
 
 
-async def test_what_was_refused_never_undoes_what_was_acknowledged_since(own_server: RedisServer) -> None:
-    """The cast that was given up is still on its way when the voter's next one has been counted."""
-    with Wire(own_server.port) as wire:
-        async with open_engine(wire.url(), namespace="main") as engine:
+async def test_a_failed_cast_that_arrives_late_never_undoes_a_later_one(own_server: RedisServer) -> None:
+    """The failed cast is still on its way when the voter's next one is counted."""
+    with FaultyProxy(own_server.port) as proxy:
+        async with open_engine(proxy.url(), namespace="main") as engine:
             await cast(engine, "U1", "a")
-            wire.delay()
+            proxy.delay()
             with pytest.raises(EngineError):
                 await cast(engine, "U1", "b")
-            await eventually(engine)
+            await wait_until_usable(engine)
             await cast(engine, "U1", "c")
-            there = wire.connections
-            wire.mend()
+            before = proxy.connections
+            proxy.restore()
 
-            await comes_true(lambda: wire.connections < there)  # it has arrived
+            await wait_until(lambda: proxy.connections < before)  # the failed cast has arrived
 
             assert [("c", 1)] == await counts(engine)
 
 
-async def test_a_server_that_has_become_a_replica_is_left_for_the_one_that_its_name_now_stands_for(
+async def test_the_engine_reconnects_if_its_server_becomes_a_replica(
     own_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as promoted, Wire(own_server.port) as wire:
-        async with open_engine(wire.url(), namespace="main") as engine:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as promoted, FaultyProxy(own_server.port) as proxy:
+        async with open_engine(proxy.url(), namespace="main") as engine:
             with redis.Redis.from_url(own_server.url()) as database:
-                database.replicaof("127.0.0.1", "1")  # nobody is there, and it goes on serving what it has
-            wire.lead_to(promoted.port)
+                database.replicaof("127.0.0.1", "1")  # there is no such primary, so it keeps its data
+            proxy.forward_to(promoted.port)
 
             with pytest.raises(EngineError):
                 await engine.check()
@@ -119,9 +118,7 @@ async def test_a_server_that_has_become_a_replica_is_left_for_the_one_that_its_n
             await write(engine, b"1")
 
 
-async def test_a_server_that_was_told_to_forget_its_scripts_is_told_them_again(
-    own_server: RedisServer,
-) -> None:
+async def test_flushed_scripts_are_loaded_again(own_server: RedisServer) -> None:
     async with open_engine(own_server.url(), namespace="main") as engine:
         await write(engine, b"1")
         with redis.Redis.from_url(own_server.url()) as database:
@@ -131,7 +128,7 @@ async def test_a_server_that_was_told_to_forget_its_scripts_is_told_them_again(
         assert await read(engine, key("two")) == b"2"
 
 
-async def test_a_server_whose_memory_is_full_refuses_writes_and_serves_readings(own_server: RedisServer) -> None:
+async def test_a_full_redis_refuses_writes_and_serves_reads(own_server: RedisServer) -> None:
     async with open_engine(own_server.url(), namespace="main") as engine:
         await write(engine, b"1")
         with redis.Redis.from_url(own_server.url()) as database:
@@ -149,7 +146,7 @@ async def test_a_server_whose_memory_is_full_refuses_writes_and_serves_readings(
 
 
 @pytest.mark.parametrize(("policy", "warnings"), [("allkeys-lru", 1), ("volatile-lru", 0), ("noeviction", 0)])
-async def test_a_server_that_may_forget_what_it_keeps_is_warned_of(
+async def test_an_eviction_policy_that_may_lose_data_gives_a_warning(
     own_server: RedisServer, policy: str, warnings: int
 ) -> None:
     with redis.Redis.from_url(own_server.url()) as database:
@@ -160,13 +157,13 @@ async def test_a_server_that_may_forget_what_it_keeps_is_warned_of(
         assert [policy] * warnings == [policy for each in engine.warnings if "noeviction" in each]
 
 
-async def test_where_no_server_is_the_engine_does_not_open() -> None:
+async def test_opening_fails_without_a_server() -> None:
     with pytest.raises(EngineError, match="Redis"):
         async with open_engine("redis://127.0.0.1:1/0", namespace="main"):
             pass
 
 
-async def test_a_subscription_on_which_nothing_comes_any_more_is_made_anew(
+async def test_a_silent_subscription_is_pinged_and_then_replaced(
     own_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(relay, "PING_AFTER", 0.4)
@@ -174,31 +171,31 @@ async def test_a_subscription_on_which_nothing_comes_any_more_is_made_anew(
         open_engine(own_server.url(), namespace="main") as engine,
         open_engine(own_server.url(), namespace="main") as second,
     ):
-        there = Listener(second)
+        listener = Listener(second)
         with redis.Redis.from_url(own_server.url(), protocol=2) as database:
             before = subscriptions(database)
-            await comes_true(lambda: last_commands(database) == {"ping"})
-            assert before == subscriptions(database)  # it has only been asked whether it stands
+            await wait_until(lambda: last_commands(database) == {"ping"})
+            assert before == subscriptions(database)  # only pinged, not replaced
             own_server.stop()
-            await comes_true(lambda: caplog.text.count("cannot receive") == 2)
+            await wait_until(lambda: caplog.text.count("cannot receive") == 2)
             own_server.go_on()
-            await comes_true(lambda: len(subscriptions(database) - before) == 2)
+            await wait_until(lambda: len(subscriptions(database) - before) == 2)
 
         await engine.relay.publish(key(), b"1")
-        await there.has(1)
+        await listener.has(1)
 
 
-async def comes_true(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 (it is another process that has to be waited for)
+        while not condition():  # noqa: ASYNC110 (another process changes it)
             await asyncio.sleep(0.05)
 
 
 def subscriptions(database: redis.Redis) -> set[str]:
-    """The connections that have subscribed."""
+    """Return the ids of the connections that have subscribed."""
     return {client["id"] for client in database.client_list(_type="pubsub")}
 
 
 def last_commands(database: redis.Redis) -> set[str]:
-    """What those that have subscribed said last."""
+    """Return the last commands of the connections that have subscribed."""
     return {client["cmd"] for client in database.client_list(_type="pubsub")}

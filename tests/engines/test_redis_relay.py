@@ -1,4 +1,4 @@
-"""The relay on Redis with channels of a slot, and on servers that know none; and what is not for it."""
+"""The relay on Redis: servers with and without sharded channels, reconnection, and messages of others."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
 from emulator.errors import EngineError
 from engines.contract_relay import LAST, RelayContract
+from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer
-from engines.severable_link import Wire
 from engines.shorthand import WITHIN, Listener, Open, key
 
 SHARDED = ("SSUBSCRIBE", "SPUBLISH")
 OLDER = [word for name in SHARDED for word in ("--rename-command", name, "")]
-"""Has a server not know these, as those before 7 do not."""
+"""Options that remove these commands, which servers before version 7 lack."""
 
 
 @pytest.fixture
@@ -49,19 +49,19 @@ class TestOnAnOlderServer(RelayContract):
             yield engine
 
 
-async def reach_each_other(engines: Sequence[Engine]) -> None:
-    """Publish by each until the others have heard of it: what is said while one subscribes anew is lost to it."""
+async def wait_until_connected(engines: Sequence[Engine]) -> None:
+    """Publish repeatedly on each engine, until all others get its messages."""
     for publisher in engines:
         listeners = [Listener(each) for each in engines if each is not publisher]
         async with asyncio.timeout(WITHIN):
-            while not all(each.heard for each in listeners):
+            while not all(each.received for each in listeners):
                 with suppress(EngineError):
                     await publisher.relay.publish(key(), b"1")
                 await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(("before", "after"), [([], OLDER), (OLDER, [])], ids=["an older", "a newer"])
-async def test_all_engines_go_over_to_the_words_of_a_server_that_takes_the_place_of_theirs(
+async def test_engines_adapt_to_a_server_of_another_version(
     server: RedisServer, before: list[str], after: list[str]
 ) -> None:
     server.kill()
@@ -70,46 +70,44 @@ async def test_all_engines_go_over_to_the_words_of_a_server_that_takes_the_place
         open_engine(server.url(), namespace="main") as one,
         open_engine(server.url(), namespace="main") as two,
     ):
-        await reach_each_other([one, two])
+        await wait_until_connected([one, two])
         server.kill()
         server.start(*after)
 
-        await reach_each_other([one, two])
+        await wait_until_connected([one, two])
         async with open_engine(server.url(), namespace="main") as fresh:
-            await reach_each_other([one, two, fresh])
+            await wait_until_connected([one, two, fresh])
 
 
-def test_an_engine_whose_connections_are_broken_at_every_moment_of_their_lives_hears_again(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the loop that the service runs in, which has words of its own for what is broken."""
+def test_the_relay_recovers_from_a_reset_at_any_moment(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in uvloop, as the service does, because it raises other exceptions for lost connections."""
     monkeypatch.setattr(relay, "RETRY_AFTER", 0.001)
 
-    async def broken_often() -> None:
-        with Wire(server.port) as wire:
+    async def reset_often() -> None:
+        with FaultyProxy(server.port) as proxy:
             async with (
-                open_engine(wire.url(), namespace="main") as one,
+                open_engine(proxy.url(), namespace="main") as one,
                 open_engine(server.url(), namespace="main") as two,
             ):
-                wire.reset()
+                proxy.reset()
                 async with asyncio.timeout(WITHIN):
-                    while wire.refused < 200:  # noqa: ASYNC110 (it is another thread that counts)
+                    while proxy.refused < 200:  # noqa: ASYNC110 (another thread changes it)
                         await asyncio.sleep(0.02)
-                wire.mend()
+                proxy.restore()
 
-                await reach_each_other([one, two])
+                await wait_until_connected([one, two])
 
-    uvloop.run(broken_often())
+    uvloop.run(reset_often())
 
 
-async def test_a_namespace_has_a_channel_of_its_slot_where_the_server_has_such(server: RedisServer) -> None:
+async def test_a_namespace_has_a_sharded_channel_if_the_server_supports_it(server: RedisServer) -> None:
     async with open_engine(server.url(), namespace="main"):
         with redis.Redis.from_url(server.url()) as database:
             assert [b"{emulator|main}:relay:0"] == database.execute_command("PUBSUB", "SHARDCHANNELS")
             assert [] == database.pubsub_channels()
 
 
-async def test_two_databases_of_a_server_do_not_hear_each_other(server: RedisServer) -> None:
+async def test_messages_do_not_cross_databases_of_a_server(server: RedisServer) -> None:
     async with (
         open_engine(server.url(1), namespace="main") as one,
         open_engine(server.url(2), namespace="main") as other,
@@ -119,12 +117,12 @@ async def test_two_databases_of_a_server_do_not_hear_each_other(server: RedisSer
 
         await one.relay.publish(key(), b"mine")
         await other.relay.publish(key(), LAST)
-        await peers.has(1)  # which was said later than mine
+        await peers.has(1)  # published after mine
 
-        assert [(key(), LAST)] == theirs.heard == peers.heard
+        assert [(key(), LAST)] == theirs.received == peers.received
 
 
-async def test_what_another_program_publishes_on_the_channel_is_passed_over(server: RedisServer) -> None:
+async def test_messages_of_other_programs_are_ignored(server: RedisServer) -> None:
     async with (
         open_engine(server.url(), namespace="main") as engine,
         open_engine(server.url(), namespace="main") as second,

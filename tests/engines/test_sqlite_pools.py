@@ -1,4 +1,4 @@
-"""Pools and rosters on files: several engines and processes on one, sudden death, large ones, and older files."""
+"""Pools and rosters in files: several engines and processes, crashes, large sizes, and older formats."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from emulator.engines.base import NEVER
 from emulator.engines.pools import Holding
 from emulator.errors import EngineError
-from engines.another_process import AT_ONCE, POLL
-from engines.database_files import BROUGHT, go, make_older, opened, process
+from engines.child_process import AT_ONCE, POLL
+from engines.database_files import TABLES_ADDED, go, make_older, opened, process
 from engines.pool_shorthand import add_members, assign, draw, draws, drop, fill, held, listing, source, stocked
-from engines.shorthand import NOW, cast, counts, key
+from engines.shorthand import NOW, LoopPasses, cast, counts, key
 
 Handed = list[tuple[str, str]]
-"""Holders, and what each says it was handed."""
+"""Users and items."""
 
 
 @pytest.fixture
@@ -26,22 +26,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data.db"
 
 
-def said(running: subprocess.Popen[str], lines: int = 1 << 30) -> Handed:
-    """What a drawing process prints; a line that its death cut short was not said."""
+def printed(running: subprocess.Popen[str], lines: int = 1 << 30) -> Handed:
+    """Return what a drawing process prints, without a line that its death cut short."""
     assert running.stdout
     whole = [line for _, line in zip(range(lines), running.stdout, strict=False) if line.endswith("\n")]
     return [(user, item) for user, item in map(str.split, whole) if item != "None"]
 
 
-def rows_left(path: Path) -> dict[str, int]:
+def count_rows(path: Path) -> dict[str, int]:
     with sqlite3.connect(path) as connection:
-        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in BROUGHT[3]}
-
-
-async def count_turns(turns: list[int]) -> None:
-    while True:
-        turns[0] += 1
-        await asyncio.sleep(0)
+        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES_ADDED[3]}
 
 
 async def test_two_engines_on_one_file_draw_from_one_pool(path: Path) -> None:
@@ -62,7 +56,7 @@ async def test_two_engines_on_one_file_draw_from_one_pool(path: Path) -> None:
         assert await draw(one, "W") is None
 
 
-async def test_two_engines_on_one_file_pass_over_the_same_list(path: Path) -> None:
+async def test_two_engines_on_one_file_skip_the_same_items(path: Path) -> None:
     items = [str(number) for number in range(3000)]
     async with opened(path) as one, opened(path) as two:
         await fill(one, items)
@@ -76,7 +70,7 @@ async def test_two_engines_on_one_file_pass_over_the_same_list(path: Path) -> No
     assert sorted(item for item in drawn if item) == ["a", "b", "c", "d"]
 
 
-async def test_processes_that_draw_at_once_hand_out_each_item_once(path: Path) -> None:
+async def test_concurrent_processes_hand_out_each_item_once(path: Path) -> None:
     items = [str(number) for number in range(1500)]
     async with opened(path) as engine:
         await stocked(engine, items, POLL, expires_at=NEVER)
@@ -86,7 +80,7 @@ async def test_processes_that_draw_at_once_hand_out_each_item_once(path: Path) -
             for number in range(600):
                 item = await draw(engine, f"z{number}", POLL, now=0)
                 mine += [(f"z{number}", item)] if item else []
-            handed = [*mine, *await asyncio.to_thread(said, one), *await asyncio.to_thread(said, two)]
+            handed = [*mine, *await asyncio.to_thread(printed, one), *await asyncio.to_thread(printed, two)]
 
         assert sorted(items) == sorted(item for _, item in handed)
         for user, item in handed:
@@ -94,9 +88,7 @@ async def test_processes_that_draw_at_once_hand_out_each_item_once(path: Path) -
         assert await drop(engine, POLL) == len(items)
 
 
-async def test_what_a_killed_process_said_it_handed_out_is_remembered_and_nothing_is_handed_out_twice(
-    path: Path,
-) -> None:
+async def test_no_item_is_handed_out_twice_after_processes_are_killed(path: Path) -> None:
     items = [str(number) for number in range(4000)]
     async with opened(path) as engine:
         await stocked(engine, items, POLL, expires_at=NEVER)
@@ -104,27 +96,27 @@ async def test_what_a_killed_process_said_it_handed_out_is_remembered_and_nothin
     for number in range(10):
         with process("draw", path, f"{number}-", 50_000) as running:
             go(running)
-            handed += said(running, 1 + 17 * number)
+            handed += printed(running, 1 + 17 * number)
             running.kill()
-            handed += said(running)
+            handed += printed(running)
 
     async with opened(path) as engine:
-        remembered = {
+        holdings = {
             user: holding.items
             for user in (f"{number}-{each}" for number in range(10) for each in range(4000 + AT_ONCE))
             if (holding := await held(engine, user, POLL))
         }
         assert len(handed) >= 10
-        assert [(item,) for _, item in handed] == [remembered[user] for user, _ in handed]
-        given = [item for some in remembered.values() for item in some]
+        assert [(item,) for _, item in handed] == [holdings[user] for user, _ in handed]
+        given = [item for some in holdings.values() for item in some]
         rest = await draws(engine, len(items), POLL)
         assert sorted(items) == sorted([*given, *rest])
         assert await drop(engine, POLL) == len(items)
 
 
 @pytest.mark.parametrize("event", ["INSERT ON handed", "UPDATE ON pools"])
-async def test_what_a_failed_turn_would_have_handed_out_is_handed_out_later(path: Path, event: str) -> None:
-    """The one fails at once, the other at the commit."""
+async def test_items_of_a_failed_commit_are_handed_out_later(path: Path, event: str) -> None:
+    """The first trigger fails the statement, the second the commit."""
     async with opened(path) as engine:
         await stocked(engine, "abc")
         assert await draw(engine, "U0") == "a"
@@ -141,7 +133,7 @@ async def test_what_a_failed_turn_would_have_handed_out_is_handed_out_later(path
         assert await drop(engine) == 3
 
 
-async def test_a_file_of_format_2_is_given_pools_and_rosters_and_keeps_its_data(path: Path) -> None:
+async def test_a_file_of_format_2_is_migrated_and_keeps_its_data(path: Path) -> None:
     async with opened(path) as engine:
         await cast(engine, "U1", "a")
     make_older(path, 2)
@@ -154,20 +146,17 @@ async def test_a_file_of_format_2_is_given_pools_and_rosters_and_keeps_its_data(
         assert await listing(other, "x") == {"one"}
 
 
-async def test_a_large_list_and_a_large_roster_are_filled_used_and_taken_away_while_others_have_their_turn(
-    path: Path,
-) -> None:
+async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -> None:
     items, names = [f"code {n:06}" for n in range(200_000)], [f"{n * 7919 % 100_003}" for n in range(100_000)]
-    turns = [0]
     async with opened(path) as engine:
-        counting = asyncio.create_task(count_turns(turns))
-        for start in range(0, len(items), 10_000):
-            await fill(engine, items[start : start + 10_000])
-        for start in range(0, len(names), 1000):
-            await add_members(engine, names[start : start + 1000])
-        await assign(engine)
+        async with LoopPasses() as passes:
+            for start in range(0, len(items), 10_000):
+                await fill(engine, items[start : start + 10_000])
+            for start in range(0, len(names), 1000):
+                await add_members(engine, names[start : start + 1000])
+            await assign(engine)
 
-        assert turns[0] >= 120
+        assert passes.count >= 120
         assert items[:3000] == await draws(engine, 3000)
         assert [await listing(engine, name) for name in (*names[::9999], "nobody")] == [{"one"}] * 11 + [set()]
 
@@ -176,16 +165,15 @@ async def test_a_large_list_and_a_large_roster_are_filled_used_and_taken_away_wh
         assert items[3000:3010] == await draws(engine, 10, name="V")
         assert await drop(engine) == 3010
         await engine.rosters.drop([key()], now=NOW)
-        turns[0] = 0
-        await engine.tidy()
-        assert turns[0] >= 100
-        counting.cancel()
+        async with LoopPasses() as passes:
+            await engine.tidy()
+        assert passes.count >= 100
 
         assert await held(engine, "7") == Holding((items[7],), 0)
         await engine.purge(now=NEVER - 1)
         await engine.tidy()
 
-    assert dict.fromkeys(BROUGHT[3], 0) == rows_left(path)
+    assert dict.fromkeys(TABLES_ADDED[3], 0) == count_rows(path)
 
 
 async def test_tidying_after_a_reset_leaves_no_rows_of_pools_and_rosters(path: Path) -> None:
@@ -201,19 +189,19 @@ async def test_tidying_after_a_reset_leaves_no_rows_of_pools_and_rosters(path: P
         await engine.reset()
         await engine.tidy()
 
-    assert dict.fromkeys(BROUGHT[3], 0) == rows_left(path)
+    assert dict.fromkeys(TABLES_ADDED[3], 0) == count_rows(path)
 
 
-async def test_a_roster_that_is_dropped_while_others_are_being_taken_away_leaves_no_rows(path: Path) -> None:
+async def test_a_roster_dropped_during_tidying_leaves_no_rows(path: Path) -> None:
     async with opened(path) as engine:
         for name in ("first", "second"):
             for start in range(0, 5000, 1000):
                 await add_members(engine, [f"name {n}" for n in range(start, start + 1000)], key(name))
         await engine.rosters.drop([key("first")], now=NOW)
         tidying = asyncio.create_task(engine.tidy())
-        while rows_left(path)["members"] > 8000:
-            await engine.rosters.drop([], now=NOW)  # a write waits for its turn, so that the others have theirs
+        while count_rows(path)["members"] > 8000:
+            await engine.rosters.drop([], now=NOW)  # a write returns to the event loop
         await engine.rosters.drop([key("second")], now=NOW)
         await tidying
 
-    assert dict.fromkeys(BROUGHT[3], 0) == rows_left(path)
+    assert dict.fromkeys(TABLES_ADDED[3], 0) == count_rows(path)

@@ -1,9 +1,9 @@
-"""A second process on the same file, run as a script: `another_process.py TASK FILE NAME COUNT`.
+"""A process on the same file as the test's, run as a script: `child_process.py TASK FILE NAME COUNT`.
 
-It says `ready`, waits for a line, and does its task.
+It prints `ready`, waits for a line on standard input, and does its task.
 """
 
-# ruff: noqa: T201 - it reports to the test by printing
+# ruff: noqa: T201 - it talks to the test by printing
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _one_more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
 
 
 async def share(engine: Engine, name: str, times: int) -> None:
-    """Cast by voters of our own and by voters whom the other process has too, and count."""
+    """Cast with voters of its own and with voters that all processes share, and increment the counter."""
     for first in range(0, times, AT_ONCE):
         numbers = range(first, first + AT_ONCE)
         await asyncio.gather(*(cast(engine, f"{name}{number}", name) for number in numbers))
@@ -41,7 +41,7 @@ async def share(engine: Engine, name: str, times: int) -> None:
 
 
 async def acknowledge(engine: Engine, name: str, times: int) -> None:
-    """Print each number as soon as a cast, a document and a log entry of it are acknowledged."""
+    """Write a cast, a document and a log entry for each number, and print it when they are acknowledged."""
     for first in range(0, times, AT_ONCE):
         await asyncio.gather(*(_acknowledge(engine, name, number) for number in range(first, first + AT_ONCE)))
 
@@ -54,23 +54,23 @@ async def _acknowledge(engine: Engine, name: str, number: int) -> None:
     print(number, flush=True)
 
 
-async def tell(engine: Engine, name: str, times: int) -> None:
-    """Publish each number on its own."""
+async def publish(engine: Engine, name: str, times: int) -> None:
+    """Publish each number as a message."""
     for number in range(times):
         await engine.relay.publish(POLL, f"{name}{number}".encode())
 
 
-async def hear(engine: Engine, name: str, times: int) -> None:
-    """Print so many messages that others publish, whatever they say; `listening` comes first."""
-    heard: asyncio.Queue[bytes] = asyncio.Queue()
-    engine.relay.listen(lambda topic, message: heard.put_nowait(message))
+async def listen(engine: Engine, name: str, times: int) -> None:
+    """Print `listening`, then so many messages of other processes."""
+    received: asyncio.Queue[bytes] = asyncio.Queue()
+    engine.relay.listen(lambda topic, message: received.put_nowait(message))
     print("listening", flush=True)
     for _ in range(times):
-        print((await heard.get()).decode(), flush=True)
+        print((await received.get()).decode(), flush=True)
 
 
 async def draw(engine: Engine, name: str, times: int) -> None:
-    """Draw by users of our own, and print who was handed what as soon as it is acknowledged."""
+    """Draw with users of its own, and print each user and item when the draw is acknowledged."""
     for first in range(0, times, AT_ONCE):
         users = [f"{name}{number}" for number in range(first, first + AT_ONCE)]
         await asyncio.gather(*(_draw(engine, user) for user in users))
@@ -81,7 +81,7 @@ async def _draw(engine: Engine, user: str) -> None:
     print(user, item, flush=True)
 
 
-TASKS = {"share": share, "acknowledge": acknowledge, "tell": tell, "hear": hear, "draw": draw}
+TASKS = {"share": share, "acknowledge": acknowledge, "publish": publish, "listen": listen, "draw": draw}
 
 
 async def main(task: str, path: str, name: str, times: str) -> None:
