@@ -1,4 +1,4 @@
-"""The topic `authentication`: who hears that a game was linked, renewed or revoked (Events 1; rulings X3, X7)."""
+"""Updates of the topic `authentication`: linked, refreshed and revoked games (Events 1; rulings X3, X7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
 from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
 
 
-def follow(game: SocketClient) -> None:
+def subscribe(game: SocketClient) -> None:
     assert {"ok": True} == game.data("subscribe", "authentication")
 
 
@@ -24,51 +24,51 @@ def authenticate(game: SocketClient, client_id: str = CLIENT_ID, **credential: s
 
 
 @pytest.fixture
-def watching(live: LiveServer) -> Iterator[SocketClient]:
-    """A game of channel 777 that follows `authentication`."""
+def subscribed(live: LiveServer) -> Iterator[SocketClient]:
+    """A game of channel 777 that is subscribed to `authentication`."""
     with linked_game(live) as game:
-        follow(game)
+        subscribe(game)
         yield game
 
 
 @pytest.mark.ruling("X7")
-def test_the_reply_is_ok_and_there_is_no_update_on_subscribing(game):
-    follow(game)
+def test_subscribing_causes_no_update(game):
+    subscribe(game)
 
     assert game.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_a_game_hears_that_another_of_its_channel_was_linked(live, watching):
+def test_a_game_receives_authentications_of_its_channel(live, subscribed):
     live.set(2_000_000_000_000)
 
     linked_game(live).socket.close()
 
     meta = {"request_id": NO_REQUEST, "action": "update", "target": "authentication", "timestamp": 2_000_000_000_000}
-    assert {"meta": meta, "data": event("authenticated")} == watching.update()
-    assert watching.no_update()
+    assert {"meta": meta, "data": event("authenticated")} == subscribed.update()
+    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_a_refresh_is_told_as_refreshed(live, watching):
-    pair = authenticate(watching, pin=request_pin(live))
-    authenticate(watching, refresh=pair["refresh"])
+def test_a_refresh_is_reported_as_refreshed(live, subscribed):
+    pair = authenticate(subscribed, pin=request_pin(live))
+    authenticate(subscribed, refresh=pair["refresh"])
 
-    assert [event("authenticated"), event("refreshed")] == [watching.update()["data"] for _ in range(2)]
+    assert [event("authenticated"), event("refreshed")] == [subscribed.update()["data"] for _ in range(2)]
 
 
 @pytest.mark.ruling("X7")
-def test_a_revocation_is_told_as_revoked(watching, broadcaster):
+def test_a_revocation_is_reported_as_revoked(subscribed, broadcaster):
     broadcaster.delete("pin").raise_for_status()
 
-    assert event("revoked") == watching.update()["data"]
-    assert watching.no_update()
+    assert event("revoked") == subscribed.update()["data"]
+    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")
 @pytest.mark.parametrize("path", ["link/pin", "pin"])
-def test_who_waits_for_a_pin_hears_that_a_broadcaster_validated_it(unlinked, broadcaster, stranger, path):
-    follow(unlinked)
+def test_an_unlinked_game_receives_the_validation_of_a_pin(unlinked, broadcaster, stranger, path):
+    subscribe(unlinked)
     pin = stranger.post(f"/v1/e/{path}", json={"identifier": CLIENT_ID}).json()["pin"]
 
     broadcaster.post("validate_pin", json={"pin": pin}).raise_for_status()
@@ -77,21 +77,21 @@ def test_who_waits_for_a_pin_hears_that_a_broadcaster_validated_it(unlinked, bro
 
 
 @pytest.mark.ruling("X7")
-def test_who_waits_hears_of_validations_of_their_own_client_id_only(live, unlinked, stranger):
-    follow(unlinked)
+def test_an_unlinked_game_receives_only_its_own_client_id(live, unlinked, stranger):
+    subscribe(unlinked)
     of_another = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, client_id=OTHER_ID)
     pin = stranger.post("/v1/e/pin", json={"identifier": OTHER_ID}).json()["pin"]
 
     of_another.post("validate_pin", json={"pin": pin}).raise_for_status()
 
     authenticate(unlinked, pin=request_pin(live))
-    assert event("authenticated") == unlinked.update()["data"]  # its own, and none before it
+    assert event("authenticated") == unlinked.update()["data"]  # its own, and none before
     assert unlinked.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_who_waits_does_not_hear_of_others_who_authenticate_or_of_revocations(live, unlinked, broadcaster):
-    follow(unlinked)
+def test_an_unlinked_game_receives_no_other_authentications(live, unlinked, broadcaster):
+    subscribe(unlinked)
 
     linked_game(live, "888").socket.close()
     broadcaster.delete("pin").raise_for_status()
@@ -102,8 +102,8 @@ def test_who_waits_does_not_hear_of_others_who_authenticate_or_of_revocations(li
 
 
 @pytest.mark.ruling("X7")
-def test_a_subscription_from_before_authentication_goes_on_with_the_channel(live, unlinked, broadcaster):
-    follow(unlinked)
+def test_a_subscription_before_authentication_continues_with_the_channel(live, unlinked, broadcaster):
+    subscribe(unlinked)
     authenticate(unlinked, pin=request_pin(live))
 
     broadcaster.delete("pin").raise_for_status()
@@ -112,42 +112,42 @@ def test_a_subscription_from_before_authentication_goes_on_with_the_channel(live
 
 
 @pytest.mark.ruling("X7")
-def test_a_subscription_moves_with_the_connection_to_another_channel(live, watching, broadcaster):
-    authenticate(watching, pin=request_pin(live, "888"))
-    assert event("authenticated", "888") == watching.update()["data"]
+def test_a_subscription_follows_the_connection_to_another_channel(live, subscribed, broadcaster):
+    authenticate(subscribed, pin=request_pin(live, "888"))
+    assert event("authenticated", "888") == subscribed.update()["data"]
 
     broadcaster.delete("pin").raise_for_status()
 
-    assert watching.no_update()
+    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_other_channels_and_other_client_ids_hear_nothing(live, watching):
+def test_other_channels_and_client_ids_receive_nothing(live, subscribed):
     linked_game(live, "888").socket.close()
     linked_game(live, CHANNEL, OTHER_ID).socket.close()
 
-    assert watching.no_update()
+    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_a_failed_attempt_is_told_to_nobody(live, watching):
+def test_a_failed_attempt_is_not_reported(live, subscribed):
     with SocketClient(live) as game:
         game.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
 
-    assert watching.no_update()
+    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_unsubscribing_ends_it(watching, broadcaster):
-    watching.data("unsubscribe", "authentication")
+def test_unsubscribing_ends_the_updates(subscribed, broadcaster):
+    subscribed.data("unsubscribe", "authentication")
 
     broadcaster.delete("pin").raise_for_status()
 
-    assert watching.no_update()
+    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")
-def test_no_update_ever_holds_a_token_or_a_pin(live, watching, broadcaster):
+def test_no_update_contains_a_token_or_a_pin(live, subscribed, broadcaster):
     pin = request_pin(live)
     with SocketClient(live) as game:
         pair = authenticate(game, pin=pin)
@@ -155,7 +155,7 @@ def test_no_update_ever_holds_a_token_or_a_pin(live, watching, broadcaster):
     broadcaster.post("validate_pin", json={"pin": pin})
     broadcaster.delete("pin")
 
-    updates = [watching.update()["data"] for _ in range(4)]
+    updates = [subscribed.update()["data"] for _ in range(4)]
 
     assert ["authenticated", "refreshed", "authenticated", "revoked"] == [each["event"] for each in updates]
     assert [{"topic_id", "event", "twitch_id"}] * 4 == [each.keys() for each in updates]

@@ -1,4 +1,4 @@
-"""Developers' events over the socket: who hears a broadcast, and how large it may be (Events; rulings B2, B3, X8)."""
+"""Broadcasts over the socket: subscribers, whispers and sizes (Events; rulings B2, B3, X8)."""
 
 from __future__ import annotations
 
@@ -9,31 +9,17 @@ from typing import Any
 
 import pytest
 
+from support.authentication import authenticated_game
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
 from support.socket_client import SocketClient, linked_game, request_pin
 
 LARGEST = 4_096
 
 
-def by_jwt(live: LiveServer, role: str, channel: str | None = CHANNEL, **claims: Any) -> SocketClient:
-    """A connection with the rights of a self-signed token."""
-    token = live.client(role, channel=channel, **claims).headers["Authorization"].split()[1]
-    game = SocketClient(live)
-    game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
-    return game
-
-
-@pytest.fixture
-def viewer_game(live: LiveServer) -> Iterator[SocketClient]:
-    """User 123 of channel 777."""
-    with by_jwt(live, "viewer", user="123") as game:
-        yield game
-
-
 @pytest.fixture
 def anonymous_game(live: LiveServer) -> Iterator[SocketClient]:
-    """A viewer of channel 777 who shares no id."""
-    with by_jwt(live, "viewer", opaque="Axyz") as game:
+    """A viewer of channel 777 who has not shared their identity."""
+    with authenticated_game(live, "viewer", opaque="Axyz") as game:
         yield game
 
 
@@ -45,20 +31,20 @@ def refused(game: SocketClient, data: object) -> dict[str, Any]:
     return game.error("broadcast", data={"topic": "news", "data": data})
 
 
-def heard(game: SocketClient, number: int) -> list[str]:
-    """The events of the next so many updates; and the proof that there are no more."""
+def received(game: SocketClient, number: int) -> list[str]:
+    """The events of the next updates, after checking that there are no more."""
     seen = [game.update()["data"]["event"] for _ in range(number)]
     assert game.no_update()
     return seen
 
 
-def noise(size: int) -> str:
-    """Text that cannot be compressed to less than about six bits for each character."""
+def incompressible(size: int) -> str:
+    """Text that compresses to no less than about six bits per character."""
     return "".join(random.Random(7).choices(string.ascii_letters + string.digits + "+/", k=size))
 
 
 @pytest.mark.ruling("X8")
-def test_a_broadcast_reaches_who_follows_the_event_under_its_name(live, game, viewer_game):
+def test_a_subscriber_receives_the_event_under_its_name(live, game, viewer_game):
     live.set(2_000_000_000_000)
     viewer_game.data("subscribe", "rare-drop")
 
@@ -72,40 +58,40 @@ def test_a_broadcast_reaches_who_follows_the_event_under_its_name(live, game, vi
 
 @pytest.mark.ruling("X8")
 @pytest.mark.parametrize("event", ["state", "config", "poll", "channel", "authentication", "broadcast", "match", "*x"])
-def test_an_event_with_a_reserved_name_is_followed_by_the_target_broadcast(game, event):
+def test_the_target_broadcast_subscribes_to_events_with_reserved_names(game, event):
     game.data("subscribe", "broadcast", {"topic_id": event})
 
     send(game, event)
 
-    assert [event] == heard(game, 1)
+    assert [event] == received(game, 1)
 
 
 @pytest.mark.ruling("X8")
 @pytest.mark.parametrize(("target", "data"), [("*", None), ("broadcast", {"topic_id": "*"})])
-def test_the_star_follows_all_events(game, target, data):
+def test_the_star_subscribes_to_all_events(game, target, data):
     game.data("subscribe", target, data)
 
     for event in ("a", "b", "state"):
         send(game, event)
 
-    assert ["a", "b", "state"] == heard(game, 3)
+    assert ["a", "b", "state"] == received(game, 3)
     game.data("unsubscribe", target, data)
     send(game)
-    assert [] == heard(game, 0)
+    assert [] == received(game, 0)
 
 
 @pytest.mark.ruling("X8")
-def test_who_follows_an_event_in_several_ways_hears_it_once(game):
+def test_overlapping_subscriptions_deliver_an_event_once(game):
     for target, data in (("*", None), ("news", None), ("broadcast", {"topic_id": "news"})):
         game.data("subscribe", target, data)
 
     send(game)
 
-    assert ["news"] == heard(game, 1)
+    assert ["news"] == received(game, 1)
 
 
 @pytest.mark.ruling("X8")
-def test_unsubscribing_ends_it_for_this_event_only(game):
+def test_unsubscribing_ends_one_event_only(game):
     game.data("subscribe", "news")
     game.data("subscribe", "weather")
     game.data("unsubscribe", "news")
@@ -113,29 +99,29 @@ def test_unsubscribing_ends_it_for_this_event_only(game):
     send(game, "news")
     send(game, "weather")
 
-    assert ["weather"] == heard(game, 1)
+    assert ["weather"] == received(game, 1)
 
 
 @pytest.mark.ruling("X8")
-def test_names_are_compared_letter_by_letter(game):
+def test_event_names_are_case_sensitive(game):
     game.data("subscribe", "News")
 
     send(game, "news")
 
-    assert [] == heard(game, 0)
+    assert [] == received(game, 0)
 
 
 @pytest.mark.ruling("X8")
-def test_nobody_hears_what_was_sent_before_they_subscribed(game, viewer_game):
+def test_earlier_events_are_not_delivered(game, viewer_game):
     send(game)
 
     viewer_game.data("subscribe", "news")
 
-    assert [] == heard(viewer_game, 0)
+    assert [] == received(viewer_game, 0)
 
 
 @pytest.mark.ruling("X8")
-def test_other_channels_and_other_extensions_hear_nothing(live, game):
+def test_other_channels_and_extensions_receive_nothing(live, game):
     with linked_game(live, "888") as elsewhere, linked_game(live, CHANNEL, OTHER_ID) as of_another:
         for each in (elsewhere, of_another):
             each.data("subscribe", "news")
@@ -143,23 +129,23 @@ def test_other_channels_and_other_extensions_hear_nothing(live, game):
 
         send(game)
 
-        assert [[], []] == [heard(each, 0) for each in (elsewhere, of_another)]
+        assert [[], []] == [received(each, 0) for each in (elsewhere, of_another)]
 
 
 @pytest.mark.ruling("X4", "X8")
-def test_events_end_with_the_rights_to_the_channel(live, game):
+def test_switching_the_channel_ends_the_subscriptions(live, game):
     game.data("subscribe", "news")
     game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live, "888")})
 
     with linked_game(live) as other:
         send(other)
 
-    assert [] == heard(game, 0)
+    assert [] == received(game, 0)
 
 
 @pytest.mark.ruling("B3", "X8")
 @pytest.mark.parametrize("spelling", ["123", "U123"])
-def test_a_whisper_reaches_its_user_under_both_spellings_and_nobody_else(game, viewer_game, anonymous_game, spelling):
+def test_a_whisper_reaches_only_its_user_in_either_spelling(game, viewer_game, anonymous_game, spelling):
     for each in (game, viewer_game, anonymous_game):
         each.data("subscribe", "news")
 
@@ -167,52 +153,52 @@ def test_a_whisper_reaches_its_user_under_both_spellings_and_nobody_else(game, v
 
     update = viewer_game.update()["data"]
     assert ("whisper", CHANNEL, {"a": 1}) == (update["scope"], update["channel_id"], update["data"])
-    assert [[], [], []] == [heard(each, 0) for each in (viewer_game, game, anonymous_game)]
+    assert [[], [], []] == [received(each, 0) for each in (viewer_game, game, anonymous_game)]
 
 
 @pytest.mark.ruling("B3")
 @pytest.mark.parametrize("user", ["123", "U123"])
-def test_a_whisper_reaches_a_user_whose_token_spells_the_id_either_way(live, game, user):
-    with by_jwt(live, "viewer", user=user) as viewer:
+def test_a_whisper_matches_either_spelling_in_the_token(live, game, user):
+    with authenticated_game(live, "viewer", user=user) as viewer:
         viewer.data("subscribe", "news")
 
         send(game, ids=["123"])
         send(game, ids=["U123"])
 
-        assert ["news", "news"] == heard(viewer, 2)
+        assert ["news", "news"] == received(viewer, 2)
 
 
 @pytest.mark.ruling("B3")
-def test_a_whisper_reaches_an_anonymous_user_by_the_opaque_id(game, anonymous_game, viewer_game):
+def test_a_whisper_reaches_an_anonymous_user_by_opaque_id(game, anonymous_game, viewer_game):
     for each in (anonymous_game, viewer_game):
         each.data("subscribe", "*")
 
     send(game, ids=["Axyz"])
 
-    assert [["news"], []] == [heard(anonymous_game, 1), heard(viewer_game, 0)]
+    assert [["news"], []] == [received(anonymous_game, 1), received(viewer_game, 0)]
 
 
 @pytest.mark.ruling("B3")
-def test_whispers_to_several_reach_each_of_them_and_a_repeated_id_once(live, game, viewer_game, anonymous_game):
+def test_a_whisper_to_several_users_reaches_each_once(live, game, viewer_game, anonymous_game):
     for each in (viewer_game, anonymous_game):
         each.data("subscribe", "news")
 
-    send(game, ids=["123", "Axyz", "123", "nobody"])
+    send(game, ids=["123", "Axyz", "123", "unknown"])
 
-    assert [["news"], ["news"]] == [heard(each, 1) for each in (viewer_game, anonymous_game)]
+    assert [["news"], ["news"]] == [received(each, 1) for each in (viewer_game, anonymous_game)]
 
 
 @pytest.mark.ruling("B3")
-def test_a_whisper_to_nobody_reaches_nobody(game, viewer_game):
+def test_a_whisper_without_users_reaches_no_one(game, viewer_game):
     viewer_game.data("subscribe", "news")
 
     send(game, ids=[])
 
-    assert [] == heard(viewer_game, 0)
+    assert [] == received(viewer_game, 0)
 
 
 @pytest.mark.ruling("X5", "X8")
-def test_the_older_form_with_a_message_is_taken(game, viewer_game):
+def test_the_older_form_with_a_message_is_accepted(game, viewer_game):
     viewer_game.data("subscribe", "news")
 
     game.data("broadcast", data={"topic": "news", "message": "hello"})
@@ -229,43 +215,43 @@ def test_a_viewer_may_not_broadcast(viewer_game):
 
 @pytest.mark.ruling("X8")
 @pytest.mark.parametrize("topic", [None, "", 7, "x" * 257, "new\nline", "\0"])
-def test_an_event_needs_a_name_of_1_to_256_printable_characters(game, topic):
+def test_an_event_name_has_1_to_256_printable_characters(game, topic):
     assert 400 == game.error("broadcast", data={"topic": topic, "data": {}})["status"]
     assert 400 == game.error("broadcast", data={"data": {}})["status"]
 
 
 @pytest.mark.ruling("X8")
 @pytest.mark.parametrize("event", ["x" * 256, "é\U0001f600", "a b", "a:b/c", "-"])
-def test_any_printable_name_is_an_event(game, event):
+def test_an_event_name_is_any_printable_text(game, event):
     game.data("subscribe", "broadcast", {"topic_id": event})
 
     send(game, event)
 
-    assert [event] == heard(game, 1)
+    assert [event] == received(game, 1)
 
 
 @pytest.mark.ruling("B2")
-def test_4096_bytes_of_json_are_sent_even_if_they_cannot_be_compressed(game):
+def test_4096_incompressible_bytes_are_sent(game):
     game.data("subscribe", "news")
 
-    send(game, data=(text := noise(LARGEST - 2)))
+    send(game, data=(text := incompressible(LARGEST - 2)))
 
     assert text == game.update()["data"]["data"]
 
 
 @pytest.mark.ruling("B2")
-def test_4097_bytes_that_cannot_be_compressed_are_400_message_too_large_and_nobody_hears(game):
+def test_4097_incompressible_bytes_are_400(game):
     game.data("subscribe", "news")
 
-    error = refused(game, noise(LARGEST - 1))
+    error = refused(game, incompressible(LARGEST - 1))
 
     assert (400, "Bad Request") == (error["status"], error["title"])
     assert f"{LARGEST + 1} bytes" in error["detail"]
-    assert [] == heard(game, 0)
+    assert [] == received(game, 0)
 
 
 @pytest.mark.ruling("B2")
-def test_20_kilobytes_that_can_be_compressed_are_sent_as_plain_json(game):
+def test_20_compressible_kilobytes_are_sent_as_plain_json(game):
     game.data("subscribe", "news")
 
     send(game, data={"text": "abc" * 7_000})
@@ -274,15 +260,15 @@ def test_20_kilobytes_that_can_be_compressed_are_sent_as_plain_json(game):
 
 
 @pytest.mark.ruling("B2")
-def test_characters_are_counted_as_the_bytes_that_they_are_sent_as(game):
+def test_the_size_is_counted_in_bytes_of_compact_json(game):
     send(game, data="é" * ((LARGEST - 2) // 2))
-    spaced = {"a": [1, 2, 3], "b": noise(LARGEST - 25)}
+    spaced = {"a": [1, 2, 3], "b": incompressible(LARGEST - 25)}
 
-    assert {"ok": True} == send(game, data=spaced)  # compact: its spaces do not count
+    assert {"ok": True} == send(game, data=spaced)  # spaces do not count
 
 
 @pytest.mark.ruling("B2")
-def test_6_kilobytes_of_text_are_safe(game):
+def test_6_kilobytes_of_typical_text_are_sent(game):
     rng = random.Random(3)
     words = ["sword", "shield", "gold", "level", "player", "quest", "monster", "health", "mana", "arrow"]
     text = {"log": [{"who": rng.choice(words), "what": rng.choice(words), "n": rng.randrange(100)} for _ in range(150)]}
@@ -298,4 +284,4 @@ def test_neither_votes_nor_state_are_events(live, game, broadcaster):
     broadcaster.post("vote", json={"value": 1})
     live.advance(1_000)
 
-    assert [] == heard(game, 0)
+    assert [] == received(game, 0)

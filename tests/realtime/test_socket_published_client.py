@@ -1,4 +1,4 @@
-"""What the published C++ client sends is answered, each frame by something that it survives (websocket clients)."""
+"""The service answers every frame of the published C++ client as that client expects (websocket clients)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from support.socket_client import NO_REQUEST, SocketClient, request_pin
 FRAMES = Path(__file__).parent / "frames_of_the_cpp_client.txt"
 CLIENT = "client-1"
 CHANNEL = "1001"
-BEGIN = 1_795_219_740_000
-"""Just before the poll of the run that has a begin and an end."""
+START = 1_795_219_740_000
+"""Shortly before the recorded poll that has a start and an end."""
 BLOB = "".join(random.Random(5).choices(string.ascii_letters + string.digits + "+/", k=20_095))
 Json = dict[str, Any]
 
 
 def connections() -> list[list[tuple[int, str]]]:
-    """The frames of each connection, with the status expected for each; 0 is done."""
+    """The frames of each connection with their expected statuses; 0 means success."""
     found: list[list[tuple[int, str]]] = []
     for line in FRAMES.read_text().splitlines():
         if line == "# open":
@@ -37,7 +37,7 @@ def connections() -> list[list[tuple[int, str]]]:
 
 
 def check(message: Any) -> None:
-    """Fail where the client would throw, abort, hang or read past an end."""
+    """Fail for a message on which the client would throw, abort, hang or read out of bounds."""
     assert isinstance(message, dict), message
     meta = message["meta"]
     for name, kind in (("request_id", int | float), ("action", str), ("target", str), ("timestamp", int)):
@@ -66,7 +66,7 @@ def check(message: Any) -> None:
 
 
 def check_errors(errors: Any) -> None:
-    """An array of at least one; codes are unsigned 32-bit numbers, and equal; texts are texts."""
+    """The client needs at least one error, with equal positive codes and non-empty texts."""
     assert isinstance(errors, list), errors
     assert errors
     for error in errors:
@@ -77,7 +77,7 @@ def check_errors(errors: Any) -> None:
 
 
 def check_read(meta: Json, data: Json) -> None:
-    """The client dispatches by the target, and reads these members."""
+    """The client dispatches on the target and reads these members."""
     if meta["target"] == "state":
         assert isinstance(data["state"], dict), data
     elif meta["target"] == "config":
@@ -91,7 +91,7 @@ def check_read(meta: Json, data: Json) -> None:
 
 
 def check_update(meta: Json, data: Json) -> None:
-    """Updates bear no request's id, and one of the targets that the client knows."""
+    """Updates carry no request id, and a target that the client knows."""
     assert NO_REQUEST == meta["request_id"], meta
     if meta["target"] in ("channel", "extension"):
         assert isinstance(data["state"], dict), data
@@ -105,7 +105,7 @@ def check_update(meta: Json, data: Json) -> None:
 
 
 def check_poll(data: Json) -> None:
-    """The gateway reads `results[0]` of every poll, and the voting example one result for each option."""
+    """The client reads `results[0]` of every poll, and its voting example one result per option."""
     poll = data["poll"]
     assert [str, str, str, list] == [type(poll[name]) for name in ("poll_id", "prompt", "status", "options")], data
     assert [] == [option for option in poll["options"] if not isinstance(option, str)], data
@@ -117,27 +117,27 @@ def check_poll(data: Json) -> None:
 
 
 class Run:
-    """The scripted run, with the words in <> replaced by what this service has said."""
+    """The recorded conversation, with the placeholders in <> replaced by values from this service."""
 
     def __init__(self, live: LiveServer) -> None:
         pin = next(each for each in iter(lambda: request_pin(live, CHANNEL, CLIENT), "") if each.lower() != each)
-        self.words = {"<pin>": pin, "<pin in other case>": pin.lower(), "<blob>": BLOB}
+        self.placeholders = {"<pin>": pin, "<pin in other case>": pin.lower(), "<blob>": BLOB}
         self.updates: list[Json] = []
 
-    def spelt(self, frame: str) -> str:
-        for word, meaning in self.words.items():
-            frame = frame.replace(word, meaning)
+    def filled(self, frame: str) -> str:
+        for placeholder, value in self.placeholders.items():
+            frame = frame.replace(placeholder, value)
         return frame
 
     def answer(self, game: SocketClient) -> Json:
-        """The next reply; updates before it are kept."""
+        """The next reply; updates before it are stored."""
         while (message := game.message())["meta"]["request_id"] == NO_REQUEST and message["meta"]["action"] == "update":
             check(message)
             self.updates.append(message)
         check(message)
         if "refresh" in message.get("data", {}):
-            known = sum(word.startswith("<refresh") for word in self.words)
-            self.words[f"<refresh {known + 1}>"] = message["data"]["refresh"]
+            known = sum(each.startswith("<refresh") for each in self.placeholders)
+            self.placeholders[f"<refresh {known + 1}>"] = message["data"]["refresh"]
         return message
 
 
@@ -145,8 +145,8 @@ def status_of(reply: Json) -> int:
     return int(reply["errors"][0]["status"]) if "errors" in reply else 0
 
 
-def asked(frame: str) -> tuple[Any, str, str]:
-    """Request id, action and target, as the reply is to echo them."""
+def expected_meta(frame: str) -> tuple[Any, str, str]:
+    """The request id, action and target that the reply must repeat."""
     if not frame.startswith('{"'):
         return NO_REQUEST, "", ""
     envelope = json.loads(frame)
@@ -154,61 +154,61 @@ def asked(frame: str) -> tuple[Any, str, str]:
     return params.get("request_id", NO_REQUEST), envelope["action"], params.get("target", "")
 
 
-def echoed(reply: Json) -> tuple[Any, str, str]:
+def actual_meta(reply: Json) -> tuple[Any, str, str]:
     return reply["meta"]["request_id"], reply["meta"]["action"], reply["meta"]["target"]
 
 
 @pytest.fixture
 def first(live: LiveServer) -> Iterator[tuple[Run, list[tuple[int, str]], list[Json]]]:
-    """The first connection of the run, one frame after the other: what was sent, and what was answered."""
-    live.set(BEGIN)
+    """The first connection, frame by frame: the frames sent and their replies."""
+    live.set(START)
     run, (frames, _) = Run(live), connections()
     with SocketClient(live, f"/0.2.0/{CLIENT}") as game:
         replies = []
         for _, frame in frames:
-            game.socket.send(run.spelt(frame))
+            game.socket.send(run.filled(frame))
             replies.append(run.answer(game))
         yield run, frames, replies
 
 
-def test_there_are_all_frames_of_the_run():
+def test_the_recording_is_complete():
     assert [73, 51] == [len(frames) for frames in connections()]
 
 
-def test_every_frame_has_its_reply_and_the_outcome_that_the_client_expects(first):
+def test_every_frame_has_the_expected_reply(first):
     _, frames, replies = first
 
     assert [(status, frame) for status, frame in frames] == [
         (status_of(reply), frame) for reply, (_, frame) in zip(replies, frames, strict=True)
     ]
-    assert [asked(frame) for _, frame in frames] == [echoed(reply) for reply in replies]
+    assert [expected_meta(frame) for _, frame in frames] == [actual_meta(reply) for reply in replies]
 
 
-def test_the_client_is_told_of_each_change_once_while_it_has_subscribed(first):
+def test_each_change_is_one_update_while_subscribed(first):
     run, _, _ = first
 
-    told = Counter((update["meta"]["target"], update["data"].get("event", "")) for update in run.updates)
+    updates = Counter((update["meta"]["target"], update["data"].get("event", "")) for update in run.updates)
 
-    assert {("authentication", "refreshed"): 3, ("channel", ""): 12, ("config", ""): 2, ("poll", ""): 1} == told
+    assert {("authentication", "refreshed"): 3, ("channel", ""): 12, ("config", ""): 2, ("poll", ""): 1} == updates
     assert ["expired"] == [update["data"]["poll"]["status"] for update in run.updates if "poll" in update["data"]]
 
 
-def test_after_a_reconnect_everything_is_sent_at_once_and_answered_in_order(live, first):
+def test_pipelined_frames_after_a_reconnect_are_answered_in_order(live, first):
     run, _, _ = first
     frames = connections()[1]
 
     with SocketClient(live, f"/0.2.0/{CLIENT}") as game:
         for _, frame in frames:
-            game.socket.send(run.spelt(frame))
+            game.socket.send(run.filled(frame))
         replies = [run.answer(game) for _ in frames]
 
     assert [(status, frame) for status, frame in frames] == [
         (status_of(reply), frame) for reply, (_, frame) in zip(replies, frames, strict=True)
     ]
-    assert [asked(frame) for _, frame in frames] == [echoed(reply) for reply in replies]
+    assert [expected_meta(frame) for _, frame in frames] == [actual_meta(reply) for reply in replies]
 
 
-def test_a_poll_without_options_has_a_first_result_too(live, game):
+def test_a_poll_without_options_has_64_results(live, game):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
 
     reply = game.request("get", "poll", {"poll_id": "default"})

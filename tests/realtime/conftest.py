@@ -1,0 +1,47 @@
+"""Fixtures of the socket tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from emulator.clock import Clock
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.authentication import authenticated_game
+from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, LiveServer, live_server
+from support.socket_client import SocketClient, linked_game
+
+
+@pytest.fixture
+def other(live: LiveServer) -> Iterator[SocketClient]:
+    """A second game of channel 777."""
+    with linked_game(live) as game:
+        yield game
+
+
+@pytest.fixture
+def admin_game(live: LiveServer) -> Iterator[SocketClient]:
+    """An admin of channel 777."""
+    with authenticated_game(live, "admin") as game:
+        yield game
+
+
+@pytest.fixture
+def viewer_game(live: LiveServer) -> Iterator[SocketClient]:
+    """User 123 of channel 777."""
+    with authenticated_game(live, "viewer", user="123") as game:
+        yield game
+
+
+@pytest.fixture
+def frozen_production() -> Iterator[LiveServer]:
+    """A production service with a frozen clock and two extensions."""
+    clock = Clock()
+    clock.set(2_000_000_000_000)
+    clock.freeze(True)
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,)), OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))}
+    with live_server(Settings(PRODUCTION, extensions=extensions), clock=clock) as live:
+        yield live

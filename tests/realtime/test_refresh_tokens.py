@@ -1,0 +1,122 @@
+"""Refresh tokens in `authenticate` (rulings T2, T3, X1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.clock import DAY, SECOND
+from support.authentication import authenticate, refused
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID
+from support.socket_client import SocketClient, linked_game, request_pin
+
+YEAR = 365 * DAY
+START = 2_000_000_000_000
+
+
+@pytest.mark.ruling("T3")
+def test_a_refresh_token_returns_a_new_pair(live, unlinked):
+    first = authenticate(unlinked, pin=request_pin(live))
+
+    second = authenticate(unlinked, refresh=first["refresh"])
+
+    assert first.keys() == second.keys()
+    assert 4 == len({first["jwt"], first["refresh"], second["jwt"], second["refresh"]})
+    assert CHANNEL == second["twitch_id"]
+
+
+@pytest.mark.ruling("T3")
+def test_the_old_and_the_new_pair_both_stay_valid(live, unlinked):
+    first = authenticate(unlinked, pin=request_pin(live))
+    second = authenticate(unlinked, refresh=first["refresh"])
+
+    again = [authenticate(unlinked, refresh=pair["refresh"])["twitch_id"] for pair in (first, second, first)]
+
+    assert [CHANNEL] * 3 == again
+    assert [200, 200] == [live.bearer(pair["jwt"]).get("user_info").status_code for pair in (first, second)]
+
+
+def test_a_refresh_token_works_on_another_connection(live, unlinked, broadcaster):
+    broadcaster.post("channel_state", json={"of": CHANNEL})
+    with linked_game(live) as game:
+        refresh = authenticate(game, pin=request_pin(live))["refresh"]
+
+    authenticate(unlinked, refresh=refresh)
+
+    assert {"of": CHANNEL} == unlinked.data("get", "state", {"state_id": "channel"})["state"]
+
+
+@pytest.mark.ruling("T3")
+def test_a_refresh_token_expires_after_365_days(live):
+    live.set(START)
+    with SocketClient(live) as game:
+        refresh = authenticate(game, pin=request_pin(live))["refresh"]
+
+        live.advance(YEAR - 1)
+        renewed = authenticate(game, refresh=refresh)["refresh"]
+        live.advance(1)
+        at_its_end = refused(game, refresh=refresh)
+        live.advance(YEAR - 2 * SECOND)
+
+        assert (400, "Bad Request") == at_its_end
+        assert CHANNEL == authenticate(game, refresh=renewed)["twitch_id"]
+
+
+@pytest.mark.ruling("T2", "T3")
+def test_revoking_invalidates_all_refresh_tokens_of_the_channel(live, unlinked, broadcaster):
+    first = authenticate(unlinked, pin=request_pin(live))
+    second = authenticate(unlinked, refresh=first["refresh"])
+
+    broadcaster.delete("pin")
+
+    assert [(400, "Bad Request")] * 2 == [refused(unlinked, refresh=pair["refresh"]) for pair in (first, second)]
+
+
+@pytest.mark.ruling("T2")
+def test_a_revoked_refresh_token_stays_invalid_after_a_new_link(live, unlinked, broadcaster):
+    old = authenticate(unlinked, pin=request_pin(live))["refresh"]
+    broadcaster.delete("pin")
+
+    authenticate(unlinked, pin=request_pin(live))
+
+    assert (400, "Bad Request") == refused(unlinked, refresh=old)
+
+
+@pytest.mark.ruling("T2")
+def test_revoking_spares_other_channels_and_client_ids(live, unlinked, broadcaster):
+    of_channel = authenticate(unlinked, pin=request_pin(live, "888"))["refresh"]
+    of_client = authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["refresh"]
+
+    broadcaster.delete("pin")
+
+    assert "888" == authenticate(unlinked, refresh=of_channel)["twitch_id"]
+    assert CHANNEL == authenticate(unlinked, OTHER_ID, refresh=of_client)["twitch_id"]
+
+
+@pytest.mark.parametrize("token", ["", "x", "not-a-refresh-token", "a.b.c", "..", "é.é.é", "\0", "x" * 100_000])
+def test_a_malformed_refresh_token_is_400(unlinked, token):
+    error = unlinked.error("authenticate", data={"client_id": CLIENT_ID, "refresh": token})
+
+    assert (400, 400, "Bad Request") == (error["status"], error["number"], error["title"])
+    assert "refresh token" in error["detail"]
+
+
+def test_a_refresh_token_with_a_changed_signature_is_400(live, unlinked):
+    head, payload, signature = authenticate(unlinked, pin=request_pin(live))["refresh"].split(".")
+    changed = "A" if signature[0] != "A" else "B"
+
+    assert (400, "Bad Request") == refused(unlinked, refresh=f"{head}.{payload}.{changed}{signature[1:]}")
+
+
+@pytest.mark.ruling("X1")
+def test_the_refresh_token_of_another_client_id_is_400(live, unlinked):
+    refresh = authenticate(unlinked, pin=request_pin(live))["refresh"]
+
+    assert (400, "Bad Request") == refused(unlinked, OTHER_ID, refresh=refresh)
+
+
+def test_an_access_token_in_place_of_a_refresh_token_is_400(live, unlinked):
+    assert (400, "Bad Request") == refused(unlinked, refresh=authenticate(unlinked, pin=request_pin(live))["jwt"])
+
+
+def test_a_refresh_token_in_place_of_an_access_token_is_401(live, unlinked):
+    assert (401, "Unauthorized") == refused(unlinked, jwt=authenticate(unlinked, pin=request_pin(live))["refresh"])

@@ -1,0 +1,197 @@
+"""Updates of state and config over the socket (rulings X2, X4, X5, S6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID
+from support.socket_client import NO_REQUEST, linked_game, request_pin
+from support.socket_stores import patch, set_state, state, updates
+
+
+@pytest.mark.ruling("X5")
+@pytest.mark.parametrize(
+    ("target", "data"),
+    [
+        ("state", {"topic_id": "channel"}),
+        ("state", {"state_id": "channel"}),
+        ("channel", None),
+        ("", {"target": "channel"}),
+    ],
+)
+def test_every_form_of_a_subscription_is_accepted(game, target, data):
+    game.data("subscribe", target, data)
+
+    set_state(game, {"a": 1})
+
+    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)
+    game.data("unsubscribe", target, data)
+    set_state(game, {"a": 2})
+    assert [] == updates(game, 0)
+
+
+@pytest.mark.ruling("X5")
+def test_a_viewer_may_subscribe(game, viewer_game):
+    viewer_game.data("subscribe", "state", {"topic_id": "channel"})
+
+    set_state(game, {"a": 1})
+
+    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(viewer_game, 1)
+
+
+@pytest.mark.ruling("X5")
+def test_every_write_updates_every_subscriber_once(game, other):
+    for each in (game, other):
+        each.data("subscribe", "state", {"topic_id": "channel"})
+
+    set_state(game, {"a": 1})
+    game.data("patch", "state", patch({"op": "add", "path": "/b", "value": 2}))
+    set_state(other, {})
+
+    expected = [{"topic_id": "channel", "state": document} for document in ({"a": 1}, {"a": 1, "b": 2}, {})]
+    assert [expected, expected] == [updates(each, 3) for each in (game, other)]
+
+
+@pytest.mark.ruling("X5")
+@pytest.mark.parametrize(("method", "document"), [("POST", {"a": 1}), ("PATCH", {"a": 1})])
+def test_a_write_over_rest_updates_subscribers_once(game, broadcaster, method, document):
+    game.data("subscribe", "state", {"topic_id": "channel"})
+
+    broadcaster.request(method, "channel_state", json=document).raise_for_status()
+
+    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)
+
+
+@pytest.mark.ruling("X2", "X5")
+@pytest.mark.parametrize("state_id", ["channel", "extension"])
+def test_an_update_has_its_store_as_target(live, admin_game, state_id):
+    live.set(2_000_000_000_000)
+    admin_game.data("subscribe", "state", {"topic_id": state_id})
+
+    set_state(admin_game, {"a": 1}, state_id)
+
+    meta = {"request_id": NO_REQUEST, "action": "update", "target": state_id, "timestamp": 2_000_000_000_000}
+    assert {"meta": meta, "data": {"topic_id": state_id, "state": {"a": 1}}} == admin_game.update()
+
+
+@pytest.mark.ruling("X5")
+def test_a_refused_write_causes_no_update(game, viewer_game):
+    game.data("subscribe", "state", {"topic_id": "channel"})
+
+    viewer_game.error("set", "state", {"state_id": "channel", "state": {"a": 1}})
+    game.error("set", "state", {"state_id": "channel", "state": [1]})
+
+    assert [] == updates(game, 0)
+
+
+@pytest.mark.ruling("X5")
+def test_subscribing_twice_causes_no_update_and_no_duplicates(game):
+    set_state(game, {"a": 1})
+    for _ in range(2):
+        game.data("subscribe", "state", {"topic_id": "channel"})
+    at_once = updates(game, 0)
+
+    set_state(game, {"a": 2})
+
+    assert ([], 1) == (at_once, len(updates(game, 1)))
+
+
+@pytest.mark.ruling("X5")
+def test_unsubscribing_ends_one_topic_of_one_connection(game, other, broadcaster):
+    for each in (game, other):
+        each.data("subscribe", "state", {"topic_id": "channel"})
+        each.data("subscribe", "config", {"config_id": "channel"})
+
+    game.data("unsubscribe", "state", {"topic_id": "channel"})
+
+    broadcaster.post("channel_state", json={"a": 1})
+    broadcaster.post("channel_config", json={"b": 2})
+    assert [{"config": {"b": 2}, "config_id": "channel"}] == updates(game, 1)
+    assert 2 == len(updates(other, 2))
+
+
+@pytest.mark.ruling("X5")
+@pytest.mark.parametrize("target", ["state", "config", "poll"])
+def test_unsubscribing_without_a_subscription_is_ok(game, target):
+    data = {"topic_id": "channel", "config_id": "channel"}
+
+    assert {"ok": True} == game.data("unsubscribe", target, data)
+
+
+@pytest.mark.ruling("X5", "S6")
+def test_extensions_share_the_stores_of_a_channel(live, game):
+    with linked_game(live, CHANNEL, OTHER_ID) as of_another:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        game.data("subscribe", "config", {"config_id": "channel"})
+
+        set_state(of_another, {"a": 1})
+        of_another.data("set", "config", {"config": {"b": 2}})
+
+        expected = [{"topic_id": "channel", "state": {"a": 1}}, {"config": {"b": 2}, "config_id": "channel"}]
+        assert expected == updates(game, 2)
+        assert {"a": 1} == state(game)
+
+
+@pytest.mark.ruling("X5", "S6")
+def test_each_extension_has_one_state_for_all_channels(live, admin_game):
+    with linked_game(live, "888") as elsewhere, linked_game(live, CHANNEL, OTHER_ID) as of_another:
+        for each in (elsewhere, of_another):
+            each.data("subscribe", "state", {"topic_id": "extension"})
+
+        set_state(admin_game, {"a": 1}, "extension")
+
+        assert [{"topic_id": "extension", "state": {"a": 1}}] == updates(elsewhere, 1)
+        assert [] == updates(of_another, 0)
+        assert {} == state(of_another, "extension")
+
+
+@pytest.mark.ruling("X5")
+def test_channels_have_separate_states(live, game):
+    with linked_game(live, "888") as elsewhere:
+        elsewhere.data("subscribe", "state", {"topic_id": "channel"})
+
+        set_state(game, {"a": 1})
+
+        assert [] == updates(elsewhere, 0)
+        assert {} == state(elsewhere)
+
+
+@pytest.mark.ruling("X4", "X5")
+def test_switching_the_channel_ends_the_subscriptions(live, game, broadcaster):
+    game.data("subscribe", "state", {"topic_id": "channel"})
+    game.data("subscribe", "config", {"config_id": "channel"})
+
+    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live, "888")})
+
+    broadcaster.post("channel_state", json={"a": 1})
+    broadcaster.post("channel_config", json={"a": 1})
+    assert [] == updates(game, 0)
+
+
+@pytest.mark.ruling("X4", "X5")
+def test_authenticating_again_keeps_the_subscriptions(live, game, broadcaster):
+    game.data("subscribe", "state", {"topic_id": "channel"})
+
+    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
+
+    broadcaster.post("channel_state", json={"a": 1})
+    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)
+
+
+@pytest.mark.ruling("X5", "W1")
+@pytest.mark.parametrize("path", ["channel_config", "config/channel"])
+def test_config_written_on_either_side_updates_subscribers(game, broadcaster, path):
+    game.data("subscribe", "config", {"config_id": "channel"})
+
+    answer = game.data("set", "config", {"config": {"a": 1}})
+    game.data("patch", "config", {"config": [{"op": "add", "path": "/n", "value": 7}]})
+    broadcaster.post(path, json={"rest": True})
+
+    assert ({"a": 1}, "channel") == (answer["config"], answer["config_id"])
+    documents = ({"a": 1}, {"a": 1, "n": 7}, {"rest": True})
+    assert [{"config": document, "config_id": "channel"} for document in documents] == updates(game, 3)
+
+
+@pytest.mark.ruling("X5")
+def test_the_combined_config_has_no_updates(game):
+    assert 400 == game.error("subscribe", "config", {"config_id": "combined"})["status"]

@@ -1,0 +1,42 @@
+"""Authenticates connections of the socket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.socket_client import SocketClient
+
+
+def authenticate(game: SocketClient, client_id: str = CLIENT_ID, **credential: object) -> dict[str, Any]:
+    """Authenticate a connection; returns the answer, and fails on an error."""
+    return game.data("authenticate", data={"client_id": client_id, **credential})
+
+
+def refused(game: SocketClient, client_id: str = CLIENT_ID, **credential: object) -> tuple[int, str]:
+    """Return status and title of the error of an attempt that must fail."""
+    error = game.error("authenticate", data={"client_id": client_id, **credential})
+    return error["status"], error["title"]
+
+
+def status_of_pin(live: LiveServer, pin: str, client_id: str = CLIENT_ID) -> int:
+    """Return the status of an attempt with a PIN on a new connection."""
+    with SocketClient(live) as game:
+        reply = game.request("authenticate", data={"client_id": client_id, "pin": pin})
+        return int(reply["errors"][0]["status"]) if "errors" in reply else 200
+
+
+def unbound_pin(live: LiveServer, client_id: str = CLIENT_ID) -> str:
+    """Return a new PIN that no broadcaster has validated."""
+    with Client(base_url=live.url) as client:
+        return str(client.post("/v1/e/link/pin", json={"identifier": client_id}).raise_for_status().json()["pin"])
+
+
+def authenticated_game(
+    live: LiveServer, role: str, channel: str | None = CHANNEL, client_id: str = CLIENT_ID, **claims: Any
+) -> SocketClient:
+    """Return a connection with the rights of a self-signed token."""
+    client = live.client(role, channel=channel, client_id=client_id, **claims)
+    game = SocketClient(live, f"/0.2.0/{client_id}")
+    authenticate(game, client_id, jwt=client.headers["Authorization"].split()[1])
+    return game
