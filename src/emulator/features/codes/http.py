@@ -83,7 +83,7 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     reader, upload = StreamReader("codes", levels=2), Upload(call.caller.client_id)
     try:
         async for codes in reader.read(call.chunks, upload.restart):
-            await code_sets.add_codes(upload, codes)
+            await code_sets.add_codes(upload, codes.array, codes.at, codes.items)
         await code_sets.define(upload, json_codec.convert(reader.small, NamesBody, inside="body"), reader.arrays)
     except BaseException:
         await code_sets.discard(upload)

@@ -155,7 +155,7 @@ def grants_key(client_id: str) -> Key:
 
 
 def prizes_by_set(body: GrantBody, sets: dict[int, CodeSet]) -> dict[str, tuple[int, int]]:
-    """The codes granted and the limit, per set id; raises `BadRequest` naming a limit exceeded or an unknown prize."""
+    """The codes granted and the limit, per set id; raises `BadRequest` naming an invalid limit or an unknown prize."""
     if not body.prizes or len(body.prizes) > _MAX_PRIZES:
         raise BadRequest("Invalid body", f"prizes: must list 1 to {_MAX_PRIZES} set indices")
     for position, limit in enumerate(body.prize_limits):

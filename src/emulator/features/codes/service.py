@@ -49,17 +49,6 @@ class Voters(Protocol):
         ...
 
 
-class UploadedCodes(Protocol):
-    """Consecutive codes of an upload: `items[0]` is `codes[array][at]` of the body."""
-
-    @property
-    def array(self) -> int: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def items(self) -> list[Any]: ...
-
-
 class Redemption(NamedTuple):
     """The result of a redemption."""
 
@@ -116,12 +105,12 @@ class CodeSets:
         self._clock = clock
         self._polls = polls
 
-    async def add_codes(self, upload: Upload, codes: UploadedCodes) -> None:
-        """Add codes to an upload. Errors are collected and raised by `define`, or at the 20th."""
-        check_codes(upload.errors, codes.array, codes.at, codes.items)
-        if not upload.errors and codes.array < MAX_SETS:
+    async def add_codes(self, upload: Upload, array: int, at: int, codes: list[Any]) -> None:
+        """Add `codes[array][at:]` of the body to an upload. Errors are raised by `define`, or at the 20th."""
+        check_codes(upload.errors, array, at, codes)
+        if not upload.errors and array < MAX_SETS:
             now = self._clock.now()
-            await self._pools.fill(upload.list_of(codes.array), codes.items, now=now, expires_at=now + LIFETIME)
+            await self._pools.fill(upload.list_of(array), codes, now=now, expires_at=now + LIFETIME)
 
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
         """Put all uploaded sets into use; raises `BadRequest` and changes nothing if any is invalid (ruling C2)."""

@@ -57,7 +57,7 @@ async def read_clock(control: Control, call: Call) -> ClockRecord:
 
 @endpoint("POST", "/_emulator/clock", audience=Audience.CONTROL, body=ClockMove, answer=MovedClock)
 async def move_clock(control: Control, call: Call) -> MovedClock:
-    """Set, advance or freeze the clock. The response lists what expired, and comes after all of it is removed."""
+    """Set, advance or freeze the clock. Expired items are removed before the response, which lists them."""
     return await control.move_clock(call.body(ClockMove))
 
 

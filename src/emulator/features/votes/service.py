@@ -38,8 +38,8 @@ from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.wire import json_codec
 
-_ANNOUNCED: Final = frozenset({"prompt", "options", "user_data"})
-"""The members of an `Announcement`."""
+_ANNOUNCED: Final = ("prompt", "options", "user_data")
+"""The members of a poll's entry in the channel state."""
 
 
 class Vote(Struct):
@@ -66,14 +66,6 @@ class ChannelState(Protocol):
     async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None: ...
 
     async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None: ...
-
-
-class Announcement(Struct):
-    """The entry in the channel state under the poll's id."""
-
-    prompt: str
-    options: list[str]
-    user_data: Any
 
 
 class Polls:
@@ -130,7 +122,7 @@ class Polls:
         await self._id_quota.release(key)
         self.updates.cleared(key)
         if key.channel:
-            await self._channel_state.remove_member(caller, key.channel, poll_id, _ANNOUNCED)
+            await self._channel_state.remove_member(caller, key.channel, poll_id, frozenset(_ANNOUNCED))
 
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
@@ -160,8 +152,8 @@ class Polls:
         definition = checked_definition(poll_id, config, now=self._clock.now())
         await self._id_quota.claim(key, LIFETIME)  # first, so that a refused poll is not announced
         if key.channel:
-            announcement = Announcement(definition.prompt, definition.options, definition.user_data)
-            await self._channel_state.set_member(caller, key.channel, poll_id, msgspec.to_builtins(announcement))
+            entry = {name: getattr(definition, name) for name in _ANNOUNCED}
+            await self._channel_state.set_member(caller, key.channel, poll_id, entry)
         await self._define(key, definition)
 
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
