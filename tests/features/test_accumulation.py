@@ -124,7 +124,7 @@ def test_a_blob_has_at_most_255_bytes_of_utf_8(viewer, broadcaster, character):
 
 @pytest.mark.ruling("R3")
 @pytest.mark.parametrize(
-    ("body", "kept"),
+    ("body", "stored"),
     [
         ('{ "a" : [ 1 , 2 ] }' + " " * 1000, {"a": [1, 2]}),
         ('"' + "\\u00e9" * 126 + '"', "é" * 126),
@@ -136,11 +136,11 @@ def test_a_blob_has_at_most_255_bytes_of_utf_8(viewer, broadcaster, character):
     ],
     ids=["spaces", "escapes", "surrogate pairs", "duplicate keys", "digits", "slashes", "double-encoded"],
 )
-def test_the_limit_applies_to_the_compact_json_not_the_body(viewer, broadcaster, body, kept):
+def test_the_limit_applies_to_the_compact_json_not_the_body(viewer, broadcaster, body, stored):
     answer = viewer().post("accumulate", content=body)
 
     assert 200 == answer.status_code
-    assert [kept] == blobs(broadcaster)
+    assert [stored] == blobs(broadcaster)
 
 
 @pytest.mark.ruling("R3")

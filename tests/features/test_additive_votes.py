@@ -127,11 +127,11 @@ def test_after_a_return_to_one_vote_the_next_vote_replaces_all(viewer, generous,
         vote(viewer("U1"), value, count=10)
     vote(viewer("U2"), 1, count=10)
     define(generous, totalVotesPerUser=1)
-    kept = poll(viewer())["count"]
+    before = poll(viewer())["count"]
 
     answer = vote(viewer("U1"), 4).json()
 
-    assert (40, 11, 14) == (kept, answer["count"], answer["sum"])
+    assert (40, 11, 14) == (before, answer["count"], answer["sum"])
     assert [("U2", 1), ("U1", 4)] == [
         (entry["identifier"], entry["value"]) for entry in admin.get("vote_logs").json()["result"]
     ]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 from typing import Any
 
 import httpx
 import pytest
 
-from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, WEEK, Clock
+from emulator.clock import DAY, END_OF_TIME, MINUTE, WEEK
 
 INSTANT = 2_000_000_000_000
 
@@ -221,7 +220,7 @@ def test_a_deleted_item_does_not_expire(live, clock, viewer, broadcaster):
     assert [] == clock(advance=WEEK)["expired"]
 
 
-@pytest.mark.parametrize("swept", [True, False], ids=["swept", "never swept"])
+@pytest.mark.parametrize("swept", [True, False], ids=["after a sweep", "without a sweep"])
 def test_setting_the_clock_back_does_not_revive_expired_items(live, clock, write_all, viewer, backend, swept):
     start = live.freeze()
     write_all()
@@ -266,23 +265,3 @@ def test_one_move_lists_hundreds_of_expiries(live, clock, viewer):
 
     assert {(f"buffer {number}", start + DAY) for number in range(600)} == {(due["id"], due["at"]) for due in expired}
     assert 600 == len(expired)
-
-
-def test_the_offset_of_a_running_clock_is_constant():
-    clock = Clock(count(INSTANT).__next__)
-
-    clock.freeze(False)
-    clock.advance(HOUR)
-
-    assert [HOUR] * 5 == [clock.offset for _ in range(5)]
-
-
-def test_a_paused_clock_shows_one_instant_and_catches_up_afterwards():
-    machine = [INSTANT]
-    clock = Clock(lambda: machine[0])
-
-    with clock.paused() as paused_at:
-        machine[0] += 5
-        assert (INSTANT, INSTANT, False) == (paused_at, clock.now(), clock.frozen)
-
-    assert (INSTANT + 5, 0) == (clock.now(), clock.offset)

@@ -28,7 +28,7 @@ class CodeSet:
     is_active: bool = True
 
     def held(self, user: str) -> list[str]:
-        return [code for holder, code in self.handed if holder == user]
+        return [code for owner, code in self.handed if owner == user]
 
     def eligible(self, user: str) -> int:
         return max(0, self.allowed[user] - len(self.held(user)))
@@ -129,11 +129,11 @@ class Codes:
         code_set = self.active(call).get(prize)
         code: dict[str, Any] = {}
         if code_set is not None and code_set.eligible(user):
-            gone = {code for each in self._all(call, prize) for _, code in each.handed}
-            left = [code for code in code_set.codes if code not in gone]
-            if left:
-                code_set.handed.append((user, left[0]))
-                code = {"code": left[0]}
+            used = {code for each in self._all(call, prize) for _, code in each.handed}
+            remaining = [code for code in code_set.codes if code not in used]
+            if remaining:
+                code_set.handed.append((user, remaining[0]))
+                code = {"code": remaining[0]}
         return {"all_prizes": self._held(call, prize), **code}
 
     def _all(self, call: Call, index: int) -> list[CodeSet]:

@@ -95,7 +95,7 @@ class SurfaceMachine(ComparisonMachine):
         self.call(caller, "DELETE" if really else "GET", "vote", {"id": poll} | channel)
         self.changed = "vote", {"id": poll}
 
-    @rule(caller=WRITERS, channel=CHANNELS, poll=POLLS, config=DEFINITIONS, begins=st.none() | st.integers(-2, 60),
+    @rule(caller=WRITERS, channel=CHANNELS, poll=POLLS, config=DEFINITIONS, starts=st.none() | st.integers(-2, 60),
           lasts=st.none() | st.integers(-1, 600))  # fmt: skip
     def define_poll(
         self,
@@ -103,13 +103,13 @@ class SurfaceMachine(ComparisonMachine):
         channel: dict[str, str],
         poll: str,
         config: dict[str, Any],
-        begins: int | None,
+        starts: int | None,
         lasts: int | None,
     ) -> None:
         seconds = self.model.clock.now // SECOND
-        begins_at = {} if begins is None else {"startsAt": seconds + begins}
-        ends_at = {} if lasts is None else {"endsAt": seconds + (begins or 0) + lasts}
-        self.call(caller, "POST", "vote_config", {"id": poll} | channel, {"config": config | begins_at | ends_at})
+        starts_at = {} if starts is None else {"startsAt": seconds + starts}
+        ends_at = {} if lasts is None else {"endsAt": seconds + (starts or 0) + lasts}
+        self.call(caller, "POST", "vote_config", {"id": poll} | channel, {"config": config | starts_at | ends_at})
         self.changed = "vote_config", {"id": poll}
 
     @rule(
@@ -221,8 +221,8 @@ class SurfaceMachine(ComparisonMachine):
         self.call(voter, "POST", "vote", {"id": poll}, {"value": correct})
         early, in_seconds = cutoff
         instant = (self.model.clock.now - early) // (SECOND if in_seconds else 1)
-        asked = body | {"correct": correct, "cutoff_timestamp": instant}
-        self.call(caller, "POST", "codes/mark_from_poll", {"id": poll} | channel, asked)
+        request = body | {"correct": correct, "cutoff_timestamp": instant}
+        self.call(caller, "POST", "codes/mark_from_poll", {"id": poll} | channel, request)
         self.call(voter, "GET", "codes/eligibility")
         self.changed = "codes/eligibility", {}
 
