@@ -50,8 +50,8 @@ NOT_RUN = {
     "python3 -m http.server": "serves pages until it is stopped; tests/browser opens them",
     "python benchmarks/": "takes minutes; CI does not measure",
     "sqlite3 ": "tests/faults/test_backup.py makes a backup",
-    "mkdir damaged": "tests/faults/test_damaged_file.py restores a backup",
-    "cp ": "tests/faults/test_damaged_file.py restores a backup",
+    "mkdir damaged": "tests/faults/test_corrupt_file.py restores a backup",
+    "cp ": "tests/faults/test_corrupt_file.py restores a backup",
 }
 SERVE = re.compile(r"(\w+=\S+ )*extcli serve\b")
 DEFAULT_PLACE = "127.0.0.1:8282"

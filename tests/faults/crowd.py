@@ -1,10 +1,10 @@
-"""Many who write at once while something breaks, and the account of what became of each write.
+"""Many clients that write during a fault, and the account of each write.
 
 crowd = Crowd()
 crowd.prepare(served)
 with crowd.writing(served):
     crowd.wait_for("acknowledged", 500)
-    …break something…
+    ...  # cause the fault
 account = crowd.account(served)
 assert account.faultless, account
 """
@@ -23,35 +23,35 @@ from typing import Any
 import httpx
 import jwt
 
-from faults.writes import KINDS, HalfDone, Write
+from faults.writes import KINDS, PartialWrite, Write
 from support.service import CLIENT_ID, SECRET, Client, RunningService
 
 ACKNOWLEDGED, REFUSED, UNKNOWN = "acknowledged", "refused", "unknown"
-"""Answered 2xx; answered 503 with a word on when to try again; sent, and the connection died before its answer."""
-_AGAIN_AFTER = 0.01
-"""Seconds between two tries to reach a service that is not there."""
+"""Answered with 2xx; answered with 503 and `Retry-After`; not answered because the connection died."""
+_RETRY_DELAY = 0.01
+"""Seconds between attempts to reach a dead service."""
 
 
 @dataclass
 class Account:
-    """What was found after the fault. A write is named by its kind and number."""
+    """The writes that were found after the fault, each named by its kind and number."""
 
     acknowledged: int = 0
     found: int = 0
-    """Of those."""
+    """Acknowledged writes that are there."""
     refused: int = 0
     unknown: int = 0
     unknown_done: int = 0
     lost: list[str] = field(default_factory=list)
-    """Acknowledged and not there."""
+    """Acknowledged, but missing."""
     refused_done: list[str] = field(default_factory=list)
-    """Refused and there nevertheless, whole."""
+    """Refused, but done."""
     wrong: list[str] = field(default_factory=list)
-    """Done twice, done by half, or never sent; and answers that are neither 2xx nor 503."""
+    """Done twice, done in part, or never sent; and responses that are neither 2xx nor 503."""
 
     @property
     def faultless(self) -> bool:
-        """Nothing acknowledged is lost, nothing refused was done, nothing was done twice or by half."""
+        """Whether no acknowledged write is lost, no refused one was done, and none was done twice or in part."""
         return not (self.lost or self.refused_done or self.wrong)
 
     def __str__(self) -> str:
@@ -59,36 +59,36 @@ class Account:
         figures += f", unknown {self.unknown} (done {self.unknown_done})"
         return "; ".join([figures, *(self.lost + self.refused_done + self.wrong)[:10]])
 
-    def shown(self, fault: str, back: float | None = None) -> Account:
-        """Print what was seen in one line, for those who run a fault by hand; `back` is in seconds."""
+    def show(self, fault: str, back: float | None = None) -> Account:
+        """Print the account in one line for `pytest -s`; `back` is the recovery time in seconds."""
         after = "" if back is None else f", back after {back * 1_000:.0f} ms"
         print(f"\n{fault}: {self}{after}")  # noqa: T201 - seen with -s only
         return self
 
 
 class Crowd:
-    """Writers of all `kinds` in turn; numbers are never used again, so one crowd may outlive several services."""
+    """Clients that send writes of all `kinds` in turn. Numbers are unique, so a crowd can span several services."""
 
     def __init__(self, *kinds: Write, size: int = 8, **claims: Any) -> None:
         self._kinds = kinds or KINDS
         self._size = size
         self._claims = claims
         self._numbers = count()
-        self._became: dict[str, dict[int, str]] = {kind.name: {} for kind in self._kinds}
+        self._outcomes: dict[str, dict[int, str]] = {kind.name: {} for kind in self._kinds}
         self._unexpected: list[str] = []
         self._changed = threading.Condition()
         self._counts: Counter[str] = Counter()
         self._stopping = threading.Event()
 
     def prepare(self, service: RunningService) -> None:
-        """Do once what the writes need."""
+        """Create what the writes need."""
         with Client(base_url=f"{service.url}/v1/e/") as http:
             for kind in self._kinds:
-                kind.prepare(self._asking(http))
+                kind.prepare(self._authorized(http))
 
     @contextmanager
     def writing(self, service: RunningService) -> Iterator[None]:
-        """Write as fast as is answered until the block ends; whoever finds nobody there tries again."""
+        """Write without pause until the block ends; retry while the service is down."""
         self._stopping.clear()
         threads = [threading.Thread(target=self._write, args=(service.url,)) for _ in range(self._size)]
         for thread in threads:
@@ -101,40 +101,44 @@ class Crowd:
                 thread.join(timeout=20)
 
     def wait_for(self, outcome: str, more: int = 1, within: float = 60) -> float:
-        """Return when `more` writes had this outcome from now on; says how many seconds that took."""
-        began = time.monotonic()
+        """Wait for `more` writes with this outcome; return the seconds that took."""
+        started = time.monotonic()
         with self._changed:
-            enough = self._counts[outcome] + more
-            assert self._changed.wait_for(lambda: self._counts[outcome] >= enough, within), (
+            target = self._counts[outcome] + more
+            assert self._changed.wait_for(lambda: self._counts[outcome] >= target, within), (
                 f"no {more} writes were {outcome} within {within} s: {dict(self._counts)} {self._unexpected[:3]}"
             )
-        return time.monotonic() - began
+        return time.monotonic() - started
 
     def named(self, outcome: str) -> set[str]:
-        """The writes that had this outcome so far, as an account names them."""
+        """Return the names of the writes that had this outcome so far."""
         with self._changed:
             return {
-                f"{kind} {n}" for kind, became in self._became.items() for n, each in became.items() if each == outcome
+                f"{kind} {n}"
+                for kind, outcomes in self._outcomes.items()
+                for n, each in outcomes.items()
+                if each == outcome
             }
 
     def account(self, service: RunningService) -> Account:
-        """Read everything back and compare."""
+        """Read everything back and compare it with the outcomes."""
         account = Account(wrong=list(self._unexpected))
         with Client(base_url=f"{service.url}/v1/e/") as http:
             for kind in self._kinds:
-                self._settle(account, kind, self._asking(http))
+                self._check(account, kind, self._authorized(http))
         return account
 
-    def _settle(self, account: Account, kind: Write, ask: Any) -> None:
-        became = self._became[kind.name]
+    def _check(self, account: Account, kind: Write, ask: Any) -> None:
+        outcomes = self._outcomes[kind.name]
         try:
-            found = kind.found(ask, became)
-        except HalfDone as half:
-            account.wrong.append(f"{kind.name}: {half}")
+            found = kind.found(ask, outcomes)
+        except PartialWrite as error:
+            account.wrong.append(f"{kind.name}: {error}")
             found = Counter()
-        by_outcome = {what: {n for n, each in became.items() if each == what} for what in set(became.values())}
-        acknowledged, unknown = by_outcome.get(ACKNOWLEDGED, set()), by_outcome.get(UNKNOWN, set())
-        refused = by_outcome.get(REFUSED, set())
+        acknowledged, refused, unknown = (
+            {number for number, each in outcomes.items() if each == outcome}
+            for outcome in (ACKNOWLEDGED, REFUSED, UNKNOWN)
+        )
         account.acknowledged += len(acknowledged)
         account.found += len(acknowledged & found.keys())
         account.refused += len(refused)
@@ -143,11 +147,11 @@ class Crowd:
         account.lost += [f"{kind.name} {number} lost" for number in sorted(acknowledged - found.keys())]
         account.refused_done += [f"{kind.name} {number} refused but done" for number in sorted(refused & found.keys())]
         account.wrong += [f"{kind.name} {number} done {times} times" for number, times in found.items() if times != 1]
-        account.wrong += [f"{kind.name} {number} never sent" for number in found if number not in became]
+        account.wrong += [f"{kind.name} {number} never sent" for number in found if number not in outcomes]
 
     def _write(self, url: str) -> None:
         with Client(base_url=f"{url}/v1/e/") as http:
-            ask = self._asking(http)
+            ask = self._authorized(http)
             while not self._stopping.is_set():
                 number = next(self._numbers)
                 kind = self._kinds[number % len(self._kinds)]
@@ -157,23 +161,23 @@ class Crowd:
         try:
             answer = kind.send(ask, number)
         except httpx.ConnectError:
-            self._stopping.wait(_AGAIN_AFTER)
-            return  # nobody was there, so nothing was sent
+            self._stopping.wait(_RETRY_DELAY)
+            return  # nothing was sent
         except httpx.TransportError:
             outcome = UNKNOWN
         else:
             outcome = _outcome(answer)
         with self._changed:
-            self._became[kind.name][number] = outcome
+            self._outcomes[kind.name][number] = outcome
             self._counts[outcome] += 1
             if outcome.startswith("answered"):
                 self._unexpected.append(f"{kind.name} {number} {outcome}")
             self._changed.notify_all()
 
-    def _asking(self, http: httpx.Client) -> Any:
+    def _authorized(self, http: httpx.Client) -> Any:
         def ask(method: str, path: str, role: str, user: str = "", channel: str = "", **content: Any) -> httpx.Response:
-            said = {"role": role, "user_id": user, "channel_id": channel, **self._claims}
-            token = jwt.encode({name: value for name, value in said.items() if value}, SECRET)
+            claims = {"role": role, "user_id": user, "channel_id": channel, **self._claims}
+            token = jwt.encode({name: value for name, value in claims.items() if value}, SECRET)
             return http.request(method, path, headers={"Authorization": f"{CLIENT_ID} {token}"}, **content)
 
         return ask
@@ -182,5 +186,5 @@ class Crowd:
 def _outcome(answer: httpx.Response) -> str:
     if answer.is_success:
         return ACKNOWLEDGED
-    is_for_now = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and "retry-after" in answer.headers
-    return REFUSED if is_for_now else f"answered {answer.status_code}"
+    is_retryable = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and "retry-after" in answer.headers
+    return REFUSED if is_retryable else f"answered {answer.status_code}"

@@ -1,4 +1,4 @@
-"""Nodes on Redis, whoever looks at whether they are well, and the line that a test prints of what it saw."""
+"""Nodes on Redis, a monitor of their health, and the line of figures that a test prints."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from support.service import CHANNEL, Client, RunningService
 from support.socket_client import SocketClient
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
-"""How long a fault lasts that lasts."""
-PATIENCE = 3.5
-"""Seconds in which every call is answered, whatever Redis does: its own two, and some of a busy machine."""
-RECOVERY = 15.0
-"""Seconds in which nodes are well again after Redis is, without anybody's help."""
-LIVELY = 1.0
-"""Seconds in which a process says that it lives, on a machine that others use too."""
-_EVERY = 0.02
+"""How long a lasting fault lasts."""
+MAX_RESPONSE_TIME = 3.5
+"""Seconds for any call, whatever Redis does: the timeout of two, and some for a busy machine."""
+MAX_RECOVERY_TIME = 15.0
+"""Seconds for nodes to recover on their own once Redis works."""
+MAX_LIVE_TIME = 1.0
+"""Seconds for `live`, on a busy machine."""
+_INTERVAL = 0.02
 
 
 @contextmanager
 def nodes(*urls: str) -> Iterator[list[ServerProcess]]:
-    """A node on each of these; they do not log what they refuse."""
-    with ExitStack() as stack, ThreadPoolExecutor() as at_once:
+    """Start a node on each URL, in parallel, without logs of refusals."""
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
         each = [server_process("--data", url, "--log-level", "critical") for url in urls]
-        yield list(at_once.map(stack.enter_context, each))
+        yield list(pool.map(stack.enter_context, each))
 
 
 @contextmanager
@@ -43,17 +43,17 @@ def two_nodes(server: RedisServer) -> Iterator[list[ServerProcess]]:
 
 
 class Watch:
-    """Asks a node again and again whether it lives and whether it is ready, and remembers what it said."""
+    """Polls `live` and `ready` of a node, and records statuses and the slowest responses."""
 
     def __init__(self, node: RunningService) -> None:
         self._node = node
         self._stopping = threading.Event()
         self.slowest_live = self.slowest_ready = 0.0
-        self.said: set[tuple[int, str | None]] = set()
-        """The statuses of `ready`, each with its `Retry-After`."""
+        self.ready_statuses: set[tuple[int, str | None]] = set()
+        """Each status of `ready`, with its `Retry-After`."""
 
     def __enter__(self) -> Self:
-        self._threads = [threading.Thread(target=each) for each in (self._ask_live, self._ask_ready)]
+        self._threads = [threading.Thread(target=each) for each in (self._poll_live, self._poll_ready)]
         for thread in self._threads:
             thread.start()
         return self
@@ -64,25 +64,25 @@ class Watch:
             thread.join(timeout=20)
 
     def check(self) -> None:
-        """It was alive at once all the time, was not ready for a while, and let nobody wait."""
-        assert self.slowest_live < LIVELY, f"it took {self.slowest_live:.2f} s to say that it lives"
-        assert self.slowest_ready < PATIENCE, f"it took {self.slowest_ready:.2f} s to say whether it is ready"
-        assert {(200, None), (503, "1")} == self.said
+        """Assert that `live` was always fast, `ready` failed for a while, and no response was slow."""
+        assert self.slowest_live < MAX_LIVE_TIME, f"live took {self.slowest_live:.2f} s"
+        assert self.slowest_ready < MAX_RESPONSE_TIME, f"ready took {self.slowest_ready:.2f} s"
+        assert {(200, None), (503, "1")} == self.ready_statuses
 
-    def _ask_live(self) -> None:
+    def _poll_live(self) -> None:
         with Client(base_url=self._node.url) as http:
-            while not self._stopping.wait(_EVERY):
-                began = time.monotonic()
+            while not self._stopping.wait(_INTERVAL):
+                started = time.monotonic()
                 http.get("/_emulator/live").raise_for_status()
-                self.slowest_live = max(self.slowest_live, time.monotonic() - began)
+                self.slowest_live = max(self.slowest_live, time.monotonic() - started)
 
-    def _ask_ready(self) -> None:
+    def _poll_ready(self) -> None:
         with Client(base_url=self._node.url) as http:
-            while not self._stopping.wait(_EVERY):
-                began = time.monotonic()
+            while not self._stopping.wait(_INTERVAL):
+                started = time.monotonic()
                 answer = http.get("/_emulator/ready")
-                self.said.add((answer.status_code, answer.headers.get("retry-after")))
-                self.slowest_ready = max(self.slowest_ready, time.monotonic() - began)
+                self.ready_statuses.add((answer.status_code, answer.headers.get("retry-after")))
+                self.slowest_ready = max(self.slowest_ready, time.monotonic() - started)
 
 
 def is_ready(node: RunningService) -> bool:
@@ -90,20 +90,20 @@ def is_ready(node: RunningService) -> bool:
         return http.get("/_emulator/ready").status_code == 200
 
 
-def seconds_until(condition: Callable[[], bool], within: float = RECOVERY) -> float:
-    """Ask until it is so; returns how many seconds that took."""
-    began = time.monotonic()
+def seconds_until(condition: Callable[[], bool], within: float = MAX_RECOVERY_TIME) -> float:
+    """Wait until the condition holds; return the seconds that took."""
+    started = time.monotonic()
     while not condition():
-        assert time.monotonic() < began + within, f"it did not come true within {within} s"
-        time.sleep(_EVERY)
-    return time.monotonic() - began
+        assert time.monotonic() < started + within, f"the condition did not hold within {within} s"
+        time.sleep(_INTERVAL)
+    return time.monotonic() - started
 
 
-def until_heard(node: RunningService, game: SocketClient) -> float:
-    """Broadcast on a node until a game of another has heard of it; returns how many seconds that took."""
+def wait_for_broadcast(node: RunningService, game: SocketClient) -> float:
+    """Broadcast on a node until a game on another node receives one; return the seconds that took."""
     sent = {"at": time.monotonic_ns()}
 
-    def is_heard() -> bool:
+    def is_received() -> bool:
         broadcaster.post("broadcast", json={"event": "news", "data": sent})
         with suppress(TimeoutError):
             while json.loads(game.socket.recv(timeout=0.1)).get("data", {}).get("data") != sent:
@@ -112,13 +112,13 @@ def until_heard(node: RunningService, game: SocketClient) -> float:
         return False
 
     with node.client("broadcaster", user=CHANNEL, channel=CHANNEL) as broadcaster:
-        return seconds_until(is_heard)
+        return seconds_until(is_received)
 
 
-def settle(crowd: Crowd, node: RunningService, *notes: str, keeps_all: bool = True) -> None:
-    """Say what became of the crowd's writes, none of which was done twice or by half.
+def check_account(crowd: Crowd, node: RunningService, *notes: str, keeps_all: bool = True) -> None:
+    """Print the account; assert that no write was done twice or in part, and that no acknowledged one is lost.
 
-    What was refused may have been done, as its answer may have been lost. Nothing acknowledged is lost, if all is kept.
+    A refused write may be done, as its reply may have been lost. `keeps_all=False` allows losses.
     """
     account = crowd.account(node)
     figures = (

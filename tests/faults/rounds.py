@@ -1,4 +1,4 @@
-"""How often each fault is brought about."""
+"""How often to cause each fault."""
 
 from __future__ import annotations
 

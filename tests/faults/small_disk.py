@@ -1,4 +1,4 @@
-"""A disk of a few megabytes for one service alone, which a test can fill and empty while the service runs."""
+"""A disk of a few megabytes for one service, which a test can fill and empty while the service runs."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ sys.stdin.read()
 
 
 class SmallDisk:
-    """A file system in memory, mounted where only the service sees it: in a mount namespace of its own."""
+    """A tmpfs in a mount namespace that only the service sees."""
 
     def __init__(self, at: Path, size: str, options: str = "rw") -> None:
-        refused = subprocess.run(["unshare", "-rm", "true"], capture_output=True, text=True, check=False)
-        if refused.returncode:
-            pytest.skip(f"no mount namespaces for users here: {refused.stderr.strip()}")
+        probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True, text=True, check=False)
+        if probe.returncode:
+            pytest.skip(f"mount namespaces are not available: {probe.stderr.strip()}")
         at.mkdir()
         self._at = at
         mount = f'mount -t tmpfs -o size={size} none "$0" && mount -o remount,{options} "$0" && exec "$@"'
         self.under = ("unshare", "-rm", "sh", "-c", mount, str(at))
-        """What starts a service that has it."""
+        """The command that starts a service with this disk."""
 
     @property
     def data(self) -> str:
-        """A file on it."""
+        """The URL of a file on the disk."""
         return f"sqlite://{self._at}/data.db"
 
     @contextmanager
     def reading(self, served: ServerProcess) -> Iterator[None]:
-        """Have another process hold on to the data as they are now."""
+        """Hold a read transaction in another process."""
         enter = ("nsenter", "--preserve-credentials", "-U", "-m", "-t", str(served.process.pid))
         command = [*enter, sys.executable, "-c", _READER, f"{self._at}/data.db"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
@@ -53,18 +53,18 @@ class SmallDisk:
             finally:
                 reader.kill()
 
-    def size_of_log(self, served: ServerProcess) -> int:
-        """Bytes."""
+    def wal_size(self, served: ServerProcess) -> int:
+        """Return the size of the WAL in bytes."""
         return (self._root(served) / "data.db-wal").stat().st_size
 
     def fill(self, served: ServerProcess, size: int = 1 << 40) -> None:
-        """Take so many bytes, or all that are free."""
+        """Use up `size` bytes, or all free space."""
         with self._ballast(served).open("wb", buffering=0) as ballast, suppress(OSError):
             while ballast.tell() < size:
                 ballast.write(b"x" * 4096)
 
     def empty(self, served: ServerProcess) -> None:
-        """Give back what `fill` took."""
+        """Free what `fill` used."""
         self._ballast(served).unlink()
 
     def _ballast(self, served: ServerProcess) -> Path:

@@ -1,4 +1,4 @@
-"""A copy that SQLite makes of the file under load is whole, and can be served: what to go back to after damage."""
+"""A backup by `VACUUM INTO` under load is complete, and a service can start from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.process import server_process
 ENOUGH = 150
 
 
-def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before_it_began(tmp_path: Path):
+def test_a_backup_has_every_write_acknowledged_before_it_began(tmp_path: Path):
     crowd, file, copy = Crowd(), tmp_path / "data.db", tmp_path / "copy.db"
     with server_process("--data", f"sqlite://{file}") as served:
         crowd.prepare(served)
@@ -26,11 +26,11 @@ def test_a_backup_that_is_made_under_load_holds_all_that_was_acknowledged_before
 
     with server_process("--data", f"sqlite://{copy}") as served:
         account = crowd.account(served)
-    absent = {write.removesuffix(" lost") for write in account.lost}
+    missing = {write.removesuffix(" lost") for write in account.lost}
     print(  # noqa: T201 - seen with -s only
-        f"\na backup begun after {len(before)} acknowledged writes lacks {len(before & absent)} of them;"
-        f" it holds {account.found}, and {len(absent - before)} more were acknowledged too late for it"
+        f"\na backup begun after {len(before)} acknowledged writes lacks {len(before & missing)} of them;"
+        f" it has {account.found}, and {len(missing - before)} more were acknowledged too late for it"
     )
 
     assert not account.wrong, account
-    assert not before & absent
+    assert not before & missing

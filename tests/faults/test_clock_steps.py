@@ -1,4 +1,4 @@
-"""The machine's clock is set back or ahead by hours under a service in production."""
+"""The machine's clock jumps by hours under a production service."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live
 
 ENOUGH = 70
 FAR = real_seconds() + 40 * DAY // SECOND
-"""An `exp` that no step here comes to."""
+"""An `exp` beyond every jump."""
 
 
 class Machine:
-    """What a service takes for the machine's time, which somebody sets wrong."""
+    """A machine's clock that a test can set wrong."""
 
     def __init__(self) -> None:
         self.ahead = 0
-        """In ms."""
+        """Ms."""
 
     def now(self) -> int:
         return system_now() + self.ahead
@@ -36,7 +36,7 @@ def machine() -> Machine:
 
 @pytest.fixture
 def live(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A service in production that reads its time from this machine."""
+    """A production service with this machine's clock."""
     data = f"sqlite://{tmp_path_factory.mktemp('clock')}/data.db"
     settings = Settings(PRODUCTION, data, {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
     with live_server(settings, clock=Clock(machine.now)) as live:
@@ -53,7 +53,7 @@ def log(live: LiveServer) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("steps", [(-5, 0, 5), (5, 0, -5)], ids=["back first", "ahead first"])
-def test_nothing_acknowledged_is_lost_by_steps_of_hours(live: LiveServer, machine: Machine, steps: tuple[int, ...]):
+def test_clock_jumps_lose_no_acknowledged_write(live: LiveServer, machine: Machine, steps: tuple[int, ...]):
     crowd = Crowd(exp=FAR)
     crowd.prepare(live)
     with crowd.writing(live):
@@ -61,15 +61,13 @@ def test_nothing_acknowledged_is_lost_by_steps_of_hours(live: LiveServer, machin
         for hours in steps:
             machine.ahead = hours * HOUR
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-    account = crowd.account(live).shown(f"clock set by {steps} hours")
+    account = crowd.account(live).show(f"clock set by {steps} hours")
 
     assert account.faultless, account
     assert 0 == account.refused == account.unknown
 
 
-def test_the_later_vote_counts_whatever_the_clock_says_and_the_log_is_in_the_order_of_its_times(
-    live: LiveServer, machine: Machine
-):
+def test_the_later_vote_counts_and_the_log_is_ordered_by_time(live: LiveServer, machine: Machine):
     voter(live, "early").post("vote", json={"value": 1}).raise_for_status()
     voter(live, "twice").post("vote", json={"value": 1}).raise_for_status()
     machine.ahead = -5 * HOUR
@@ -79,7 +77,7 @@ def test_the_later_vote_counts_whatever_the_clock_says_and_the_log_is_in_the_ord
     assert 2 == voter(live, "twice").get("vote").json()["vote"]
 
 
-def test_a_token_is_judged_by_the_clock_as_it_stands(live: LiveServer, machine: Machine):
+def test_tokens_expire_by_the_current_clock(live: LiveServer, machine: Machine):
     soon = voter(live, "1", exp=real_seconds() + 60)
     seen = []
     for hours in (0, 5, 0, -5):
@@ -89,7 +87,7 @@ def test_a_token_is_judged_by_the_clock_as_it_stands(live: LiveServer, machine: 
     assert [200, 401, 200, 200] == seen
 
 
-def test_what_ends_while_the_clock_is_ahead_is_gone_for_good_once_it_was_swept(live: LiveServer, machine: Machine):
+def test_data_swept_while_the_clock_is_ahead_stays_expired(live: LiveServer, machine: Machine):
     crowd = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR)
     for name in ("swept", "unswept"):
         machine.ahead = 0

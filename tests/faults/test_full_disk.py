@@ -1,4 +1,4 @@
-"""The disk is full: writes are refused and nothing is half done, reads go on, and with room again all is as before."""
+"""The disk is full: writes are refused, reads continue, and freeing space ends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.service import CHANNEL
 ENOUGH = 100
 
 
-def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(tmp_path: Path):
+def test_on_a_full_disk_writes_are_refused_and_reads_continue(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
@@ -28,14 +28,14 @@ def test_on_a_full_disk_writes_are_refused_and_reads_go_on_until_there_is_room(t
                 disk.empty(served)
                 back = crowd.wait_for(ACKNOWLEDGED)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-        account = crowd.account(served).shown(f"disk full {ROUNDS} times", back)
+        account = crowd.account(served).show(f"disk full {ROUNDS} times", back)
         assert 0 == served.stop(signal.SIGTERM)
 
     assert account.faultless, account
     assert 0 == account.unknown
 
 
-def test_while_writes_are_refused_it_is_not_ready_and_once_there_is_room_it_is(tmp_path: Path):
+def test_while_writes_are_refused_the_service_is_not_ready(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
@@ -48,7 +48,7 @@ def test_while_writes_are_refused_it_is_not_ready_and_once_there_is_room_it_is(t
         assert 200 == ready(served)
 
 
-def test_a_log_that_grows_until_the_disk_is_full_since_somebody_reads_on_and_on_is_no_more_than_that(tmp_path: Path):
+def test_a_wal_that_fills_the_disk_during_a_long_read_loses_nothing(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
@@ -56,11 +56,11 @@ def test_a_log_that_grows_until_the_disk_is_full_since_somebody_reads_on_and_on_
         with crowd.writing(served):
             with disk.reading(served):
                 crowd.wait_for(REFUSED, ENOUGH)
-                log = disk.size_of_log(served)
+                wal = disk.wal_size(served)
             disk.empty(served)
             back = crowd.wait_for(ACKNOWLEDGED)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-        account = crowd.account(served).shown(f"disk full by a log of {log >> 20} MiB", back)
+        account = crowd.account(served).show(f"disk full by a WAL of {wal >> 20} MiB", back)
 
     assert account.faultless, account
     assert 0 == account.unknown

@@ -1,4 +1,4 @@
-"""Processes on a file are killed under load: whatever was acknowledged is there, once, also after the next start."""
+"""Processes on a file are killed under load: every acknowledged write is there once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from faults.rounds import ROUNDS
 from support.process import server_process, wait_until, worker_pids
 
 ENOUGH = 150
-"""Acknowledged writes before each death."""
+"""Acknowledged writes before each kill."""
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_of_a_service_that_is_killed_whole_nothing_acknowledged_is_lost(tmp_path: Path, workers: int):
+def test_killing_the_whole_service_loses_no_acknowledged_write(tmp_path: Path, workers: int):
     data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()
     with server_process("--data", data) as served:
@@ -29,14 +29,14 @@ def test_of_a_service_that_is_killed_whole_nothing_acknowledged_is_lost(tmp_path
                 os.kill(victim, signal.SIGKILL)
 
     with server_process("--data", data) as served:
-        account = crowd.account(served).shown(f"killed {ROUNDS} times, {workers} process(es)")
+        account = crowd.account(served).show(f"killed {ROUNDS} times, {workers} process(es)")
 
     assert account.faultless, account
     assert account.found >= ROUNDS * ENOUGH
 
 
-def test_when_one_of_two_workers_is_killed_the_other_goes_on_and_nothing_acknowledged_is_lost(tmp_path: Path):
-    """Whichever it is: also one that is just being started in place of the last victim."""
+def test_killing_one_of_two_workers_loses_no_acknowledged_write(tmp_path: Path):
+    """The victim may be a replacement that is still starting."""
     crowd = Crowd()
     with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
         crowd.prepare(served)
@@ -46,33 +46,33 @@ def test_when_one_of_two_workers_is_killed_the_other_goes_on_and_nothing_acknowl
                 os.kill(max(worker_pids(served)), signal.SIGKILL)
                 back = crowd.wait_for(ACKNOWLEDGED)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-        account = crowd.account(served).shown(f"one of two workers killed {ROUNDS} times", back)
+        account = crowd.account(served).show(f"one of two workers killed {ROUNDS} times", back)
 
     assert account.faultless, account
     assert account.refused == 0
 
 
-def test_a_worker_that_is_killed_before_it_serves_is_replaced_too(tmp_path: Path):
+def test_a_worker_killed_before_it_serves_is_replaced(tmp_path: Path):
     options = ("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2", "--log-level", "warning")
     with server_process(*options) as served:
-        complaints = served.process.stderr
-        assert complaints is not None
+        log = served.process.stderr
+        assert log is not None
         first = worker_pids(served)
         victim = first.pop()
         os.kill(victim, signal.SIGKILL)
-        assert f"worker {victim} ended with -9 and is replaced" in complaints.readline()
+        assert f"worker {victim} ended with -9 and is replaced" in log.readline()
         starting = wait_until(lambda: worker_pids(served) - first - {victim}).pop()
         os.kill(starting, signal.SIGKILL)
-        assert f"its replacement {starting} ended with -9 before it served" in complaints.readline()
+        assert f"its replacement {starting} ended with -9 before it served" in log.readline()
         wait_until(lambda: len(worker_pids(served)) == 2)
 
         assert 200 == served.client("viewer", user="1", channel="777").get("vote").status_code
         assert 0 == served.stop(signal.SIGTERM)
 
 
-def test_if_no_worker_comes_up_in_place_of_a_killed_one_all_stop_and_say_so(tmp_path: Path):
+def test_all_workers_stop_if_no_replacement_starts(tmp_path: Path):
     with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
-        (tmp_path / "data.db-damaged").touch()  # no start takes the file now
+        (tmp_path / "data.db-damaged").touch()  # makes every start fail
         os.kill(worker_pids(served).pop(), signal.SIGKILL)
         _, log = served.process.communicate(timeout=30)
 

@@ -1,4 +1,4 @@
-"""A node that cannot use its Redis at its start ends with one line that says why; whoever started it may try again."""
+"""A node that cannot use Redis at its start exits 2 with one line."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
         yield server
 
 
-def complaint(data: str, *options: str) -> str:
-    """The one line that it ends with."""
+def failed_start(data: str, *options: str) -> str:
+    """Start a node that must fail; return its one line of output."""
     ended = subprocess.run(
         [*COMMAND, "--port", "0", "--data", data, *options], capture_output=True, text=True, timeout=20, check=False
     )
@@ -32,36 +32,36 @@ def complaint(data: str, *options: str) -> str:
 
 
 @pytest.mark.parametrize(("word", "workers"), [("hush.hush", "1"), ("hush.hush", "2"), ("", "1")])
-def test_a_wrong_password_is_one_line_that_does_not_show_it(guarded: RedisServer, word: str, workers: str) -> None:
-    said = complaint(f"redis://:{word}@127.0.0.1:{guarded.port}/0", "--workers", workers)
+def test_a_wrong_password_is_not_shown(guarded: RedisServer, word: str, workers: str) -> None:
+    error = failed_start(f"redis://:{word}@127.0.0.1:{guarded.port}/0", "--workers", workers)
 
-    assert said.startswith("extcli serve: Redis: ")
-    assert "hush" not in said
+    assert error.startswith("extcli serve: Redis: ")
+    assert "hush" not in error
 
 
-def test_the_right_password_is_taken(guarded: RedisServer) -> None:
+def test_the_right_password_is_accepted(guarded: RedisServer) -> None:
     with server_process("--data", f"redis://:{PASSWORD}@127.0.0.1:{guarded.port}/0") as served:
         assert served.first_line.startswith("listening on ")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "nowhere.invalid:6379"])
-def test_where_no_redis_is_it_ends(host: str) -> None:
-    assert complaint(f"redis://:hush@{host}/0").startswith("extcli serve: Redis: ")
+def test_a_missing_redis_fails_the_start(host: str) -> None:
+    assert failed_start(f"redis://:hush@{host}/0").startswith("extcli serve: Redis: ")
 
 
-def test_a_paused_redis_is_waited_for_no_longer_than_the_patience(tmp_path: Path) -> None:
+def test_a_paused_redis_fails_the_start_after_the_timeout(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         server.stop()
-        assert complaint(server.url()).startswith("extcli serve: Redis: ")
+        assert failed_start(server.url()).startswith("extcli serve: Redis: ")
 
 
-def test_tls_to_a_redis_without_it_is_hinted_at(tmp_path: Path) -> None:
+def test_a_failed_tls_handshake_has_a_hint(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
-        said = complaint(server.url().replace("redis:", "rediss:", 1))
+        error = failed_start(server.url().replace("redis:", "rediss:", 1))
 
-    assert said.endswith("; rediss:// needs a server with TLS; use redis:// without")
+    assert error.endswith("; rediss:// needs a server with TLS; use redis:// without")
 
 
-def test_a_replica_is_refused(tmp_path: Path) -> None:
+def test_a_replica_fails_the_start(tmp_path: Path) -> None:
     with RedisServer(tmp_path, "--replicaof", "127.0.0.1 1") as server:
-        assert "read only" in complaint(server.url())
+        assert "read only" in failed_start(server.url())

@@ -1,4 +1,4 @@
-"""The way between one of two nodes and Redis is cut: that node refuses, and the other goes on."""
+"""The network between one of two nodes and Redis is cut: that node refuses, the other continues."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.redis_nodes import SECONDS, Watch, is_ready, ms, nodes, seconds_until, settle, until_heard
+from faults.redis_nodes import SECONDS, Watch, check_account, is_ready, ms, nodes, seconds_until, wait_for_broadcast
 from support.socket_client import linked_game
 
 
 @pytest.mark.parametrize("how", ["swallow", "reset"])
-def test_a_node_that_is_cut_off_refuses_while_the_other_goes_on(tmp_path: Path, how: str) -> None:
+def test_a_node_cut_off_from_redis_refuses_and_the_other_continues(tmp_path: Path, how: str) -> None:
     crowd = Crowd(size=4)
     with (
         RedisServer(tmp_path) as server,
@@ -34,12 +34,12 @@ def test_a_node_that_is_cut_off_refuses_while_the_other_goes_on(tmp_path: Path, 
             crowd.wait_for(REFUSED, 10)
             crowd.wait_for(ACKNOWLEDGED, 300)
             assert (False, True) == (is_ready(one), is_ready(other))
-            time.sleep(max(0.0, cut + SECONDS - time.monotonic()))  # which is the fault
+            time.sleep(max(0.0, cut + SECONDS - time.monotonic()))
             proxy.restore()
             back = seconds_until(lambda: is_ready(one))
-            heard = max(until_heard(other, game), until_heard(one, there))
+            heard = max(wait_for_broadcast(other, game), wait_for_broadcast(one, there))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
         alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
-        settle(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
+        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
         watch.check()

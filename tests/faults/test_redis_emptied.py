@@ -1,4 +1,4 @@
-"""Redis is emptied under the service, or comes back without its data: old and new nodes are one again, and say it."""
+"""Redis loses its data under the service: old and new nodes act as one service again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.service import CHANNEL, CLIENT_ID, SECRET, real_seconds
 from support.socket_client import SocketClient
 
 
-def linked(pins: ServerProcess, games: ServerProcess) -> str:
-    """A token by a PIN of one node, which a game has used on another."""
+def linked_token(pins: ServerProcess, games: ServerProcess) -> str:
+    """Return a token that a game gets on one node for a PIN of another."""
     with pins.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600) as broadcaster:
         pin = broadcaster.post("link/pin").raise_for_status().json()["pin"]
     with SocketClient(games) as game:
@@ -27,19 +27,19 @@ def statuses(token: str, *nodes: ServerProcess) -> set[int]:
     return {node.bearer(token).get("user_info").status_code for node in nodes}
 
 
-def says(node: ServerProcess, words: str) -> None:
+def wait_for_log(node: ServerProcess, text: str) -> None:
     assert node.process.stderr is not None
-    assert any(words in line for line in node.process.stderr)
+    assert any(text in line for line in node.process.stderr)
 
 
 @pytest.mark.parametrize("how", ["FLUSHALL", "restart"])
-def test_nodes_whose_data_are_gone_go_on_with_a_new_one_as_one_service(tmp_path: Path, how: str) -> None:
+def test_nodes_agree_with_a_new_node_after_redis_lost_its_data(tmp_path: Path, how: str) -> None:
     file = tmp_path / "extensions.toml"
     file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
     with RedisServer(tmp_path) as server:
         options = ("--production", "--extensions", str(file), "--data", server.url(), "--log-level", "warning")
         with server_process(*options) as one, server_process(*options) as other:
-            token = linked(one, other)
+            token = linked_token(one, other)
             assert {200} == statuses(token, one, other)
 
             if how == "restart":
@@ -50,8 +50,12 @@ def test_nodes_whose_data_are_gone_go_on_with_a_new_one_as_one_service(tmp_path:
 
             with server_process(*options) as fresh:
                 back = seconds_until(lambda: is_ready(one) and is_ready(other))
-                again = linked(one, fresh)
-                assert {200} == statuses(again, one, other, fresh) == statuses(linked(fresh, other), one, other, fresh)
+                again = linked_token(one, fresh)
+                assert (
+                    {200}
+                    == statuses(again, one, other, fresh)
+                    == statuses(linked_token(fresh, other), one, other, fresh)
+                )
                 assert {401} == statuses(token, one, other, fresh)
-            print(f"\nall of it is gone; one service again after {ms(back)}")  # noqa: T201 - seen with -s only
-            says(one, "the data was deleted or replaced")
+            print(f"\ndata lost; consistent again after {ms(back)}")  # noqa: T201 - seen with -s only
+            wait_for_log(one, "the data was deleted or replaced")

@@ -1,4 +1,4 @@
-"""Redis has no memory left, and evicts nothing: writes are refused, readings go on."""
+"""Redis is out of memory and evicts nothing: writes are refused, reads continue."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import redis
 
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.redis_nodes import is_ready, ms, seconds_until, settle, two_nodes
+from faults.redis_nodes import check_account, is_ready, ms, seconds_until, two_nodes
 from support.service import CHANNEL
 
 
-def test_a_full_redis_is_read_and_takes_writes_again_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_redis_refuses_writes_until_it_has_memory(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with (
         RedisServer(tmp_path) as server,
@@ -32,4 +32,4 @@ def test_a_full_redis_is_read_and_takes_writes_again_when_there_is_room(tmp_path
             back = seconds_until(lambda: is_ready(one) and is_ready(other))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
-        settle(crowd, other, f"back after {ms(back)}")
+        check_account(crowd, other, f"back after {ms(back)}")

@@ -1,4 +1,4 @@
-"""Redis is killed under load and started again on what it has appended to its file."""
+"""Redis is killed under load and restarted on its append-only file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import redis
 
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.redis_nodes import Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
+from faults.redis_nodes import Watch, check_account, is_ready, ms, seconds_until, two_nodes, wait_for_broadcast
 from faults.rounds import ROUNDS
 from support.socket_client import linked_game
 
 
 def has_written_all(server: RedisServer) -> bool:
     with redis.Redis.from_url(server.url()) as database:
-        about = database.info("persistence")
-    return (0, 0) == (about["aof_buffer_length"], about["aof_pending_bio_fsync"])
+        status = database.info("persistence")
+    return (0, 0) == (status["aof_buffer_length"], status["aof_pending_bio_fsync"])
 
 
 @pytest.mark.parametrize(("appendfsync", "keeps_all"), [("always", True), ("everysec", False)])
-def test_a_killed_redis_is_missed_by_refusals_and_has_what_it_wrote(
+def test_nodes_refuse_while_redis_is_dead_and_recover_with_its_data(
     tmp_path: Path, appendfsync: str, keeps_all: bool
 ) -> None:
-    """With `everysec` Redis answers before it writes while the disk is busy, so the last moments may be gone."""
+    """With `everysec` and a busy disk Redis answers before it writes, so the last moments may be lost."""
     crowd = Crowd(size=4)
     back = heard = 0.0
     with (
@@ -43,8 +43,8 @@ def test_a_killed_redis_is_missed_by_refusals_and_has_what_it_wrote(
                 assert (False, False) == (is_ready(one), is_ready(other))
                 server.start()
                 back = max(back, seconds_until(lambda: is_ready(one) and is_ready(other)))
-                heard = max(heard, until_heard(one, game))
+                heard = max(heard, wait_for_broadcast(one, game))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
-        settle(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", keeps_all=keeps_all)
+        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", keeps_all=keeps_all)
         watch.check()

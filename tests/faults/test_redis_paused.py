@@ -1,4 +1,4 @@
-"""Redis stands still under load, keeps its connections, answers nobody, and goes on as if nothing had been."""
+"""Redis is paused under load, with open connections, and continues."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.redis_nodes import SECONDS, Watch, is_ready, ms, seconds_until, settle, two_nodes, until_heard
+from faults.redis_nodes import SECONDS, Watch, check_account, is_ready, ms, seconds_until, two_nodes, wait_for_broadcast
 from support.socket_client import linked_game
 
 
-def test_a_paused_redis_lets_no_call_hang_and_no_write_be_done_twice(tmp_path: Path) -> None:
+def test_with_a_paused_redis_no_call_hangs_and_no_write_repeats(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with (
         RedisServer(tmp_path) as server,
@@ -25,13 +25,13 @@ def test_a_paused_redis_lets_no_call_hang_and_no_write_be_done_twice(tmp_path: P
             server.stop()
             stopped = time.monotonic()
             crowd.wait_for(REFUSED, 10)
-            time.sleep(max(0.0, stopped + SECONDS - time.monotonic()))  # which is the fault
+            time.sleep(max(0.0, stopped + SECONDS - time.monotonic()))
             assert (False, False) == (is_ready(one), is_ready(other))
             server.go_on()
             back = seconds_until(lambda: is_ready(one) and is_ready(other))
-            heard = until_heard(one, game)
+            heard = wait_for_broadcast(one, game)
             crowd.wait_for(ACKNOWLEDGED, 300)
 
         alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
-        settle(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
+        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
         watch.check()

@@ -1,4 +1,4 @@
-"""Redis takes no writes for a while: it has become a replica, or is still reading its file."""
+"""Redis accepts no writes for a while: it became a replica, or still loads its file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import redis
 
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
-from faults.redis_nodes import is_ready, ms, seconds_until, settle, two_nodes
+from faults.redis_nodes import check_account, is_ready, ms, seconds_until, two_nodes
 from support.process import ServerProcess
 from support.service import CHANNEL
 
@@ -18,13 +18,13 @@ def both_are_ready(nodes: list[ServerProcess]) -> bool:
     return all(map(is_ready, nodes))
 
 
-def test_nodes_on_a_replica_are_not_ready_and_go_on_when_it_is_none(tmp_path: Path) -> None:
+def test_nodes_on_a_replica_are_not_ready_until_it_is_primary_again(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with RedisServer(tmp_path) as server, two_nodes(server) as nodes, redis.Redis.from_url(server.url()) as database:
         crowd.prepare(nodes[0])
         with crowd.writing(nodes[0]), crowd.writing(nodes[1]):
             crowd.wait_for(ACKNOWLEDGED, 300)
-            database.replicaof("127.0.0.1", "1")  # where nobody is
+            database.replicaof("127.0.0.1", "1")
             crowd.wait_for(REFUSED, 100)
             assert [False, False] == [is_ready(each) for each in nodes]
             with nodes[1].client("viewer", user="1", channel=CHANNEL) as viewer:
@@ -33,10 +33,10 @@ def test_nodes_on_a_replica_are_not_ready_and_go_on_when_it_is_none(tmp_path: Pa
             back = seconds_until(lambda: both_are_ready(nodes))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
-        settle(crowd, nodes[1], f"back after {ms(back)}")
+        check_account(crowd, nodes[1], f"back after {ms(back)}")
 
 
-def test_nodes_are_not_ready_while_redis_reads_its_file_and_go_on_when_it_has(tmp_path: Path) -> None:
+def test_nodes_are_not_ready_while_redis_loads_its_file(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with RedisServer(tmp_path) as server, two_nodes(server) as nodes:
         crowd.prepare(nodes[0])
@@ -55,4 +55,4 @@ def test_nodes_are_not_ready_while_redis_reads_its_file_and_go_on_when_it_has(tm
                 back = seconds_until(lambda: both_are_ready(nodes))
                 crowd.wait_for(ACKNOWLEDGED, 300)
 
-        settle(crowd, nodes[1], f"back after {ms(back)}")
+        check_account(crowd, nodes[1], f"back after {ms(back)}")

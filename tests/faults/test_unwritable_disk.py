@@ -1,4 +1,4 @@
-"""A disk that cannot be written: a running service refuses writes and goes on reading; a start on one is refused."""
+"""The disk cannot be written: a running service refuses writes, and a start fails."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from support.service import CHANNEL
 ENOUGH = 100
 
 
-def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_can(tmp_path: Path):
-    """No disk becomes read-only under open files by asking. A limit of 0 bytes fails each write as that would."""
+def test_writes_are_refused_while_the_disk_fails(tmp_path: Path):
+    """A file size limit of 0 bytes fails each write as a read-only disk would; open files prevent a remount."""
     crowd = Crowd()
     with server_process("--data", f"sqlite:///{tmp_path}/data.db") as served:
         crowd.prepare(served)
@@ -35,7 +35,7 @@ def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_c
                 )
                 back = crowd.wait_for(ACKNOWLEDGED)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
-        account = crowd.account(served).shown(f"disk not writable {ROUNDS} times", back)
+        account = crowd.account(served).show(f"disk not writable {ROUNDS} times", back)
         assert 200 == served._http.get("/_emulator/ready").status_code
         assert 0 == served.stop(signal.SIGTERM)
 
@@ -44,10 +44,10 @@ def test_a_service_whose_disk_can_no_longer_be_written_refuses_writes_until_it_c
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_start_on_a_disk_that_is_read_only_is_refused_in_one_line(tmp_path: Path, workers: str):
+def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path, workers: str):
     disk = SmallDisk(tmp_path / "disk", "32m", "ro")
     with server_process("--data", disk.data, "--workers", workers, under=disk.under) as served:
-        _, complaint = served.process.communicate(timeout=10)
+        _, error = served.process.communicate(timeout=10)
 
     assert 2 == served.process.returncode
-    assert f"extcli serve: cannot open {tmp_path}/disk/data.db: {tmp_path}/disk is not writable\n" == complaint
+    assert f"extcli serve: cannot open {tmp_path}/disk/data.db: {tmp_path}/disk is not writable\n" == error

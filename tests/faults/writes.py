@@ -1,7 +1,6 @@
-"""The kinds of writes there are, each made out of a number, and how many times each number is found afterwards.
+"""The kinds of writes, each derived from a number, and how often each number is found afterwards.
 
-So that loss and doubling can be told exactly, no two numbers write the same thing: a number has its own voter, answer,
-entry, document or winner.
+Each number has its own voter, answer, entry, document or winner, so that lost and repeated writes are detected exactly.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from itertools import groupby
 import httpx
 
 CHANNEL = "777"
-ANSWERS_IN_A_RANKING = 90
-"""Fewer than the hundred that a ranking shows."""
-PATCHES_OF_A_STORE = 500
-"""So that the document stays under its 64 KiB."""
+ANSWERS_PER_RANKING = 90
+"""Below the 100 that a ranking shows."""
+PATCHES_PER_STORE = 500
+"""Keeps the document below 64 KiB."""
 WINNERS = 20_000
 CODES = [f"CODE-{number:05}" for number in range(WINNERS)]
 
 Ask = Callable[..., httpx.Response]
-"""`ask(method, path, role, user=…, channel=…, json=…, params=…)`: one call with a token of its own."""
+"""`ask(method, path, role, user=…, channel=…, json=…, params=…)`: one request with its own token."""
 
 
-class HalfDone(AssertionError):
-    """Something was written in part."""
+class PartialWrite(AssertionError):
+    """A write was done in part."""
 
 
 class Write(ABC):
@@ -35,20 +34,20 @@ class Write(ABC):
     name: str
 
     def prepare(self, ask: Ask) -> None:
-        """Do what has to be there before the first."""
+        """Create what the writes need."""
         return
 
     @abstractmethod
     def send(self, ask: Ask, number: int) -> httpx.Response:
-        """Do it once."""
+        """Send one write."""
 
     @abstractmethod
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
-        """How many times each number is there, those too that nobody asked for; raises `HalfDone`."""
+        """Count how often each number is found, unexpected ones too; raises `PartialWrite`."""
 
 
 class Vote(Write):
-    """A vote; the log and the statistics have to agree."""
+    """A vote. Log and statistics must agree."""
 
     name = "votes"
 
@@ -60,14 +59,14 @@ class Vote(Write):
         poll = ask("GET", "vote", "backend", channel=CHANNEL).json()
         values = {int(entry["identifier"].removeprefix("voter")): entry["value"] for entry in log}
         if (len(log), sum(values.values())) != (poll["count"], poll["sum"]):
-            raise HalfDone(f"the poll counts {poll['count']} votes, and its log has {len(log)}")
+            raise PartialWrite(f"the poll counts {poll['count']} votes, and its log has {len(log)}")
         if wrong := [number for number, value in values.items() if value != number % 64]:
-            raise HalfDone(f"votes of other values: {wrong}")
+            raise PartialWrite(f"votes with wrong values: {wrong}")
         return Counter(int(entry["identifier"].removeprefix("voter")) for entry in log)
 
 
 class Answer(Write):
-    """An answer that nobody else gives, so that its score is how often it was counted."""
+    """A unique answer, so that its score is how often it was counted."""
 
     name = "answers"
 
@@ -76,7 +75,7 @@ class Answer(Write):
         return ask("POST", "rank", "viewer", user=f"r{number}", channel=CHANNEL, json=answer, params=_ranking(number))
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
-        rankings = {number // ANSWERS_IN_A_RANKING: number for number in numbers}
+        rankings = {number // ANSWERS_PER_RANKING: number for number in numbers}
         pages = [
             ask("GET", "rank", "backend", channel=CHANNEL, params=_ranking(number)).json()
             for number in rankings.values()
@@ -85,7 +84,7 @@ class Answer(Write):
 
 
 def _ranking(number: int) -> dict[str, str]:
-    return {"id": f"r{number // ANSWERS_IN_A_RANKING}"}
+    return {"id": f"r{number // ANSWERS_PER_RANKING}"}
 
 
 class Entry(Write):
@@ -102,7 +101,7 @@ class Entry(Write):
 
 
 class Store(Write):
-    """A whole store of a viewer."""
+    """The replacement of a viewer's store."""
 
     name = "stores"
 
@@ -112,15 +111,15 @@ class Store(Write):
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         found: Counter[int] = Counter()
-        for _, some in groupby(sorted(numbers), lambda number: number // 500):
-            users = {"user_ids": ",".join(map(str, some))}
+        for _, batch in groupby(sorted(numbers), lambda number: number // 500):
+            users = {"user_ids": ",".join(map(str, batch))}
             stores = ask("GET", "extension_viewer_state", "admin", user="9001", channel=CHANNEL, params=users).json()
             found.update(int(user) for user, store in stores.items() if store.get("n") == int(user))
         return found
 
 
 class Patch(Write):
-    """Two operations on a store that many change: both or neither."""
+    """A patch of two operations on a shared store, which applies completely or not at all."""
 
     name = "patches"
 
@@ -133,23 +132,25 @@ class Patch(Write):
         for channel in {_channel(number) for number in numbers}:
             store = ask("GET", "channel_state", "broadcaster", user=channel, channel=channel).json()
             if store.get("left") != store.get("right"):
-                raise HalfDone(f"of two operations of a patch one was done, in channel {channel}")
+                raise PartialWrite(f"only one operation of a patch was done, in channel {channel}")
             found.update(int(number) for number in store.get("left", {}))
         return found
 
 
 def _channel(number: int) -> str:
-    return str(9_000 + number // PATCHES_OF_A_STORE)
+    return str(9_000 + number // PATCHES_PER_STORE)
 
 
 class JsonStore(Write):
-    """A JSON store of an id of its own."""
+    """A JSON store with its own id."""
 
     name = "json"
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
-        which = {"id": f"global{number}"}
-        return ask("POST", "json_store", "broadcaster", user=CHANNEL, channel=CHANNEL, json={"n": number}, params=which)
+        params = {"id": f"global{number}"}
+        return ask(
+            "POST", "json_store", "broadcaster", user=CHANNEL, channel=CHANNEL, json={"n": number}, params=params
+        )
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         stores = (
@@ -160,7 +161,7 @@ class JsonStore(Write):
 
 
 class Redemption(Write):
-    """A winner's only code, each given once and in the order of the list."""
+    """The redemption of a winner's only code. Codes are handed out once, in the order of the list."""
 
     name = "redemptions"
 
@@ -179,7 +180,7 @@ class Redemption(Write):
         }
         codes = sorted(code for each in held.values() for code in each)
         if codes != CODES[: len(codes)]:
-            raise HalfDone("of the codes that were handed out some are nobody's, or two people's")
+            raise PartialWrite("some redeemed codes are missing or held twice")
         return Counter({number: len(each) for number, each in held.items() if each})
 
 

@@ -1,4 +1,4 @@
-"""Reward codes and sudden death: whenever the service is killed, no code is given twice and none vanishes."""
+"""If the service is killed, no reward code is handed out twice and none is lost."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from support.process import ServerProcess, server_process
 from support.service import Client
 
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
-"""How often the service is killed; the environment may ask for more."""
+"""How often to kill the service."""
 CODES = [f"CODE-{number:05}" for number in range(20_000)]
 USERS = [str(number) for number in range(40)]
-DICE = random.Random(8)
+RANDOM = random.Random(8)
 
 
-class Winners:
-    """Users who redeem as fast as they are answered, and remember which codes they were told."""
+class Redeemers:
+    """Threads that redeem without pause, and the codes each user received."""
 
     def __init__(self, served: ServerProcess) -> None:
-        self.told: dict[str, list[str]] = {user: [] for user in USERS}
+        self.received: dict[str, list[str]] = {user: [] for user in USERS}
         self._counted = threading.Semaphore(0)
-        shares = [USERS[start::4] for start in range(4)]
-        self._threads = [threading.Thread(target=self._redeem, args=(served, share)) for share in shares]
+        groups = [USERS[start::4] for start in range(4)]
+        self._threads = [threading.Thread(target=self._redeem, args=(served, group)) for group in groups]
         for thread in self._threads:
             thread.start()
 
@@ -51,12 +51,12 @@ class Winners:
                     return
                 if "code" not in answer.json():
                     return
-                self.told[user].append(answer.json()["code"])
+                self.received[user].append(answer.json()["code"])
                 self._counted.release()
 
 
-def begin_put(served: ServerProcess, backend: Client, share: float) -> socket.socket:
-    """Send a part of a PUT that would replace the set, and leave it there."""
+def start_put(served: ServerProcess, backend: Client, share: float) -> socket.socket:
+    """Send an incomplete PUT that would replace the set; return its open connection."""
     body = json.dumps({"codes": [["NEVER"] * 50_000], "names": ["Other"]}).encode()
     head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
     address = urlsplit(served.url)
@@ -65,9 +65,9 @@ def begin_put(served: ServerProcess, backend: Client, share: float) -> socket.so
     return connection
 
 
-def test_a_service_that_is_killed_gives_no_code_twice_and_loses_none(tmp_path: Path):
+def test_a_killed_service_hands_out_each_code_once_and_loses_none(tmp_path: Path):
     data = f"sqlite:///{tmp_path}/codes.db"
-    told: dict[str, list[str]] = {user: [] for user in USERS}
+    received: dict[str, list[str]] = {user: [] for user in USERS}
     with server_process("--data", data) as served:
         backend = served.client("backend")
         backend.put("codes", json={"codes": [CODES], "names": ["Hats"]}).raise_for_status()
@@ -76,13 +76,13 @@ def test_a_service_that_is_killed_gives_no_code_twice_and_loses_none(tmp_path: P
 
     for _ in range(ROUNDS):
         with server_process("--data", data) as served:
-            winners = Winners(served)
-            with begin_put(served, served.client("backend"), DICE.random()):
-                winners.wait_for(DICE.randrange(1, 60))
+            redeemers = Redeemers(served)
+            with start_put(served, served.client("backend"), RANDOM.random()):
+                redeemers.wait_for(RANDOM.randrange(1, 60))
                 served.process.kill()
-                winners.join()
-        for user, codes in winners.told.items():
-            told[user] += codes
+                redeemers.join()
+        for user, codes in redeemers.received.items():
+            received[user] += codes
 
     with server_process("--data", data) as served:
         clients = {user: served.client("viewer", user=user, channel="777") for user in USERS}
@@ -92,9 +92,9 @@ def test_a_service_that_is_killed_gives_no_code_twice_and_loses_none(tmp_path: P
         distributed = served.client("backend").delete("codes").json()["distributed"]
 
     everything = [code for codes in held.values() for code in codes]
-    assert {} == {user: codes for user, codes in told.items() if not set(codes) <= set(held[user])}
+    assert {} == {user: codes for user, codes in received.items() if not set(codes) <= set(held[user])}
     assert len(everything) == len(set(everything))
-    # In the order of the list and without a gap: none vanished. The one drawn last is the next.
+    # The codes in hand are a prefix of the list, so none is lost, and the next code continues it.
     assert CODES[: len(everything)] == sorted(everything)
     assert CODES[len(everything)] == next_code
     assert [len(everything) + 1] == distributed

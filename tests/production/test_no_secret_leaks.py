@@ -1,4 +1,4 @@
-"""No token, PIN, code, secret or body stands in anything that the service or the program writes, at any level."""
+"""Neither the service nor `extcli` writes a token, PIN, code, secret or body, at any log level."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from support.socket_client import SocketClient
 
 PROGRAM = COMMAND[0]
 KEY = b"the secret of the extension in the tests"
-SAYS_ALL = ("--log-level", "debug", "--log-requests")
-"""What has a service write as much as it can."""
+VERBOSE = ("--log-level", "debug", "--log-requests")
 PASSWORD = "the-password-of-the-tests"
 
 
-class Written:
-    """A service whose output, all of it, goes to a file: that of its workers too."""
+class LoggedService:
+    """A service whose whole output goes to files, that of its workers included."""
 
     def __init__(self, folder: Path, *args: str, **environment: str) -> None:
         self._out, self._err = folder / "out.txt", folder / "err.txt"
@@ -38,7 +37,7 @@ class Written:
         self.cwd.mkdir()
         self._pipe = self._out.open("wb"), self._err.open("wb")
         self.process = subprocess.Popen(
-            [*COMMAND, "--port", "0", *SAYS_ALL, *args],
+            [*COMMAND, "--port", "0", *VERBOSE, *args],
             stdout=self._pipe[0],
             stderr=self._pipe[1],
             cwd=self.cwd,
@@ -50,27 +49,27 @@ class Written:
             assert self.process.poll() is None, self._err.read_text()
         return line.removeprefix("listening on ").strip()
 
-    def everything(self) -> str:
-        """All that was written, once the service has ended; it leaves no file behind."""
+    def stop(self) -> str:
+        """Stop the service and return its output; assert that it left no file behind."""
         self.process.send_signal(signal.SIGTERM)
         assert 0 == self.process.wait(5)
         assert [] == list(self.cwd.iterdir())
         return self._out.read_text() + self._err.read_text()
 
-    def until(self, text: str) -> None:
-        """Wait until the log has it."""
+    def wait_for(self, text: str) -> None:
+        """Wait until the log contains the text."""
         while text not in self._err.read_text():
             assert self.process.poll() is None
 
 
 @contextmanager
-def running(folder: Path, *args: str, **environment: str) -> Iterator[tuple[Written, RunningService]]:
-    written = Written(folder, *args, **environment)
+def running(folder: Path, *args: str, **environment: str) -> Iterator[tuple[LoggedService, RunningService]]:
+    logged = LoggedService(folder, *args, **environment)
     try:
-        yield written, RunningService(written.url())
+        yield logged, RunningService(logged.url())
     finally:
-        written.process.kill()
-        written.process.wait()
+        logged.process.kill()
+        logged.process.wait()
 
 
 @pytest.fixture
@@ -81,87 +80,86 @@ def seen() -> LeakDetector:
 
 
 @pytest.fixture
-def register(tmp_path: Path) -> Path:
+def extensions_file(tmp_path: Path) -> Path:
     file = tmp_path / "extensions.toml"
     file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(KEY).decode()}"]\n')
     return file
 
 
-def spoil(register: Path, seen: LeakDetector) -> None:
-    """Have the file be none that can be taken, with secrets in the line that is wrong."""
-    secret = base64.b64encode(seen.make("a secret of a broken file").encode()).decode()
-    register.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{seen.add(secret, "a broken secret")}!"]\n')
+def corrupt(extensions_file: Path, seen: LeakDetector) -> None:
+    """Make the file invalid, in a line that contains a secret."""
+    secret = base64.b64encode(seen.make("a secret of an invalid file").encode()).decode()
+    extensions_file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{seen.add(secret, "an invalid secret")}!"]\n')
 
 
-@pytest.mark.parametrize("shape", ["text", "json"])
-def test_a_sandbox_that_is_asked_everything_says_none_of_it(tmp_path: Path, seen: LeakDetector, shape: str):
-    with running(tmp_path, "--log-format", shape) as (written, service):
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format: str):
+    with running(tmp_path, "--log-format", log_format) as (logged, service):
         Scenario(service, seen, b"whatever signs it in a sandbox, 32 bytes").live()
-        text = written.everything()
+        text = logged.stop()
 
     assert text.count("emulator.requests") > 80
     assert set() == seen.found_in(text)
 
 
-@pytest.mark.parametrize("shape", ["text", "json"])
-def test_workers_in_production_with_traces_and_a_broken_file_say_none_of_it(
-    tmp_path: Path, seen: LeakDetector, register: Path, shape: str
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_production_workers_with_traces_log_no_secret(
+    tmp_path: Path, seen: LeakDetector, extensions_file: Path, log_format: str
 ):
-    production = ("--production", "--extensions", str(register), "--workers", "2", "--otel")
+    production = ("--production", "--extensions", str(extensions_file), "--workers", "2", "--otel")
     with Collector() as collector, running(
-        tmp_path, *production, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", shape,
+        tmp_path, *production, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format,
         OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
-    ) as (written, service):  # fmt: skip
-        life = Scenario(service, seen, KEY)
-        life.live()
-        spoil(register, seen)
-        written.process.send_signal(signal.SIGHUP)
-        written.until("stay as they were")
-        life.features()
-        text = written.everything() + b"".join(collector.payloads).decode("latin-1")
+    ) as (logged, service):  # fmt: skip
+        scenario = Scenario(service, seen, KEY)
+        scenario.live()
+        corrupt(extensions_file, seen)
+        logged.process.send_signal(signal.SIGHUP)
+        logged.wait_for("stay as they were")
+        scenario.features()
+        text = logged.stop() + b"".join(collector.payloads).decode("latin-1")
 
     assert text.count("POST /v1/e/vote") > 4  # in the log and in spans
     assert set() == seen.found_in(text)
 
 
-def test_storage_that_is_lost_is_complained_of_without_its_password_or_what_was_asked(
-    tmp_path: Path, seen: LeakDetector, register: Path
-):
+def test_a_storage_failure_logs_no_password_and_no_body(tmp_path: Path, seen: LeakDetector, extensions_file: Path):
     seen.add(PASSWORD, "the password of Redis")
     with RedisServer(tmp_path, "--user", "app", "on", f">{PASSWORD}", "~*", "&*", "+@all") as redis:
         url = redis.url().replace("redis://", f"redis://app:{PASSWORD}@")
-        with running(tmp_path, "--production", "--extensions", str(register), "--data", url) as (written, service):
-            life = Scenario(service, seen, KEY)
-            life.live()
-            viewer, admin = life.as_one("viewer"), life.as_one("admin")
+        with running(tmp_path, "--production", "--extensions", str(extensions_file), "--data", url) as (
+            logged,
+            service,
+        ):
+            scenario = Scenario(service, seen, KEY)
+            scenario.live()
+            viewer, admin = scenario.as_one("viewer"), scenario.as_one("admin")
             with SocketClient(service) as game:
                 redis.kill()
                 statuses = {
                     viewer.post("accumulate", json={"x": seen.make("a lost text")}).status_code,
                     admin.put("codes", json={"codes": [[seen.make("a lost code")]], "names": ["a"]}).status_code,
-                    life.http.post("/v1/e/pin", json={"identifier": CLIENT_ID}).status_code,
+                    scenario.http.post("/v1/e/pin", json={"identifier": CLIENT_ID}).status_code,
                 }
-                game.error("authenticate", data={"client_id": CLIENT_ID, "pin": seen.make("a PIN that comes too late")})
-            text = written.everything()
+                game.error("authenticate", data={"client_id": CLIENT_ID, "pin": seen.make("a late PIN")})
+            text = logged.stop()
 
     assert {503} == statuses
     assert "storage failed in POST /v1/e/accumulate" in text
     assert set() == seen.found_in(text)
 
 
-@pytest.mark.parametrize("shape", ["text", "json"])
-def test_a_failure_that_nobody_expected_shows_where_it_was_and_not_what_was_at_hand(
-    tmp_path: Path, seen: LeakDetector, shape: str
-):
-    with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", shape) as (written, service):
-        life = Scenario(service, seen, KEY)
-        viewer = life.as_one("viewer")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, seen: LeakDetector, log_format: str):
+    with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format) as (logged, service):
+        scenario = Scenario(service, seen, KEY)
+        viewer = scenario.as_one("viewer")
         viewer.post("viewer_state", json={"x": 1}).raise_for_status()
-        with sqlite3.connect(tmp_path / "data.db") as spoiled:
-            spoiled.execute("UPDATE documents SET value = ?", (f'{{"x": {seen.make("what is kept")}'.encode(),))
-        spoiled.close()
+        with sqlite3.connect(tmp_path / "data.db") as database:
+            database.execute("UPDATE documents SET value = ?", (f'{{"x": {seen.make("a stored text")}'.encode(),))
+        database.close()
         statuses = {viewer.patch("viewer_state", json={"y": seen.make("a patch")}).status_code}
-        text = written.everything()
+        text = logged.stop()
 
     assert {500} == statuses
     assert "Traceback" in text
@@ -169,9 +167,9 @@ def test_a_failure_that_nobody_expected_shows_where_it_was_and_not_what_was_at_h
 
 
 @pytest.mark.parametrize("url", ["redis://app:%s@127.0.0.1:1/0", "redis://app:%s/@127.0.0.1/0", "resid://:%s@here/0"])
-def test_data_that_cannot_be_opened_is_complained_of_without_its_password(seen: LeakDetector, url: str):
+def test_an_invalid_data_url_is_reported_without_its_password(seen: LeakDetector, url: str):
     ended = subprocess.run(
-        [*COMMAND, "--port", "0", *SAYS_ALL, "--data", url % seen.add(PASSWORD, "the password of Redis")],
+        [*COMMAND, "--port", "0", *VERBOSE, "--data", url % seen.add(PASSWORD, "the password of Redis")],
         capture_output=True,
         text=True,
         timeout=20,
@@ -181,15 +179,15 @@ def test_data_that_cannot_be_opened_is_complained_of_without_its_password(seen: 
     assert set() == seen.found_in(ended.stderr)
 
 
-def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: LeakDetector, register: Path):
+def test_verbose_commands_show_no_secret(tmp_path: Path, seen: LeakDetector, extensions_file: Path):
     codes = [seen.make("a code") for _ in range(3)]
     (tmp_path / "hats.txt").write_text("".join(f"{code}\n" for code in codes))
     secret = base64.b64encode(KEY).decode()
-    said: list[str] = []
+    errors: list[str] = []
     exits: list[int] = []
 
-    with running(tmp_path, "--production", "--extensions", str(register)) as (written, service):
-        life = Scenario(service, seen, KEY)
+    with running(tmp_path, "--production", "--extensions", str(extensions_file)) as (logged, service):
+        scenario = Scenario(service, seen, KEY)
         variables = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
         variables |= {
             "EXTCLI_URL": service.url,
@@ -198,17 +196,17 @@ def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: L
         }
 
         def extcli(*args: str, given: str = "", **more: str) -> str:
-            """Run a command with all it has to say, and return its result, which may be a secret."""
+            """Run a verbose command; return its standard output, which may be a secret."""
             ended = subprocess.run(
                 [PROGRAM, *args, "-v"], input=given, capture_output=True, text=True, timeout=20,
                 env={**variables, "EXTCLI_SECRET": secret, "EXTCLI_CHANNEL": CHANNEL, **more},
             )  # fmt: skip
-            said.append(ended.stderr)
+            errors.append(ended.stderr)
             exits.append(ended.returncode)
             return ended.stdout
 
         extcli("vote", "cast", "rps", "--value", "1")
-        extcli("vote", "cast", "rps", "--value", "1", EXTCLI_TOKEN=life.token("viewer"))
+        extcli("vote", "cast", "rps", "--value", "1", EXTCLI_TOKEN=scenario.token("viewer"))
         extcli("vote", "cast", "rps", "--value", "1", EXTCLI_TOKEN=seen.make("a bad token"))
         extcli("codes", "upload", "--set", f"Hat={tmp_path}/hats.txt", "--yes")
         extcli("codes", "mark-from-list", "--from", "-", "--prize", "0", given="U5\n")
@@ -222,15 +220,15 @@ def test_the_program_shows_what_it_does_without_a_secret(tmp_path: Path, seen: L
         kept = re.findall(r"eyJ[\w-]+\.[\w-]+\.[\w-]+", (tmp_path / "state" / "links.json").read_text())
         for token in kept:
             seen.add_token(token, "a kept refresh token")
-        text = written.everything()
+        text = logged.stop()
 
     assert [0, 0, 4, 0, 0, 0, 0, 0, 4, 0, 0, 0] == exits
-    assert all(said)
+    assert all(errors)
     assert kept
-    assert set() == seen.found_in("".join(said) + text)
+    assert set() == seen.found_in("".join(errors) + text)
 
 
-def test_the_search_would_find_any_of_them(seen: LeakDetector):
+def test_the_leak_detector_finds_each_kind_of_secret(seen: LeakDetector):
     token, pin = seen.signed(KEY, "a token", role="viewer"), seen.add("3W3W3W", "a PIN")
     payload, signature = token.split(".")[1:]
 

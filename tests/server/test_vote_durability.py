@@ -1,4 +1,4 @@
-"""What was acknowledged is kept, whatever becomes of the process."""
+"""If the service is killed, no acknowledged vote is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENOUGH = 60
 
 
 class Voters:
-    """Voters who vote as fast as they are answered, until the service is gone, and remember what was acknowledged."""
+    """Threads that vote without pause until the service dies, and the acknowledged votes."""
 
     def __init__(self, served: ServerProcess, name: str) -> None:
         self.acknowledged: dict[str, int] = {}
@@ -48,7 +48,7 @@ class Voters:
                 self._counted.release()
 
 
-def test_a_service_that_is_killed_loses_no_acknowledged_vote(tmp_path: Path):
+def test_a_killed_service_loses_no_acknowledged_vote(tmp_path: Path):
     data = f"sqlite:///{tmp_path}/votes.db"
     acknowledged: dict[str, int] = {}
     for number in range(ROUNDS):
