@@ -1,163 +1,158 @@
-"""Broadcasts: `python benchmarks/broadcasts.py [ROUNDS] [MOST]`.
+"""Broadcasts: `python benchmarks/broadcasts.py [ROUNDS] [SUBSCRIBERS]`.
 
-Prints, for games and for pages of the published SDK, how long one broadcast takes to reach the last of 1,000 and of
-MOST subscribers, and how many deliveries a second a burst of 20 makes; and both against the `websockets` library's own
-server and `broadcast()`, with the same clients, the same bytes and in the same rounds. Ratios count so that more is
-better for deliveries, and less for times. Last, the latency of the others beside a subscriber that never reads.
+Prints, for games and for pages with the published SDK, how long one broadcast takes to reach the last of 1,000 and of
+SUBSCRIBERS subscribers, and the deliveries per second of a burst of 20. Both are divided by those of the `websockets`
+library's server and its `broadcast()`, with the same clients and bytes, in the same rounds. Finally, it prints the
+latency of the other subscribers while one never reads, divided by that before.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 import resource
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import NamedTuple
 
+from common import Address, argument, pin_to_core, ratios, spread, start_server
 from crowd import Crowd, Socket
 from servers import CLIENT_ID
-from sockets import Place, ask, authentication, median, start
+from sockets import authentication, socket_request
 
-FAN = 1_000
+SUBSCRIBERS = 1_000
 BURST = 20
 STALLED_ROUNDS = 300
 
 
 class Kind(NamedTuple):
-    """Subscribers of one kind."""
+    """A kind of subscriber."""
 
     path: str
     greetings: int
-    """Texts that come before any is sent."""
-    asks: Sequence[bytes]
+    """Texts that the server sends first."""
+    requests: Sequence[bytes]
 
 
-class Rival(NamedTuple):
-    """A server with its subscribers, and one who speaks to them."""
+class Setup(NamedTuple):
+    """The subscribers of a server, and a client that broadcasts to them."""
 
     crowd: Crowd
-    speaker: Socket
-    said: bytes
+    sender: Socket
+    request: bytes
     length: int
-    """Bytes of the text that each subscriber hears."""
+    """Bytes of the text that each subscriber receives."""
 
     def broadcast(self, times: int = 1) -> list[float]:
-        """Say it so many times; returns when each subscriber had heard all, in order, in seconds from the beginning."""
-        began = time.perf_counter()
-        self.speaker.send(*[self.said] * times)
-        heard = self.crowd.hear(times, self.length)
+        """Broadcast `times` times; return the seconds until each subscriber had all of them, in order."""
+        started = time.perf_counter()
+        self.sender.send(*[self.request] * times)
+        received = self.crowd.wait_for(times, self.length)
         for _ in range(times):
-            self.speaker.message()
-        return [each - began for each in heard]
+            self.sender.message()
+        return [each - started for each in received]
 
 
-def kinds(place: Place) -> dict[str, Kind]:
-    """How games and pages follow the event `hit` of channel 1."""
+def kinds(address: Address) -> dict[str, Kind]:
+    """Return how games and pages subscribe to the event `hit` of channel 1."""
     channel = f'{{"event":"pusher:subscribe","data":{{"channel":"twitch.pubsub.{CLIENT_ID}.1"}}}}'
     return {
-        "games": Kind("/0.2.0/bench", 0, (authentication(place), ask("subscribe", "broadcast", topic_id="hit"))),
+        "games": Kind(
+            "/0.2.0/bench", 0, (authentication(address), socket_request("subscribe", "broadcast", topic_id="hit"))
+        ),
         "pages": Kind("/app/key?protocol=7", 1, (channel.encode(),)),
     }
 
 
 @contextmanager
-def service(place: Place, kind: Kind, size: int, data: int = 100) -> Iterator[Rival]:
-    """The service with so many subscribers of a kind, and a game that broadcasts."""
-    said = ask("broadcast", topic="hit", data="x" * data)
+def service(address: Address, kind: Kind, size: int, data: int = 100) -> Iterator[Setup]:
+    """Open `size` subscribers of the service, and a game that broadcasts."""
+    request = socket_request("broadcast", topic="hit", data="x" * data)
     with (
-        closing(Crowd(place, size, kind.asks, path=kind.path, greetings=kind.greetings)) as crowd,
-        closing(Socket(place)) as speaker,
+        closing(Crowd(address, size, kind.requests, path=kind.path, greetings=kind.greetings)) as crowd,
+        closing(Socket(address)) as sender,
     ):
-        speaker.shaken()
-        speaker.send(authentication(place), said)
+        sender.finish_handshake()
+        sender.send(authentication(address), request)
         for _ in range(2):
-            assert b'"errors"' not in speaker.message()
+            assert b'"errors"' not in sender.message()
         (length,) = {len(one.message()) for one in crowd.sockets}
-        yield Rival(crowd, speaker, said, length)
+        yield Setup(crowd, sender, request, length)
 
 
 @contextmanager
-def reference(place: Place, path: str, size: int, length: int) -> Iterator[Rival]:
-    """The library's server, which repeats to as many what it hears, to the speaker too."""
-    with closing(Crowd(place, size, path=path)) as crowd, closing(Socket(place)) as speaker:
-        speaker.shaken()
-        yield Rival(crowd, speaker, b"x" * length, length)
+def reference(address: Address, path: str, size: int, length: int) -> Iterator[Setup]:
+    """Open `size` clients of the library's server, which repeats each text to all, the sender included."""
+    with closing(Crowd(address, size, path=path)) as crowd, closing(Socket(address)) as sender:
+        sender.finish_handshake()
+        yield Setup(crowd, sender, b"x" * length, length)
 
 
 def compare(name: str, size: int, rounds: int) -> None:
-    """One broadcast and a burst, of both servers in turn."""
+    """Measure one broadcast and a burst on both servers in turn."""
     with ExitStack() as stack:
-        place, _ = start(stack, "sockets")
-        other, _ = start(stack, "websockets")
-        kind = kinds(place)[name]
-        mine = stack.enter_context(service(place, kind, size))
-        theirs = stack.enter_context(reference(other, kind.path, size, mine.length))
+        address, _ = start_server(stack, "sockets")
+        other, _ = start_server(stack, "websockets")
+        kind = kinds(address)[name]
+        ours = stack.enter_context(service(address, kind, size))
+        theirs = stack.enter_context(reference(other, kind.path, size, ours.length))
         results: dict[tuple[str, int], list[float]] = {}
         for number in range(rounds + 2):
-            for which, rival in (("mine", mine), ("theirs", theirs)):
+            for which, setup in (("ours", ours), ("theirs", theirs)):
                 for times in (1, BURST):
                     gc.collect()
-                    last = rival.broadcast(times)[-1]
+                    last = setup.broadcast(times)[-1]
                     if number > 1:
                         results.setdefault((which, times), []).append(last)
-    one, burst = (
-        [ours / of_other for ours, of_other in zip(results["mine", times], results["theirs", times], strict=True)]
-        for times in (1, BURST)
-    )
+    one, burst = (ratios(results["ours", times], results["theirs", times]) for times in (1, BURST))
     print(
-        f"{size:,} {name}, one broadcast: last after {median([each * 1e3 for each in results['mine', 1]], '.1f')} ms; "
-        f"/ websockets.broadcast(): {median(one)}"
+        f"{size:,} {name}, one broadcast: last after {spread([each * 1e3 for each in results['ours', 1]], '.1f')} ms; "
+        f"/ websockets.broadcast(): {spread(one)}"
     )
-    rates = median([BURST * size / each for each in results["mine", BURST]], ",.0f")
+    rates = spread([BURST * size / each for each in results["ours", BURST]], ",.0f")
     print(
         f"{size:,} {name}, {BURST} at once: {rates} deliveries/s; "
-        f"/ websockets.broadcast(): {median([1 / each for each in burst])}"
+        f"/ websockets.broadcast(): {spread([1 / each for each in burst])}"
     )
 
 
-def beside_a_stalled_one(name: str) -> None:
-    """Latencies of all others, before and while one of the subscribers does not read."""
+def compare_with_stalled_subscriber(name: str) -> None:
+    """Compare the latency of the other subscribers before and while one never reads."""
     with ExitStack() as stack:
-        place, _ = start(stack, "sockets")
-        kind = kinds(place)[name]
-        rival = stack.enter_context(service(place, kind, FAN, 4_000))
+        address, _ = start_server(stack, "sockets")
+        kind = kinds(address)[name]
+        setup = stack.enter_context(service(address, kind, SUBSCRIBERS, 4_000))
 
         def latencies() -> list[float]:
-            return sorted(each for _ in range(STALLED_ROUNDS) for each in rival.broadcast())
+            return sorted(each for _ in range(STALLED_ROUNDS) for each in setup.broadcast())
 
         latencies()
         before = latencies()
-        stalled = stack.enter_context(closing(Socket(place, 4_096, kind.path)))
-        stalled.shaken()
-        for one in kind.asks:
-            stalled.send(one)
-        for _ in range(len(kind.asks) + kind.greetings):
+        stalled = stack.enter_context(closing(Socket(address, 4_096, kind.path)))
+        stalled.finish_handshake()
+        for request in kind.requests:
+            stalled.send(request)
+        for _ in range(len(kind.requests) + kind.greetings):
             stalled.message()
-        beside = latencies()
+        during = latencies()
     at = int(len(before) * 0.99)
     print(
-        f"{FAN:,} {name}, p99 beside one that never reads / before: {beside[at] / before[at]:.2f} "
-        f"({beside[at] * 1e3:.1f} / {before[at] * 1e3:.1f} ms)"
+        f"{SUBSCRIBERS:,} {name}, p99 while one never reads / before: {during[at] / before[at]:.2f} "
+        f"({during[at] * 1e3:.1f} / {before[at] * 1e3:.1f} ms)"
     )
 
 
 def main() -> None:
-    """Measure and report."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-    most = int(sys.argv[2]) if len(sys.argv) > 2 else 5_000
+    rounds, most = int(argument(1, 15)), int(argument(2, 5_000))
     _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {1})
-    gc.disable()  # a collection in the midst of a measurement is not the server's
+    pin_to_core(1)
+    gc.disable()  # so that the clients do not pause during a measurement
     for name in ("games", "pages"):
-        for size in (FAN, most):
+        for size in (SUBSCRIBERS, most):
             compare(name, size, rounds)
     for name in ("games", "pages"):
-        beside_a_stalled_one(name)
+        compare_with_stalled_subscriber(name)
 
 
 if __name__ == "__main__":

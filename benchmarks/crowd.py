@@ -1,4 +1,4 @@
-"""Many WebSockets held by one thread, lightly enough that a measurement of them is one of their server."""
+"""Many WebSocket clients in one thread, cheap enough that a measurement shows the server and not the clients."""
 
 from __future__ import annotations
 
@@ -7,61 +7,61 @@ import socket
 import time
 from collections.abc import Sequence
 
-AT_ONCE = 250
-"""Connections that are opened at the same time."""
-WITHIN = 60.0
+BATCH = 250
+"""Connections opened at the same time."""
+TIMEOUT = 60.0
 _BUFFER = bytearray(1 << 18)
 
 
 def frame(text: bytes) -> bytes:
-    """One text as a client sends it, under a mask of zeros."""
+    """Return a masked text frame, with a mask of zeros."""
     size = len(text)
     head = bytes([0x81, 0x80 | size]) if size < 126 else b"\x81\xfe" + size.to_bytes(2, "big")
     return head + b"\x00\x00\x00\x00" + text
 
 
 def _framed(size: int) -> int:
-    """Bytes on the wire of a server's text of such a size."""
+    """Return the size of a server's text frame with a payload of `size` bytes."""
     return size + (2 if size < 126 else 4 if size < 65_536 else 10)
 
 
 class Socket:
-    """One connection behind its handshake, which counts the bytes that come."""
+    """A WebSocket client that counts the bytes it receives."""
 
-    def __init__(self, place: tuple[str, int], receive_buffer: int | None = None, path: str = "/0.2.0/bench") -> None:
+    def __init__(self, address: tuple[str, int], receive_buffer: int | None = None, path: str = "/0.2.0/bench") -> None:
         self._socket = socket.socket()
         if receive_buffer:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.connect(place)
+        self._socket.connect(address)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(
             b"GET " + path.encode() + b" HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         )
-        self.came = 0
+        self.received = 0
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def take(self) -> None:
-        """Count what is there."""
+    def receive(self) -> None:
+        """Read and count the available bytes."""
         size = self._socket.recv_into(_BUFFER)
-        assert size, "the server hung up"
-        self.came += size
+        assert size, "the server closed the connection"
+        self.received += size
 
-    def shaken(self) -> None:
-        """Wait for the end of the handshake."""
+    def finish_handshake(self) -> None:
+        """Wait for the response to the handshake."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             head += self._socket.recv(1)
         assert head.startswith(b"HTTP/1.1 101 "), head
 
     def send(self, *texts: bytes) -> None:
-        """Send frames in one piece."""
+        """Send text frames with one write."""
         self._socket.sendall(b"".join(map(frame, texts)))
 
     def message(self) -> bytes:
-        """The next text."""
+        """Return the next text."""
         head = self._socket.recv(2, socket.MSG_WAITALL)
         size = head[1]
         if size >= 126:
@@ -73,60 +73,60 @@ class Socket:
 
 
 class Crowd:
-    """Connections that said the same and hear the same."""
+    """Clients with the same subscriptions."""
 
     def __init__(
         self,
-        place: tuple[str, int],
+        address: tuple[str, int],
         size: int,
-        asks: Sequence[bytes] = (),
+        requests: Sequence[bytes] = (),
         *,
         path: str = "/0.2.0/bench",
         greetings: int = 0,
     ) -> None:
-        """Open so many; each sends the texts of `asks`, and waits for one answer to each that is no refusal.
+        """Open `size` clients, which send each of `requests` and wait for its reply.
 
-        `greetings` is how many texts the server sends before.
+        `greetings` is the number of texts that the server sends first.
         """
         self.sockets: list[Socket] = []
         self._poll = select.epoll()
-        began = time.perf_counter()
+        started = time.perf_counter()
         while len(self.sockets) < size:
-            some = [Socket(place, path=path) for _ in range(min(AT_ONCE, size - len(self.sockets)))]
-            for each in some:
-                each.shaken()
+            batch = [Socket(address, path=path) for _ in range(min(BATCH, size - len(self.sockets)))]
+            for each in batch:
+                each.finish_handshake()
                 for _ in range(greetings):
                     each.message()
-            for ask in asks:
-                for each in some:
-                    each.send(ask)
-                for each in some:
-                    answer = each.message()
-                    assert b"error" not in answer, answer
-            self.sockets += some
-        self.opened_per_second = size / (time.perf_counter() - began)
-        self._by_number = {each.fileno(): each for each in self.sockets}
+            for request in requests:
+                for each in batch:
+                    each.send(request)
+                for each in batch:
+                    reply = each.message()
+                    assert b"error" not in reply, reply
+            self.sockets += batch
+        self.opened_per_second = size / (time.perf_counter() - started)
+        self._by_descriptor = {each.fileno(): each for each in self.sockets}
         for each in self.sockets:
             self._poll.register(each.fileno(), select.EPOLLIN)
 
-    def hear(self, texts: int, size: int) -> list[float]:
-        """Wait until each has so many texts of one size, and not a byte more; returns when each had, in order."""
+    def wait_for(self, texts: int, size: int) -> list[float]:
+        """Wait until each client has `texts` texts of `size` bytes; return the times, in order, of `perf_counter`."""
         target = texts * _framed(size)
-        ends = time.perf_counter() + WITHIN
+        deadline = time.perf_counter() + TIMEOUT
         times: list[float] = []
         while len(times) < len(self.sockets):
-            for number, _ in self._poll.poll(1, len(self.sockets)):
-                each = self._by_number[number]
-                each.take()
-                if each.came >= target:
-                    assert each.came == target, "more came than was expected"
-                    each.came = 0
+            for descriptor, _ in self._poll.poll(1, len(self.sockets)):
+                each = self._by_descriptor[descriptor]
+                each.receive()
+                if each.received >= target:
+                    assert each.received == target, "received more than expected"
+                    each.received = 0
                     times.append(time.perf_counter())
-            assert time.perf_counter() < ends, f"only {len(times)} of {len(self.sockets)} have heard everything"
+            assert time.perf_counter() < deadline, f"only {len(times)} of {len(self.sockets)} received everything"
         return times
 
-    def heard_nothing_more(self) -> bool:
-        """Whether nothing else is there."""
+    def is_idle(self) -> bool:
+        """Whether no client has unread data."""
         return not self._poll.poll(0)
 
     def close(self) -> None:

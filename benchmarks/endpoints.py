@@ -1,20 +1,19 @@
-"""The other calls that crowds make, data in a file: `python benchmarks/endpoints.py [ROUNDS] [SECONDS]`.
+"""Other calls of large audiences, with data in a file: `python benchmarks/endpoints.py [ROUNDS] [SECONDS]`.
 
-Prints, for each, requests per second divided by those of POST vote on the plain typed Litestar route in the same round.
+Prints, for each call, requests per second divided by those of POST vote on the plain Litestar route in the same round.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import uvloop
-from load import Measured, load, request
-from votes import CONNECTIONS, ballots, headers, start
+from common import argument, pin_to_core, ratios, spread, start_server
+from load import load, request
+from votes import CONNECTIONS, ballots, headers
 
 CALLS = {
     "GET vote": ("GET", "/v1/e/vote?id=poll", b""),
@@ -25,40 +24,34 @@ CALLS = {
 }
 
 
-async def measure(rounds: int, seconds: float) -> dict[str, list[Measured]]:
-    """Rounds of all calls in turn, after one that is not counted."""
+async def measure(rounds: int, seconds: float) -> dict[str, list[float]]:
+    """Return requests per second of all calls, in interleaved rounds; the first round is a warm-up."""
     loads = {
         name: [
             request(method, path, header, body) for header in headers("broadcaster" if method == "PATCH" else "viewer")
         ]
         for name, (method, path, body) in CALLS.items()
     }
-    results: dict[str, list[Measured]] = {name: [] for name in ("plain", *loads)}
+    results: dict[str, list[float]] = {name: [] for name in ("plain", *loads)}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        plain = start(stack, "plain", Path(folder))
-        file = start(stack, "file", Path(folder))
+        plain, _ = start_server(stack, "plain")
+        file, _ = start_server(stack, "file", Path(folder) / "data.db")
         for number in range(rounds + 1):
             for name in results:
-                place, requests = (plain, ballots()) if name == "plain" else (file, loads[name])
-                measured = await load(*place, requests, connections=CONNECTIONS, seconds=seconds)
+                address, requests = (plain, ballots()) if name == "plain" else (file, loads[name])
+                measured = await load(*address, requests, connections=CONNECTIONS, seconds=seconds)
                 assert measured.failed == 0, f"{name} was refused {measured.failed} times"
                 if number:
-                    results[name].append(measured)
+                    results[name].append(measured.per_second)
     return results
 
 
 def main() -> None:
-    """Measure and report."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {1})
-    results = uvloop.run(measure(rounds, seconds))
+    pin_to_core(1)
+    results = uvloop.run(measure(int(argument(1, 5)), argument(2, 1)))
     print(f"{'call':20} {'req/s':>8}  ratio to the plain route's POST vote (range)")
-    for name, mine in results.items():
-        ratios = [a.per_second / b.per_second for a, b in zip(mine, results["plain"], strict=True)]
-        median = statistics.median(each.per_second for each in mine)
-        print(f"{name:20} {median:8.0f}  {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})")
+    for name, rates in results.items():
+        print(f"{name:20} {statistics.median(rates):8.0f}  {spread(ratios(rates, results['plain']))}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What a cast costs in the engine: in memory and in a file, with few voters and with very many.
+"""The cost of a vote in the engine: in memory and in a file, with few voters and with many.
 
     python benchmarks/engine_casts.py [--voters 1000 1000000] [--rounds 7]
 
-Each turn of the event loop casts 50 marks at once, as a busy service does, each answered with its tally of 199 choices.
-Rounds are interleaved; only ratios of one run mean anything.
+Each pass of the event loop casts 50 votes at once, as a busy service does; each returns a tally of 199 choices.
+Rounds are interleaved; only ratios within one run are meaningful.
 """
 
 from __future__ import annotations
@@ -22,77 +22,77 @@ from emulator.engines.engine import Engine
 
 POLL = Key("poll", "client", "default", "777")
 CHOICES = [str(value) for value in range(-99, 100)]
-AT_ONCE, TURNS = 50, 200
+BATCH, PASSES = 50, 200
 
 
 @dataclass
-class Subject:
-    medium: str
+class Case:
+    storage: str
     voters: int
     engine: Engine
     per_cast: list[float] = field(default_factory=list)
-    """µs, one for each round."""
-    turns: list[float] = field(default_factory=list)
-    """ms, one for each turn."""
+    """µs, per round."""
+    passes: list[float] = field(default_factory=list)
+    """ms, per pass of the event loop."""
 
 
-async def cast_at_once(engine: Engine, marks: list[CastRequest], now: int, *, tally: bool) -> None:
+async def cast_batch(engine: Engine, casts: list[CastRequest], now: int, *, tally: bool) -> None:
     async with asyncio.TaskGroup() as group:
-        for mark in marks:
-            group.create_task(engine.ballots.cast(POLL, mark, now=now, expires_at=now + NEVER // 2, tally=tally))
+        for cast in casts:
+            group.create_task(engine.ballots.cast(POLL, cast, now=now, expires_at=now + NEVER // 2, tally=tally))
 
 
-async def fill(subject: Subject) -> None:
-    for first in range(0, subject.voters, 1000):
-        marks = [CastRequest(f"U{number}", random.choice(CHOICES)) for number in range(first, first + 1000)]
-        await cast_at_once(subject.engine, marks, first, tally=False)
+async def fill(case: Case) -> None:
+    for first in range(0, case.voters, 1000):
+        casts = [CastRequest(f"U{number}", random.choice(CHOICES)) for number in range(first, first + 1000)]
+        await cast_batch(case.engine, casts, first, tally=False)
 
 
-async def measure(subject: Subject, now: int) -> None:
-    turns = []
-    for turn in range(TURNS):
-        marks = [CastRequest(f"U{random.randrange(subject.voters)}", random.choice(CHOICES)) for _ in range(AT_ONCE)]
+async def measure(case: Case, now: int) -> None:
+    passes = []
+    for number in range(PASSES):
+        casts = [CastRequest(f"U{random.randrange(case.voters)}", random.choice(CHOICES)) for _ in range(BATCH)]
         start = perf_counter()
-        await cast_at_once(subject.engine, marks, now + turn, tally=True)
-        turns.append(perf_counter() - start)
-    subject.per_cast.append(sum(turns) / TURNS / AT_ONCE * 1e6)
-    subject.turns += [turn * 1e3 for turn in turns]
+        await cast_batch(case.engine, casts, now + number, tally=True)
+        passes.append(perf_counter() - start)
+    case.per_cast.append(sum(passes) / PASSES / BATCH * 1e6)
+    case.passes += [seconds * 1e3 for seconds in passes]
 
 
 async def main(voters: list[int], rounds: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        subjects = []
+        cases = []
         for count in voters:
-            for medium, url in (("memory", "sqlite://"), ("file", f"sqlite://{directory}/{count}.db")):
+            for storage, url in (("memory", "sqlite://"), ("file", f"sqlite://{directory}/{count}.db")):
                 engine = await open_engine(url, namespace="benchmark").__aenter__()
-                subjects.append(Subject(medium, count, engine))
-                await fill(subjects[-1])
+                cases.append(Case(storage, count, engine))
+                await fill(cases[-1])
         for number in range(rounds):
-            for subject in subjects:
-                await measure(subject, (number + 1) * 10_000_000)
-        for subject in subjects:
-            await subject.engine.__aexit__()
-    report(subjects)
+            for case in cases:
+                await measure(case, (number + 1) * 10_000_000)
+        for case in cases:
+            await case.engine.__aexit__()
+    report(cases)
 
 
-def report(subjects: list[Subject]) -> None:
-    print(f"{'':8}{'voters':>10}{'µs/cast':>10}{'range':>16}{'ms/turn p50':>13}{'p99':>8}{'max':>8}")
-    for each in subjects:
+def report(cases: list[Case]) -> None:
+    print(f"{'':8}{'voters':>10}{'µs/cast':>10}{'range':>16}{'ms/pass p50':>13}{'p99':>8}{'max':>8}")
+    for each in cases:
         low, middle, high = min(each.per_cast), statistics.median(each.per_cast), max(each.per_cast)
-        turns = sorted(each.turns)
+        passes = sorted(each.passes)
         print(
-            f"{each.medium:8}{each.voters:>10,}{middle:>10.1f}{f'{low:.1f}-{high:.1f}':>16}"
-            f"{turns[len(turns) // 2]:>13.2f}{turns[len(turns) * 99 // 100]:>8.2f}{turns[-1]:>8.2f}"
+            f"{each.storage:8}{each.voters:>10,}{middle:>10.1f}{f'{low:.1f}-{high:.1f}':>16}"
+            f"{passes[len(passes) // 2]:>13.2f}{passes[len(passes) * 99 // 100]:>8.2f}{passes[-1]:>8.2f}"
         )
-    for count in sorted({each.voters for each in subjects}):
-        per_cast = {each.medium: each.per_cast for each in subjects if each.voters == count}
+    for count in sorted({each.voters for each in cases}):
+        per_cast = {each.storage: each.per_cast for each in cases if each.voters == count}
         ratios = [one / two for one, two in zip(per_cast["memory"], per_cast["file"], strict=True)]
-        print(f"speed of a file / of memory, {count:,} voters: {statistics.median(ratios):.2f}")
+        print(f"throughput of a file / of memory, {count:,} voters: {statistics.median(ratios):.2f}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--voters", type=int, nargs="+", default=[1000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=7)
-    given = parser.parse_args()
-    asyncio.run(main(given.voters, given.rounds))
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.voters, arguments.rounds))

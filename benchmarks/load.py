@@ -1,4 +1,4 @@
-"""A load of ready-made HTTP requests over kept-alive connections, and what it measured."""
+"""Sends prepared HTTP requests over keep-alive connections, and measures the responses."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import httptools
 
 @dataclass
 class Measured:
-    """One round."""
+    """One round. Latencies are in seconds."""
 
     per_second: float
     p50: float
     p99: float
     failed: int
-    """Answers that were not 200."""
+    """Responses other than 200."""
 
 
 def request(method: str, path: str, header: str, body: bytes = b"") -> bytes:
-    """The bytes of one request."""
+    """Return the bytes of one request."""
     lines = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: {header}\r\nContent-Length: {len(body)}\r\n\r\n"
     return lines.encode() + body
 
@@ -43,14 +43,14 @@ class _Connection(asyncio.Protocol):
         if self.stopping:
             self._transport.close()
             return
-        self._began = time.perf_counter()
+        self._started = time.perf_counter()
         self._transport.write(next(self._requests))
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
     def on_message_complete(self) -> None:
-        self._latencies.append(time.perf_counter() - self._began)
+        self._latencies.append(time.perf_counter() - self._started)
         if self._parser.get_status_code() != 200:
             self.failed += 1
         self._parser = httptools.HttpResponseParser(self)
@@ -62,24 +62,24 @@ class _Connection(asyncio.Protocol):
 
 
 async def load(host: str, port: int, requests: Sequence[bytes], *, connections: int, seconds: float) -> Measured:
-    """Send `requests` round and round on so many connections for so long."""
+    """Send `requests` repeatedly over `connections` for `seconds`."""
     loop = asyncio.get_running_loop()
-    endless = itertools.cycle(requests)
+    repeated = itertools.cycle(requests)
     latencies: list[float] = []
     protocols: list[_Connection] = []
     ends = [loop.create_future() for _ in range(connections)]
-    began = time.perf_counter()
+    started = time.perf_counter()
     for end in ends:
-        _, protocol = await loop.create_connection(lambda end=end: _Connection(endless, latencies, end), host, port)
+        _, protocol = await loop.create_connection(lambda end=end: _Connection(repeated, latencies, end), host, port)
         protocols.append(protocol)
     await asyncio.sleep(seconds)
     for protocol in protocols:
         protocol.stopping = True
     await asyncio.wait(ends, timeout=5)
-    took = time.perf_counter() - began
+    elapsed = time.perf_counter() - started
     latencies.sort()
     return Measured(
-        len(latencies) / took,
+        len(latencies) / elapsed,
         latencies[len(latencies) // 2],
         latencies[int(len(latencies) * 0.99)],
         sum(protocol.failed for protocol in protocols),

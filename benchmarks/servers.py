@@ -1,14 +1,14 @@
-"""The servers that are measured: `python benchmarks/servers.py NAME [FILE [CORE]]` serves one and prints its URL.
+"""The measured servers: `python benchmarks/servers.py NAME [DATA [CORE]]` starts one and prints its URL.
 
-It keeps to one core, the first if none is named.
+It runs on one core, 0 by default.
 
-plain    a typed Litestar route that verifies the JWT at each request and keeps the poll in memory: the reference
+plain    a typed Litestar route that verifies a JWT per request and keeps the poll in memory: the reference
 bare     a bare ASGI callable with the same poll in memory and a cache of verified tokens
 memory   the service, data in memory
-file     the service, data in FILE
-redis    the service, data in the Redis whose URL stands where FILE stands for others
-sockets  the service as it is on one node, data in memory
-websockets  the `websockets` library's server, which says with `broadcast()` to all what it hears from one
+file     the service, data in the file DATA
+redis    the service, data in the Redis at the URL DATA
+sockets  the same as memory
+websockets  the `websockets` library's server, which sends each message to all clients with `broadcast()`
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
-import os
 import signal
 import sys
 from contextlib import AsyncExitStack, suppress
@@ -26,6 +25,7 @@ import jwt
 import msgspec
 import uvicorn
 import uvloop
+from common import argument, pin_to_core
 from litestar import Litestar, Request, post
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
@@ -46,7 +46,7 @@ CLIENT_ID = "bench"
 
 
 class Memory:
-    """A poll in memory with an incremental histogram: the same arithmetic as the service's."""
+    """A poll in memory with an incremental histogram and the service's arithmetic."""
 
     def __init__(self) -> None:
         self.votes: dict[str, int] = {}
@@ -78,11 +78,11 @@ class VoteBody(msgspec.Struct):
 def plain() -> Any:
     polls: dict[str, Memory] = {}
 
-    async def verified(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    async def verify(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         _, token = connection.headers["authorization"].split(" ")
         connection.scope["user"] = jwt.decode(token, SECRET, algorithms=["HS256"])
 
-    @post("/v1/e/vote", status_code=200, guards=[verified])
+    @post("/v1/e/vote", status_code=200, guards=[verify])
     async def vote(
         request: Request[Any, Any, Any], data: JSONBody[VoteBody], id: FromQuery[str] = "default"
     ) -> dict[str, Any]:
@@ -142,10 +142,10 @@ async def serve(name: str, file: str | None) -> None:
                 app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
             )
         else:
-            gateway.PING_EVERY = 3_600.0  # a ping would come amid what is counted
+            gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
             data = {"file": f"sqlite://{file}", "redis": str(file)}.get(name, "sqlite://")
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-            limits = Limits(caller_rate=1_000_000, client_rate=1_000_000)  # counted, and never reached
+            limits = Limits(caller_rate=1_000_000, client_rate=1_000_000)  # enforced, but never reached
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits)
             app, _ = await stack.enter_async_context(open_app(settings))
             config = config_of(app)
@@ -156,6 +156,5 @@ async def serve(name: str, file: str | None) -> None:
 
 
 if __name__ == "__main__":
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(sys.argv[3]) if len(sys.argv) > 3 else 0})
+    pin_to_core(int(argument(3, 0)))
     uvloop.run(serve(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))

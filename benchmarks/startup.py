@@ -1,6 +1,6 @@
-"""How long commands take to start, as ratios to importing what they are made of. Run it on a quiet machine.
+"""The start-up time of commands: `python benchmarks/startup.py`.
 
-python benchmarks/startup.py
+Prints the median of each command divided by that of a process that imports typer, httpx and rich.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 class Poll(BaseHTTPRequestHandler):
-    """Answers every request with one poll, so that the service's own work is left out."""
+    """Answers every request with the same poll, so that only the command is measured."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -38,7 +38,7 @@ class Poll(BaseHTTPRequestHandler):
         self.wfile.write(POLL)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def milliseconds(command: list[str], environment: dict[str, str]) -> float:
@@ -56,13 +56,13 @@ def main() -> None:
         "EXTCLI_SECRET": "c2VjcmV0",
     }
     commands = {"import typer, httpx, rich": REFERENCE, **COMMANDS}
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(RUNS):  # in turns, so that a busy moment of the machine falls on all
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(RUNS):  # interleaved, so that a busy moment affects all commands
         for name, command in commands.items():
-            taken[name].append(milliseconds(command, environment))
-    reference = statistics.median(taken["import typer, httpx, rich"])
-    for name, times in taken.items():
-        median = statistics.median(times)
+            times[name].append(milliseconds(command, environment))
+    reference = statistics.median(times["import typer, httpx, rich"])
+    for name, values in times.items():
+        median = statistics.median(values)
         print(f"{name:28} {median:7.1f} ms  {median / reference:5.2f} of the reference")
     server.shutdown()
 
