@@ -74,7 +74,7 @@ def test_user_field_requires_from(extcli):
     result = extcli("accumulate", "add", '{"user":"U1"}', "--user-field", "user")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "--user-field is for --from" in result.stderr
+    assert "--user-field requires --from" in result.stderr
 
 
 def test_a_wrong_number_of_tokens_is_an_unexpected_answer(extcli, answering):

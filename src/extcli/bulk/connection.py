@@ -7,10 +7,21 @@ costs more than the request itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from extcli import clock
 from extcli.api.client import Call
 from extcli.api.http import Answer, client_options, explained, headers, httpx
+from extcli.bulk.input_lines import Line
+
+
+@dataclass(slots=True)
+class Job:
+    """A line ready to send."""
+
+    line: Line
+    call: Call
+    authorization: str
 
 
 class Connection:
@@ -21,31 +32,31 @@ class Connection:
         self._trace = trace
         self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
 
-    async def send(self, call: Call, authorization: str, *, line: int) -> Answer:
-        """Send the request of this line and return the answer, whatever its status. Raises `Unreachable`."""
+    async def send(self, job: Job) -> Answer:
+        """Send the request and return the answer, whatever its status. Raises `Unreachable`."""
+        call = job.call
         with explained(self._url):
             request = self._client.build_request(
                 call.method,
                 self._url + call.path,
                 params=call.query,
                 content=call.body,
-                headers=headers(call.body, authorization),
+                headers=headers(call.body, job.authorization),
             )
             if self._trace is None:
                 return await self._client.send(request)
-            return await self._send_traced(request, authorization, line, self._trace)
+            return await self._send_traced(request, job, self._trace)
 
-    async def _send_traced(
-        self, request: httpx.Request, authorization: str, line: int, trace: Callable[[str], None]
-    ) -> Answer:
+    async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Answer:
         """Send and trace. Connections write traces concurrently, so each names its line."""
-        trace(f"> line {line}: {request.method} {request.url}")
-        trace(f"> line {line}: authorization: {authorization.split(' ')[0]} ***")
-        trace(f"> line {line}: {len(request.content)} bytes")
+        number = job.line.number
+        trace(f"> line {number}: {request.method} {request.url}")
+        trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
+        trace(f"> line {number}: {len(request.content)} bytes")
         started = clock.elapsed()
         answer = await self._client.send(request)
         milliseconds = (clock.elapsed() - started) * 1000
-        trace(f"< line {line}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
+        trace(f"< line {number}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
         return answer
 
     async def close(self) -> None:

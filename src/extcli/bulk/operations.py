@@ -39,8 +39,7 @@ def votes(poll: str) -> Operation:
 def answers(ranking: str) -> Operation:
     """Submit an answer for each line."""
     return Operation(
-        lambda line: answer_submission(line.content, ranking=ranking),
-        repeatable="a repeated answer replaces the first",
+        lambda line: answer_submission(line.content, ranking=ranking), repeatable="a repeated answer replaces the first"
     )
 
 

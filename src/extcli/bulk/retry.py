@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from extcli import clock
@@ -12,8 +13,7 @@ from extcli.bulk.report import Report
 
 if TYPE_CHECKING:
     from extcli.api.http import Answer
-    from extcli.bulk.connection import Connection
-    from extcli.bulk.job import Job
+    from extcli.bulk.connection import Connection, Job
 
 _MAX_PAUSE = 60
 """Seconds of `Retry-After`; a longer pause is reported as a refusal."""
@@ -61,7 +61,7 @@ class RetryPolicy:
         """Return whether repeating is harmless, from the definition of the poll if necessary."""
         definition = self._operation.definition
         while self._may_repeat is None and definition is not None:
-            answer = await connection.send(definition, job.authorization, line=job.line.number)
+            answer = await connection.send(replace(job, call=definition))
             pause = _retry_after(answer)
             if pause is not None and (answer.status_code == 429 or self._has_time_for(pause)):
                 await asyncio.sleep(pause)

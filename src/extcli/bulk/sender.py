@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from extcli.api.client import Call
 from extcli.api.http import NotConnected
-from extcli.bulk.connection import Connection
+from extcli.bulk.connection import Connection, Job
 from extcli.bulk.input_lines import Batches, Line
-from extcli.bulk.job import Job
 from extcli.bulk.operations import Operation
 from extcli.bulk.reader_thread import ReaderThread
 from extcli.bulk.report import Report
@@ -34,16 +32,13 @@ def send(session: Session, batches: Batches, operation: Operation, *, acts_as: s
     """Send every line and report the outcome. Raises `LinesRefused`, or the error that ended the run."""
     if batches.name_users:
         _check_identity(session)
-    report = Report(session.output, batches.input)
-    retry = RetryPolicy(session.resolver.timeout(), operation, report)
-    delivery = Delivery(session, batches, operation, session.credentials(acts_as), report, retry)
+    run = Run(session, batches, operation, session.credentials(acts_as))
+    report = run.report
     try:
-        asyncio.run(delivery.run(concurrency))
-    except KeyboardInterrupt:
-        report.finish("interrupted", repeatable=retry.repeatable)
-        raise
-    except CliError:
-        report.finish("stopped", repeatable=retry.repeatable)
+        asyncio.run(run.send_all(concurrency))
+    except (KeyboardInterrupt, CliError) as error:
+        ending = "stopped" if isinstance(error, CliError) else "interrupted"
+        report.finish(ending, repeatable=run.retry.repeatable)
         raise
     finally:
         batches.input.close()
@@ -71,43 +66,27 @@ def _check_identity(session: Session) -> None:
         )
 
 
-@dataclass(slots=True)
-class Prepared:
-    """A batch of lines: the jobs, and the invalid lines by number with the reason."""
-
-    jobs: list[Job]
-    invalid: list[tuple[int, str]]
-
-
-class Delivery:
+class Run:
     """One run over the input."""
 
-    def __init__(
-        self,
-        session: Session,
-        batches: Batches,
-        operation: Operation,
-        credentials: Credentials,
-        report: Report,
-        retry: RetryPolicy,
-    ) -> None:
+    def __init__(self, session: Session, batches: Batches, operation: Operation, credentials: Credentials) -> None:
+        self._session = session
         self._batches = batches
         self._operation = operation
         self._credentials = credentials
-        self._report = report
-        self._retry = retry
         self._client_id = session.resolver.client_id()
-        self._url = session.resolver.url()
-        self._timeout = session.resolver.timeout()
-        # `None` without --verbose, so that no trace is even formatted.
-        self._trace = session.output.trace if session.resolver.flags.verbose else None
+        self.report = Report(session.output, batches.input)
+        self.retry = RetryPolicy(session.resolver.timeout(), operation, self.report)
 
-    async def run(self, concurrency: int) -> None:
-        """Send everything. Raises the first error that is not about a single line."""
-        connections = [Connection(self._url, self._timeout, trace=self._trace) for _ in range(concurrency)]
+    async def send_all(self, concurrency: int) -> None:
+        """Send every line. Raises the first error that is not about a single line."""
+        resolver = self._session.resolver
+        # `None` without --verbose, so that no trace is even formatted.
+        trace = self._session.output.trace if resolver.flags.verbose else None
+        connections = [Connection(resolver.url(), resolver.timeout(), trace=trace) for _ in range(concurrency)]
         queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_QUEUE_SIZE) for _ in connections]
         try:
-            async with self._report.shown(), asyncio.TaskGroup() as tasks:
+            async with self.report.shown(), asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._distribute(queues))
                 for connection, queue in zip(connections, queues, strict=True):
                     tasks.create_task(self._work(connection, queue))
@@ -125,11 +104,12 @@ class Delivery:
         try:
             while (batch := await upcoming) is not None:
                 upcoming = reader.next_item()
-                for number, fault in batch.invalid:
-                    self._report.refuse(number, None, fault)
-                self._report.resume_point.add(job.line.number for job in batch.jobs)
+                jobs, invalid = batch
+                for number, fault in invalid:
+                    self.report.refuse(number, None, fault)
+                self.report.resume_point.add(job.line.number for job in jobs)
                 shares: dict[int, list[Job]] = {}
-                for job in batch.jobs:
+                for job in jobs:
                     shares.setdefault(hash(job.line.user) % len(queues), []).append(job)
                 for index, share in shares.items():
                     await queues[index].put(share)
@@ -140,8 +120,8 @@ class Delivery:
                 upcoming.exception()  # retrieved, or asyncio logs it
             reader.close()
 
-    def _prepared(self) -> Iterator[Prepared]:
-        """Yield batches of jobs with their tokens. Runs in the reader thread, where it may block."""
+    def _prepared(self) -> Iterator[tuple[list[Job], list[tuple[int, str]]]]:
+        """Yield jobs in batches, and the invalid lines by number with the reason. Runs in the reader thread."""
         for batch in self._batches:
             ready: list[tuple[Line, Call]] = []
             invalid: list[tuple[int, str]] = []
@@ -151,7 +131,7 @@ class Delivery:
                 except UsageError as error:
                     invalid.append((line.number, error.what))
             authorizations = self._authorizations([line.user for line, _ in ready])
-            yield Prepared([Job(line, call, authorizations[line.user]) for line, call in ready], invalid)
+            yield [Job(line, call, authorizations[line.user]) for line, call in ready], invalid
 
     def _call_of(self, line: Line) -> Call:
         """Return the request of a line. Raises `UsageError` if it is invalid."""
@@ -187,26 +167,26 @@ class Delivery:
         if status < 300:
             if not _is_json_object(answer.content):
                 raise UnexpectedAnswer(answer)
-            self._retry.reset()
-            self._report.accept(number)
+            self.retry.reset()
+            self.report.accept(number)
         elif status in (401, 403) or status >= 500 or status < 400:
             raise _stop(job, answer, self._credentials)
         else:
-            self._report.refuse(number, status, reason_of(answer.content), sent=True)
+            self.report.refuse(number, status, reason_of(answer.content), sent=True)
 
     async def _send(self, connection: Connection, job: Job) -> Answer:
         """Send the request of a line, with retries, and return the answer."""
-        resume_point, number = self._report.resume_point, job.line.number
+        resume_point, number = self.report.resume_point, job.line.number
         while True:
             resume_point.mark_sent(number)
             try:
-                answer = await connection.send(job.call, job.authorization, line=number)
+                answer = await connection.send(job)
             except NotConnected:
                 resume_point.mark_not_applied(number)
                 raise
             if 300 <= answer.status_code < 500:
                 resume_point.mark_not_applied(number)
-            pause = await self._retry.pause_after(answer, connection, job)
+            pause = await self.retry.pause_after(answer, connection, job)
             if pause is None:
                 return answer
             await asyncio.sleep(pause)

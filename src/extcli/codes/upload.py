@@ -61,7 +61,7 @@ class UploadPlan:
 
 
 @contextmanager
-def plan(
+def plan_upload(
     session: Session,
     specs: Sequence[str],
     indices: Sequence[int],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from extcli.output.printer import View
@@ -12,7 +12,10 @@ from extcli.output.views import table_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+Record = dict[str, Any]
+
 _VISIBLE = 4
+_FACTS = ("index", "name", "codes", "longest", "duplicates", "in_earlier_sets")
 
 
 def masked(code: str) -> str:
@@ -29,51 +32,90 @@ def names_by_index(document: Mapping[str, Any]) -> dict[int, str]:
     return dict(zip(indices, names, strict=True))
 
 
-def _set_rows(document: Any) -> list[tuple[int, str]]:
-    return sorted(names_by_index(document).items())
-
-
-def _set_table(document: Any) -> RenderableType:
-    table = table_of("index", "name", right=(0,), folded=(1,))
-    for index, name in _set_rows(document):
-        table.add_row(str(index), visible(name))
-    return table if table.row_count else "no sets"
-
-
-SETS = View(
-    table=_set_table,
-    rows=lambda document: [(field(index), field(name)) for index, name in _set_rows(document)],
-    items=lambda document: [{"index": index, "name": name} for index, name in _set_rows(document)],
-)
-
-
 def distributed(names: Mapping[int, str]) -> View:
     """Return the view of how many codes each of the ended sets, given by name, had handed out."""
 
-    def rows(document: Any) -> list[tuple[object, str, int]]:
+    def records(document: Any) -> list[Record]:
         counts = document["distributed"] or []
         # The sets may have changed after their names were read.
         known: Sequence[tuple[object, str]] = (
             sorted(names.items()) if len(counts) == len(names) else [("", "")] * len(counts)
         )
-        return [(index, name, count) for (index, name), count in zip(known, counts, strict=True)]
+        return [
+            {"index": index, "name": name, "distributed": count}
+            for (index, name), count in zip(known, counts, strict=True)
+        ]
 
-    def table(document: Any) -> RenderableType:
-        shown = table_of("index", "name", "handed out", right=(0, 2), folded=(1,))
-        for index, name, count in rows(document):
-            shown.add_row(str(index), visible(name), f"{count:,}")
-        return shown if shown.row_count else "no sets"
+    return _listing(records, "index", "name", "handed out", empty="no sets")
 
-    return View(
-        table=table,
-        rows=lambda document: [[field(cell) for cell in row] for row in rows(document)],
-        items=lambda document: [
-            {"index": index, "name": name, "distributed": count} for index, name, count in rows(document)
+
+def redeemed(*, reveal: bool) -> View:
+    """Return the view of all codes that a user has redeemed."""
+    return _listing(
+        lambda document: [
+            {"index": index, "code": str(code)}
+            for index, codes in enumerate(document["redeemed"] or [])
+            for code in codes or []
         ],
+        "index",
+        "code",
+        empty="nothing redeemed yet",
+        text=visible if reveal else masked,
     )
 
 
-_FACTS = ("index", "name", "codes", "longest", "duplicates", "in_earlier_sets")
+def codes_of(document: Any) -> list[str]:
+    """Return the code in the answer to a redemption, or an empty list."""
+    code = document.get("code") if isinstance(document, dict) else None
+    return [str(code)] if code else []
+
+
+def redemption(*, reveal: bool) -> View:
+    """Return the view of a redemption: the code, or nothing."""
+    return View(
+        table=lambda document: "\n".join(map(visible if reveal else masked, codes_of(document))),
+        rows=lambda document: [(field(code),) for code in codes_of(document)],
+    )
+
+
+def _listing(
+    records: Callable[[Any], list[Record]],
+    *headings: str,
+    empty: str,
+    text: Callable[[str], str] = visible,
+    in_table: Callable[[Record], bool] = lambda _: True,
+) -> View:
+    """Return the view of a list of records, one column for each member; `text` makes text safe for the table."""
+
+    def table(document: Any) -> RenderableType:
+        texts = [at for at, heading in enumerate(headings) if heading in ("name", "code")]
+        numbers = [at for at in range(len(headings)) if at not in texts]
+        shown = table_of(*headings, right=numbers, folded=texts)
+        for record in filter(in_table, records(document)):
+            shown.add_row(*(text(value) if isinstance(value, str) else f"{value:,}" for value in record.values()))
+        return shown if shown.row_count else empty
+
+    return View(
+        table=table,
+        rows=lambda document: [[field(value) for value in record.values()] for record in records(document)],
+        items=records,
+    )
+
+
+SETS = _listing(
+    lambda document: [{"index": index, "name": name} for index, name in sorted(names_by_index(document).items())],
+    "index",
+    "name",
+    empty="no sets",
+)
+
+ELIGIBILITY = _listing(
+    lambda document: [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"] or [])],
+    "index",
+    "redeemable",
+    empty="eligible for nothing",
+    in_table=lambda record: bool(record["eligible"]),
+)
 
 
 def _checked_table(sets: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -93,56 +135,3 @@ CHECKED_SETS = View(
     items=lambda sets: sets,
 )
 """The counts of checked sets and, for a dry run, the names of the sets that they replace."""
-
-
-def _eligible(document: Any) -> list[tuple[int, int]]:
-    return list(enumerate(document["eligible"] or []))
-
-
-def _eligibility_table(document: Any) -> RenderableType:
-    table = table_of("index", "redeemable", right=(0, 1))
-    for index, count in _eligible(document):
-        if count:
-            table.add_row(str(index), f"{count:,}")
-    return table if table.row_count else "eligible for nothing"
-
-
-ELIGIBILITY = View(
-    table=_eligibility_table,
-    rows=lambda document: [(field(index), field(count)) for index, count in _eligible(document)],
-    items=lambda document: [{"index": index, "eligible": count} for index, count in _eligible(document)],
-)
-
-
-def _held(document: Any) -> list[tuple[int, str]]:
-    return [(index, str(code)) for index, codes in enumerate(document["redeemed"] or []) for code in codes or []]
-
-
-def redeemed(*, reveal: bool) -> View:
-    """Return the view of all codes that a user has redeemed."""
-
-    def table(document: Any) -> RenderableType:
-        shown = table_of("index", "code", right=(0,), folded=(1,))
-        for index, code in _held(document):
-            shown.add_row(str(index), visible(code) if reveal else masked(code))
-        return shown if shown.row_count else "nothing redeemed yet"
-
-    return View(
-        table=table,
-        rows=lambda document: [(field(index), field(code)) for index, code in _held(document)],
-        items=lambda document: [{"index": index, "code": code} for index, code in _held(document)],
-    )
-
-
-def codes_of(document: Any) -> list[str]:
-    """Return the code in the answer to a redemption, or an empty list."""
-    code = document.get("code") if isinstance(document, dict) else None
-    return [str(code)] if code else []
-
-
-def redemption(*, reveal: bool) -> View:
-    """Return the view of a redemption: the code, or nothing."""
-    return View(
-        table=lambda document: "\n".join(visible(code) if reveal else masked(code) for code in codes_of(document)),
-        rows=lambda document: [(field(code),) for code in codes_of(document)],
-    )

@@ -22,25 +22,16 @@ def add(
     session: Session,
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ID] JSON", help="The buffer's id, and the document: JSON, - or @file.", show_default=False
-        ),
+        typer.Argument(metavar="[ID] JSON", help="The buffer's id, and the document: JSON, - or @file."),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Add many: one JSON document per line; - reads standard input.",
-            show_default=False,
-        ),
+        typer.Option("--from", metavar="FILE", help="Add many: one JSON document per line; - reads standard input."),
     ] = None,
     user_field: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="With --from: the member of each document that names its user; it is sent, too.",
-            show_default=False,
+            metavar="NAME", help="With --from: the member of each document that names its user; it is sent, too."
         ),
     ] = None,
     skip: Skip = 0,
@@ -78,12 +69,9 @@ def get(
     session: Session,
     buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
     start: Annotated[
-        str | None,
-        typer.Option(metavar="INSTANT", help="Only entries from then on: Unix ms or ISO 8601.", show_default=False),
+        str | None, typer.Option(metavar="INSTANT", help="Only entries from then on: Unix ms or ISO 8601.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Only entries of the last 5m, 1h, …", show_default=False)
-    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="DURATION", help="Only entries of the last 5m, 1h, …")] = None,
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 

@@ -32,12 +32,10 @@ def api(
             "--field",
             metavar="KEY=VALUE",
             help="A member of the JSON body; text unless VALUE is JSON. Repeatable.",
-            show_default=False,
         ),
     ] = None,
     source: Annotated[
-        str | None,
-        typer.Option("--input", metavar="FILE|-", help="Send this body, byte for byte.", show_default=False),
+        str | None, typer.Option("--input", metavar="FILE|-", help="Send this body, byte for byte.")
     ] = None,
     no_auth: Annotated[bool, typer.Option("--no-auth", help="Send no Authorization header.")] = False,
     yes: Yes = False,

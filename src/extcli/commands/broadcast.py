@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from extcli.api.client import encoded
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
@@ -40,10 +39,7 @@ def send(
     session: Session,
     event: EventName,
     data: Data,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="USER", help="Send to this user only.", show_default=False),
-    ] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="USER", help="Send to this user only.")] = None,
     extension_wide: Annotated[
         bool, typer.Option("--extension-wide", help="Send to all channels; for backend and admin only.")
     ] = False,
@@ -107,6 +103,8 @@ def size(session: Session, data: Data) -> None:
 
 def size_of(data: object) -> dict[str, Any]:
     """Return the size of a message in bytes, plain and compressed, the limit, and how it would be sent."""
+    from extcli.api.client import encoded
+
     text = encoded(data)
     compressed = -(-len(zlib.compress(text, 9)) // 3) * 4  # in base64
     fits = compressed <= MAX_MESSAGE and len(text) <= MAX_PLAIN

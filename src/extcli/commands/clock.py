@@ -24,8 +24,7 @@ def now(session: Session) -> None:
 
 @command(app, loses="the clock moves, and data may expire")
 def advance(
-    session: Session,
-    by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.", show_default=False)],
+    session: Session, by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.")]
 ) -> None:
     """Move the clock forward, and print what expired.
 
@@ -36,8 +35,7 @@ def advance(
 
 @command(app, "set", loses="the clock moves, and data may expire")
 def set_clock(
-    session: Session,
-    to: Annotated[str, typer.Argument(metavar="INSTANT", help="Unix milliseconds, or ISO 8601.", show_default=False)],
+    session: Session, to: Annotated[str, typer.Argument(metavar="INSTANT", help="Unix milliseconds, or ISO 8601.")]
 ) -> None:
     """Set the clock, and print what expired.
 

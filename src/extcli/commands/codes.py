@@ -7,10 +7,16 @@ from typing import Annotated
 
 import typer
 
+from extcli import clock
+from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
+from extcli.codes import views as code_views
 from extcli.codes.entries import Entries
 from extcli.codes.formats import FileFormat
+from extcli.codes.sets import open_sets
+from extcli.codes.upload import existing_sets, plan_upload
+from extcli.codes.validation import validate
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible
@@ -21,29 +27,18 @@ app = noun("Reward codes: upload sets, mark winners, redeem.")
 Sets = Annotated[
     list[str],
     typer.Option(
-        "--set",
-        metavar="NAME=FILE",
-        help="A set and the file of its codes; - reads standard input. Repeatable.",
-        show_default=False,
+        "--set", metavar="NAME=FILE", help="A set and the file of its codes; - reads standard input. Repeatable."
     ),
 ]
 Column = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME|N",
-        help="The column of a CSV file, by heading or by number from 1; the member of JSON lines.",
-        show_default=False,
+        metavar="NAME|N", help="The column of a CSV file, by heading or by number from 1; the member of JSON lines."
     ),
 ]
-Form = Annotated[
-    FileFormat | None,
-    typer.Option("--format", help="The format of the files, whatever their extension.", show_default=False),
-]
+Form = Annotated[FileFormat | None, typer.Option("--format", help="The format of the files, whatever their extension.")]
 Duplicates = Annotated[bool, typer.Option("--allow-duplicates", help="Accept duplicate codes.")]
-Prizes = Annotated[
-    list[int],
-    typer.Option("--prize", metavar="I", help="Grant a code of set I. Repeatable.", show_default=False),
-]
+Prizes = Annotated[list[int], typer.Option("--prize", metavar="I", help="Grant a code of set I. Repeatable.")]
 Limits = Annotated[
     list[str] | None,
     typer.Option(
@@ -51,7 +46,6 @@ Limits = Annotated[
         metavar="[I=]N",
         help="The most codes a user may get of each set, or of set I, earlier grants included. "
         "By default as many as this command grants.",
-        show_default=False,
     ),
 ]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show complete codes in tables, too.")]
@@ -64,10 +58,7 @@ def upload(
     index: Annotated[
         list[int] | None,
         typer.Option(
-            "--index",
-            metavar="N",
-            help="The index of a set, 0 to 9; give one for each --set. By default 0, 1, ….",
-            show_default=False,
+            "--index", metavar="N", help="The index of a set, 0 to 9; give one for each --set. By default 0, 1, …."
         ),
     ] = None,
     column: Column = None,
@@ -91,11 +82,7 @@ def upload(
       extcli codes upload --set Hat=more-hats.csv --column code --index 1 --yes
       extcli codes upload --set Hat=hats.txt --dry-run
     """
-    from extcli.cli import confirm
-    from extcli.codes import upload
-    from extcli.codes import views as code_views
-
-    with upload.plan(session, sets, index or [], form=form, column=column, allow_duplicates=allow_duplicates) as plan:
+    with plan_upload(session, sets, index or [], form=form, column=column, allow_duplicates=allow_duplicates) as plan:
         if dry_run:
             session.output.show_value(plan.facts(), code_views.CHECKED_SETS)
             session.output.note("nothing was sent")
@@ -108,11 +95,7 @@ def upload(
 
 @command(app)
 def check(
-    session: Session,
-    sets: Sets,
-    column: Column = None,
-    form: Form = None,
-    allow_duplicates: Duplicates = False,
+    session: Session, sets: Sets, column: Column = None, form: Form = None, allow_duplicates: Duplicates = False
 ) -> None:
     """Check sets of codes as `upload` does, without contacting the service.
 
@@ -121,10 +104,6 @@ def check(
 
     Example: extcli codes check --set Hat=hats.txt
     """
-    from extcli.codes import views as code_views
-    from extcli.codes.sets import open_sets
-    from extcli.codes.validation import validate
-
     with open_sets(sets, form=form, column=column) as opened:
         errors = validate(opened, session.output, allow_duplicates=allow_duplicates)
         session.output.show_value([each.facts() for each in opened], code_views.CHECKED_SETS)
@@ -139,8 +118,6 @@ def list_sets(session: Session) -> None:
 
     Example: extcli codes list
     """
-    from extcli.codes import views as code_views
-
     session.output.show(session.service(BACKEND).list_codes(), code_views.SETS)
 
 
@@ -153,10 +130,6 @@ def rm(session: Session, yes: Yes = False) -> None:
 
     Example: extcli codes rm --yes
     """
-    from extcli.cli import confirm
-    from extcli.codes import views as code_views
-    from extcli.codes.upload import existing_sets
-
     service = session.service(BACKEND)
     existing = existing_sets(service)
     if existing and not yes:
@@ -168,17 +141,13 @@ def rm(session: Session, yes: Yes = False) -> None:
 @command(app)
 def mark_from_poll(
     session: Session,
-    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The winning vote.", show_default=False)],
+    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The winning vote.")],
     prizes: Prizes,
     poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")] = "default",
     limits: Limits = None,
     cutoff: Annotated[
         str | None,
-        typer.Option(
-            metavar="INSTANT",
-            help="Ignore later votes: Unix ms, Unix seconds or ISO 8601. Default: now.",
-            show_default=False,
-        ),
+        typer.Option(metavar="INSTANT", help="Ignore later votes: Unix ms, Unix seconds or ISO 8601. Default: now."),
     ] = None,
 ) -> None:
     """Grant codes to every user whose latest vote is correct. Acts as backend.
@@ -190,7 +159,6 @@ def mark_from_poll(
       extcli codes mark-from-poll quiz --correct 2 --prize 0
       extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
     """
-    from extcli import clock
     from extcli.codes import grants
 
     granted = grants.grant(prizes, limits or [])
@@ -208,15 +176,12 @@ def mark_from_poll(
 def mark_from_list(
     session: Session,
     prizes: Prizes,
-    users: Annotated[list[str] | None, typer.Argument(metavar="USER", help="User ids.", show_default=False)] = None,
+    users: Annotated[list[str] | None, typer.Argument(metavar="USER", help="User ids.")] = None,
     limits: Limits = None,
     source: Annotated[
         str | None,
         typer.Option(
-            "--from",
-            metavar="FILE",
-            help="A file of user ids, in any format of `upload`; - reads standard input.",
-            show_default=False,
+            "--from", metavar="FILE", help="A file of user ids, in any format of `upload`; - reads standard input."
         ),
     ] = None,
     column: Column = None,
@@ -251,8 +216,6 @@ def eligible(session: Session) -> None:
 
     Example: extcli codes eligible --as viewer:U2
     """
-    from extcli.codes import views as code_views
-
     session.output.show(session.service(VIEWER).read_eligibility(), code_views.ELIGIBILITY)
 
 
@@ -264,8 +227,6 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
 
     Example: extcli codes redeemed --as viewer:U2 --reveal
     """
-    from extcli.codes import views as code_views
-
     session.output.show(session.service(VIEWER).read_redeemed(), code_views.redeemed(reveal=reveal))
     if not reveal:
         session.output.note("--reveal shows complete codes")
@@ -283,8 +244,6 @@ def redeem(
 
     Example: extcli codes redeem 0 --as viewer:U2 -o plain > code.txt
     """
-    from extcli.codes import views as code_views
-
     answer = session.service(VIEWER).redeem_code(prize)
     session.output.show(answer, code_views.redemption(reveal=reveal))
     if not code_views.codes_of(answer.json()):

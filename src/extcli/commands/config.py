@@ -19,7 +19,7 @@ from extcli.session import Session
 
 app = noun("Settings: the effective configuration, where it comes from, and edits of profiles.")
 
-Key = Annotated[str, typer.Argument(metavar="KEY", help=f"One of {', '.join(KEYS)}.", show_default=False)]
+Key = Annotated[str, typer.Argument(metavar="KEY", help=f"One of {', '.join(KEYS)}.")]
 _DEFAULT = "default"
 
 

@@ -43,9 +43,7 @@ class Kind(StrEnum):
 @shared
 def connect(
     session: Session,
-    client: Annotated[
-        Kind, typer.Argument(metavar="js|cpp|unity|curl|env", help="The kind of client.", show_default=False)
-    ],
+    client: Annotated[Kind, typer.Argument(metavar="js|cpp|unity|curl|env", help="The kind of client.")],
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 

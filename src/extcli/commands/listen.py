@@ -16,11 +16,9 @@ from extcli.session import Session
 def listen(
     session: Session,
     events: Annotated[
-        list[str] | None, typer.Argument(metavar="EVENT", help="The events to print. Default: all.", show_default=False)
+        list[str] | None, typer.Argument(metavar="EVENT", help="The events to print. Default: all.")
     ] = None,
-    count: Annotated[
-        int | None, typer.Option("--count", metavar="N", min=1, help="End after N events.", show_default=False)
-    ] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after N events.")] = None,
 ) -> None:
     """Print events when they arrive, one per line. Acts as broadcaster of a stored link, else as viewer:U1.
 

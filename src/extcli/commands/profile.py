@@ -14,7 +14,7 @@ from extcli.session import Session
 
 app = noun("Profiles: named sets of settings, one per deployment.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
 
 
 @command(app, "list", by_profile=False)
@@ -33,9 +33,7 @@ def list_profiles(session: Session) -> None:
 @command(app, by_profile=False)
 def show(
     session: Session,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The profile. Default: the current one.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The profile. Default: the current one.")] = None,
 ) -> None:
     """Print the settings in a profile. (`extcli config list` prints the effective ones.)
 
@@ -72,17 +70,11 @@ def add(
         bool, typer.Option("--production", help="Ask for confirmation before data is deleted, replaced or reset.")
     ] = False,
     secret_file: Annotated[
-        str | None,
-        typer.Option("--secret-file", metavar="FILE", help="The file with the extension's secret.", show_default=False),
+        str | None, typer.Option("--secret-file", metavar="FILE", help="The file with the extension's secret.")
     ] = None,
     ws_url: Annotated[
         str | None,
-        typer.Option(
-            "--ws-url",
-            metavar="URL",
-            help="The address of the WebSocket, if it does not follow from --url.",
-            show_default=False,
-        ),
+        typer.Option("--ws-url", metavar="URL", help="The address of the WebSocket, if it does not follow from --url."),
     ] = None,
 ) -> None:
     """Add a profile for the deployment at --url.

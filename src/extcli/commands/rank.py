@@ -21,14 +21,11 @@ Ranking = Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")]
 def submit(
     session: Session,
     ranking: Ranking = "default",
-    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="The answer.", show_default=False)] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="The answer.")] = None,
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Submit many: CSV or JSON lines of user and key; - reads standard input.",
-            show_default=False,
+            "--from", metavar="FILE", help="Submit many: CSV or JSON lines of user and key; - reads standard input."
         ),
     ] = None,
     skip: Skip = 0,
@@ -56,7 +53,7 @@ def submit(
 def get(
     session: Session,
     ranking: Ranking = "default",
-    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N.", show_default=False)] = None,
+    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N.")] = None,
 ) -> None:
     """Print the most frequent answers, at most 100. Acts as broadcaster.
 

@@ -26,10 +26,8 @@ NoAuth = Annotated[bool, typer.Option("--no-auth", help="Skip authentication.")]
 def send(
     session: Session,
     action: Annotated[str, typer.Argument(metavar="ACTION", help="get, set, patch, subscribe, create, …")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="state, config, poll, …", show_default=False)] = "",
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The request's data.", show_default=False)
-    ] = None,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="state, config, poll, …")] = "",
+    data: Annotated[str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The request's data.")] = None,
     wait: Annotated[
         int, typer.Option("--wait", metavar="N", min=0, help="Then print N updates, one JSON document per line.")
     ] = 0,

@@ -65,14 +65,10 @@ CONFIG = StoreNoun(
 )
 
 Users = Annotated[
-    str | None,
-    typer.Option(
-        metavar="1,2,3", help="Read the extension-viewer states of these users, as admin.", show_default=False
-    ),
+    str | None, typer.Option(metavar="1,2,3", help="Read the extension-viewer states of these users, as admin.")
 ]
 Document = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="JSON|-|@FILE|KEY=JSON...", help="The object, or its members.", show_default=False),
+    list[str] | None, typer.Argument(metavar="JSON|-|@FILE|KEY=JSON...", help="The object, or its members.")
 ]
 
 

@@ -18,11 +18,8 @@ from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Tokens: the JWT in every Authorization header, after the client id.")
 
-Role = Annotated[
-    str | None,
-    typer.Option("--role", metavar="ROLE", help="viewer, broadcaster, admin or backend.", show_default=False),
-]
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id.", show_default=False)]
+Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="viewer, broadcaster, admin or backend.")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id.")]
 Header = Annotated[bool, typer.Option("--header", help="Print the complete header, for curl -H.")]
 
 
@@ -32,7 +29,7 @@ def mint(
     role: Role = None,
     user: User = None,
     opaque: Annotated[
-        str | None, typer.Option(metavar="ID", help="The opaque id. Default: U and the user's id.", show_default=False)
+        str | None, typer.Option(metavar="ID", help="The opaque id. Default: U and the user's id.")
     ] = None,
     ttl: Annotated[str, typer.Option(metavar="DURATION", help="The lifetime of the token.")] = "15m",
     header: Header = False,
@@ -50,8 +47,7 @@ def mint(
     secret = secret_lookup.secret(session.resolver)
     if secret is None:
         raise UsageError(
-            "no secret is configured",
-            fix="set EXTCLI_SECRET, or name its file in EXTCLI_SECRET_FILE or in a profile",
+            "no secret is configured", fix="set EXTCLI_SECRET, or name its file in EXTCLI_SECRET_FILE or in a profile"
         )
     identity = _identity(session, role, user, BACKEND)
     claims = tokens.claims_of(

@@ -30,10 +30,7 @@ def info(session: Session) -> None:
 @command(app, "list")
 def list_users(
     session: Session,
-    cursor: Annotated[
-        str | None,
-        typer.Option(metavar="CURSOR", help="Print only this page; the first is 0.", show_default=False),
-    ] = None,
+    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Print only this page; the first is 0.")] = None,
 ) -> None:
     """List the ids of users who shared their identity. Acts as backend.
 

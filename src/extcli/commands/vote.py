@@ -28,20 +28,14 @@ Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `globa
 def cast(
     session: Session,
     poll: Poll = "default",
-    value: Annotated[
-        int | None, typer.Option("--value", metavar="N", help="The vote, -99 to 99.", show_default=False)
-    ] = None,
+    value: Annotated[int | None, typer.Option("--value", metavar="N", help="The vote, -99 to 99.")] = None,
     count: Annotated[
-        int | None,
-        typer.Option("--count", metavar="N", help="Cast N votes at once, if the poll allows it.", show_default=False),
+        int | None, typer.Option("--count", metavar="N", help="Cast N votes at once, if the poll allows it.")
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Cast many: CSV or JSON lines of user and value; - reads standard input.",
-            show_default=False,
+            "--from", metavar="FILE", help="Cast many: CSV or JSON lines of user and value; - reads standard input."
         ),
     ] = None,
     skip: Skip = 0,
@@ -84,12 +78,9 @@ def logs(
     session: Session,
     poll: Poll = "default",
     since: Annotated[
-        str | None,
-        typer.Option(metavar="INSTANT", help="Only votes from then on: Unix ms or ISO 8601.", show_default=False),
+        str | None, typer.Option(metavar="INSTANT", help="Only votes from then on: Unix ms or ISO 8601.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="At most N entries.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N entries.")] = None,
 ) -> None:
     """List each voter's latest vote in all channels, oldest first. Acts as backend.
 
@@ -116,37 +107,25 @@ def rm(session: Session, poll: Poll = "default") -> None:
 def define(
     session: Session,
     poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")],
-    prompt: Annotated[str | None, typer.Option(help="The question.", show_default=False)] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer. Repeatable.", show_default=False)
-    ] = None,
+    prompt: Annotated[str | None, typer.Option(help="The question.")] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer. Repeatable.")] = None,
     options: Annotated[
-        str | None,
-        typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.", show_default=False),
+        str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
     ] = None,
     starts_at: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="When it opens: Unix ms or ISO 8601.", show_default=False)
+        str | None, typer.Option(metavar="INSTANT", help="When it opens: Unix ms or ISO 8601.")
     ] = None,
-    starts_in: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="How long until it opens.", show_default=False)
-    ] = None,
-    ends_at: Annotated[str | None, typer.Option(metavar="INSTANT", help="When it closes.", show_default=False)] = None,
+    starts_in: Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it opens.")] = None,
+    ends_at: Annotated[str | None, typer.Option(metavar="INSTANT", help="When it closes.")] = None,
     ends_in: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.", show_default=False),
+        str | None, typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.")
     ] = None,
-    user_data: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.", show_default=False)
-    ] = None,
-    total_votes: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user; they add up.", show_default=False)
-    ] = None,
+    user_data: Annotated[str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.")] = None,
+    total_votes: Annotated[int | None, typer.Option(metavar="N", help="The most votes per user; they add up.")] = None,
     votes_per_option: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user and answer.", show_default=False)
+        int | None, typer.Option(metavar="N", help="The most votes per user and answer.")
     ] = None,
-    distinct_options: Annotated[
-        int | None, typer.Option(metavar="N", help="The most answers per user.", show_default=False)
-    ] = None,
+    distinct_options: Annotated[int | None, typer.Option(metavar="N", help="The most answers per user.")] = None,
     user_id_voting: Annotated[
         bool, typer.Option("--user-id-voting", help="Only users who share their identity can vote.")
     ] = False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from extcli.api.envelope import Message
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, visible
@@ -15,6 +14,7 @@ from extcli.realtime.pins import LIFETIME
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from extcli.api.envelope import Message
     from extcli.config.link_store import Link
 
 _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
@@ -60,8 +60,7 @@ PIN = View(
 
 PIN_AND_TOKEN = View(
     table=lambda document: _pin_table(
-        document["pin"],
-        "next: the broadcaster types it into the extension, or into `extcli pin validate`",
+        document["pin"], "next: the broadcaster types it into the extension, or into `extcli pin validate`"
     ),
     rows=lambda document: [(field(document["pin"]), field(document["token"]))],
 )
