@@ -1,4 +1,4 @@
-"""`--leeway`: how far the clock of whoever signs a token may be off, to the second of the service's clock (A1)."""
+"""`--leeway`: the tolerated clock skew of token signers, to the second (ruling A1)."""
 
 from __future__ import annotations
 
@@ -50,32 +50,30 @@ def test_exp_may_be_past_by_less_than_the_leeway(lenient: LiveServer):
 
 @BOTH
 @pytest.mark.ruling("A1")
-def test_nbf_may_be_to_come_by_no_more_than_the_leeway(lenient: LiveServer):
+def test_nbf_may_be_in_the_future_by_at_most_the_leeway(lenient: LiveServer):
     starts = [NOW, NOW + LEEWAY, NOW + LEEWAY + 1]
 
     assert [200, 200, 401] == [status(lenient.client("viewer", exp=NOW + 600, nbf=start)) for start in starts]
 
 
 @BOTH
-def test_a_token_that_was_good_before_ends_with_the_leeway_by_the_clock_of_the_service(
-    lenient: LiveServer, clock: Clock
-):
+def test_a_cached_token_expires_at_the_end_of_the_leeway(lenient: LiveServer, clock: Clock):
     client = lenient.client("viewer", exp=NOW)
-    met = {}
+    found = {}
     for ms in (0, (LEEWAY * 1000) - 1, LEEWAY * 1000):
         clock.set(NOW * 1000 + ms)
-        met[ms] = status(client)
+        found[ms] = status(client)
 
-    assert {0: 200, 29_999: 200, 30_000: 401} == met
+    assert {0: 200, 29_999: 200, 30_000: 401} == found
 
 
 @pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
-def test_leeway_is_no_way_around_exp(lenient: LiveServer):
+def test_leeway_does_not_replace_exp(lenient: LiveServer):
     assert 401 == status(lenient.client("viewer"))
 
 
 @BOTH
-def test_refresh_tokens_and_pins_end_when_they_end(lenient: LiveServer, clock: Clock):
+def test_leeway_does_not_extend_refresh_tokens_or_pins(lenient: LiveServer, clock: Clock):
     with SocketClient(lenient) as game:
         pin = {"client_id": CLIENT_ID, "pin": _pin(lenient)}
         pair = game.data("authenticate", data=pin)
@@ -93,32 +91,32 @@ def test_refresh_tokens_and_pins_end_when_they_end(lenient: LiveServer, clock: C
     assert "errors" not in in_time
 
 
-def test_without_leeway_a_second_is_a_second(clock: Clock):
+def test_the_leeway_is_zero_by_default(clock: Clock):
     with live_server(clock=clock) as live:
         assert [200, 401] == [status(live.client("viewer", exp=end)) for end in (NOW + 1, NOW)]
         assert [200, 401] == [status(live.client("viewer", exp=NOW + 9, nbf=start)) for start in (NOW, NOW + 1)]
 
 
-def test_serve_takes_leeway_in_seconds_from_a_flag_and_from_the_environment():
+def test_serve_reads_the_leeway_from_flag_and_environment():
     end = real_seconds() - 100
-    for served_with, environment, expected in (
+    for flags, environment, expected in (
         (("--leeway", "600"), {}, 200),
         ((), {"EXTCLI_SERVE_LEEWAY": "600"}, 200),
         (("--leeway", "60"), {}, 401),
     ):
-        with server_process(*served_with, **environment) as served:
+        with server_process(*flags, **environment) as served:
             assert expected == status(served.client("viewer", exp=end))
 
 
 @pytest.mark.parametrize("environment", [PRODUCTION], ids=["production"])
-def test_a_receipt_may_be_as_late_as_a_token(lenient: LiveServer):
+def test_the_leeway_applies_to_receipts(lenient: LiveServer):
     product = {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}
-    facts = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
+    receipt = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
     client = lenient.client("viewer", user="5", channel="777", exp=NOW + 600)
 
     statuses = [
         client.post(
-            "bits/transactions", json={"transactionReceipt": jwt.encode({"exp": end, **facts}, SECRET)}
+            "bits/transactions", json={"transactionReceipt": jwt.encode({"exp": end, **receipt}, SECRET)}
         ).status_code
         for end in (NOW - LEEWAY + 1, NOW - LEEWAY)
     ]

@@ -1,0 +1,161 @@
+"""Only a JWT signed with HS256 and a secret of the extension is accepted, whatever its header says (ruling A1)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from emulator.auth.signing_key import SigningKey
+from emulator.auth.tokens import Tokens
+from emulator.clock import Clock
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension, Extensions
+from emulator.config.settings import Settings
+from emulator.errors import Unauthorized
+from support.service import CLIENT_ID, SECRET
+
+NOW = 2_000_000_000
+
+HASHES = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}
+
+
+def segment(value: Any) -> str:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def claims() -> dict[str, Any]:
+    return {"role": "admin", "user_id": "1", "channel_id": "777", "exp": NOW + 600}
+
+
+def signed(header: Any, payload: Any = None, *, hashed: str = "HS256", key: bytes = SECRET) -> str:
+    """A token with this header and a valid signature, so that only the header can be the reason to refuse it."""
+    text = f"{segment(header)}.{segment(claims() if payload is None else payload)}"
+    return f"{text}.{segment(hmac.new(key, text.encode(), HASHES[hashed]).digest())}"
+
+
+def with_header(**fields: Any) -> str:
+    return signed({"alg": "HS256", "typ": "JWT", **fields})
+
+
+def valid() -> str:
+    return with_header()
+
+
+def parts() -> list[str]:
+    return valid().split(".")
+
+
+def detached() -> str:
+    header, _, signature = parts()
+    return f"{header}..{signature}"
+
+
+def unencoded() -> str:
+    """RFC 7797: the signature covers the payload before encoding."""
+    header = segment({"alg": "HS256", "b64": False, "crit": ["b64"]})
+    payload = json.dumps(claims()).replace(" ", "")
+    return f"{header}.{segment(payload.encode())}." + segment(
+        hmac.new(SECRET, f"{header}.{payload}".encode(), hashlib.sha256).digest()
+    )
+
+
+FORGERIES: dict[str, Callable[[], str]] = {
+    "alg none, signed": lambda: signed({"alg": "none"}),
+    "alg none, unsigned": lambda: f"{segment({'alg': 'none'})}.{segment(claims())}.",
+    "alg None, unsigned": lambda: f"{segment({'alg': 'None'})}.{segment(claims())}.",
+    "alg NONE, no signature segment": lambda: f"{segment({'alg': 'NONE'})}.{segment(claims())}",
+    "alg null": lambda: signed({"alg": None}),
+    "alg a list": lambda: signed({"alg": ["HS256"]}),
+    "alg an object": lambda: signed({"alg": {"HS256": 1}}),
+    "alg a number": lambda: signed({"alg": 256}),
+    "alg in lower case": lambda: signed({"alg": "hs256"}),
+    "alg with a space": lambda: signed({"alg": "HS256 "}),
+    "no alg": lambda: signed({"typ": "JWT"}),
+    "RS256 with the secret as public key": lambda: signed({"alg": "RS256"}),
+    "ES256 with the secret": lambda: signed({"alg": "ES256"}),
+    "PS256 with the secret": lambda: signed({"alg": "PS256"}),
+    "EdDSA with the secret": lambda: signed({"alg": "EdDSA"}),
+    "HS384": lambda: signed({"alg": "HS384"}, hashed="HS384"),
+    "HS512": lambda: signed({"alg": "HS512"}, hashed="HS512"),
+    "HS384 labeled HS256": lambda: signed({"alg": "HS256"}, hashed="HS384"),
+    "HS512 labeled HS256": lambda: signed({"alg": "HS256"}, hashed="HS512"),
+    "HS256 truncated to 128 bits": lambda: ".".join([*parts()[:2], parts()[2][:22]]),
+    "kid of another file, no signature": lambda: with_header(kid="../../dev/null").rpartition(".")[0] + ".",
+    "kid that is a number": lambda: with_header(kid=1),
+    "jku": lambda: with_header(jku="http://127.0.0.1/keys"),
+    "jwk": lambda: with_header(jwk={"kty": "oct", "k": segment(SECRET)}),
+    "x5u": lambda: with_header(x5u="http://127.0.0.1/certificate"),
+    "x5c": lambda: with_header(x5c=["MIIB"]),
+    "crit with an unknown field": lambda: with_header(crit=["exp"], exp=0),
+    "crit that is empty": lambda: with_header(crit=[]),
+    "crit that is a string": lambda: with_header(crit="b64"),
+    "an unencoded payload": unencoded,
+    "b64 without crit": lambda: with_header(b64=False),
+    "an empty signature": lambda: ".".join([*parts()[:2], ""]),
+    "a signature of zero bits": lambda: ".".join([*parts()[:2], "AAAA"]),
+    "a signature of 32 zeros": lambda: ".".join([*parts()[:2], segment(bytes(32))]),
+    "signed with an empty key": lambda: signed({"alg": "HS256"}, key=b""),
+    "signed with the secret's base64": lambda: signed({"alg": "HS256"}, key=base64.b64encode(SECRET)),
+    "signed with the client id": lambda: signed({"alg": "HS256"}, key=CLIENT_ID.encode()),
+    "no dot": lambda: "".join(parts()),
+    "one dot": lambda: ".".join(parts()[:2]),
+    "three dots": lambda: f"{valid()}.{parts()[2]}",
+    "five parts, as in a JWE": lambda: ".".join([*parts(), *parts()[:2]]),
+    "only dots": lambda: "..",
+    "a detached payload": detached,
+    "a nested token": lambda: signed({"alg": "HS256", "cty": "JWT"}, valid().encode()),
+    "a JWS in JSON": lambda: json.dumps(
+        {"payload": parts()[1], "protected": parts()[0], "signature": parts()[2]}, separators=(",", ":")
+    ),
+    "claims that are a list": lambda: signed({"alg": "HS256"}, [claims()]),
+    "claims that are a string": lambda: signed({"alg": "HS256"}, "admin"),
+    "claims that are null": lambda: signed({"alg": "HS256"}, b"null"),
+    "empty claims": lambda: signed({"alg": "HS256"}, b""),
+    "a header that is a list": lambda: signed(["HS256"]),
+    "a header that is null": lambda: signed(b"null"),
+    "a header that is not JSON": lambda: signed(b"{"),
+    "a deeply nested header": lambda: signed(b'{"alg":' + b"[" * 2_000),
+}
+
+
+@pytest.fixture
+def tokens() -> Tokens:
+    """The verification of a production service at `NOW`."""
+    clock = Clock(lambda: NOW * 1000)
+    extensions = Extensions({CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, admits_any=False)
+    return Tokens(Settings(PRODUCTION), extensions, clock, SigningKey(documents=None, clock=clock))
+
+
+def verify(tokens: Tokens, token: str) -> None:
+    tokens.verify(f"{CLIENT_ID} {token}")
+
+
+def test_the_token_behind_the_forgeries_is_valid(tokens: Tokens):
+    verify(tokens, valid())
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+@pytest.mark.ruling("A1")
+def test_a_forged_token_is_refused_every_time(tokens: Tokens, forgery: str):
+    token = FORGERIES[forgery]()
+
+    for _ in range(2):
+        with pytest.raises(Unauthorized):
+            verify(tokens, token)
+
+
+@pytest.mark.parametrize("field", ["jwk", "jku", "x5u"])
+def test_the_error_names_a_forbidden_header_field(tokens: Tokens, field: str):
+    with pytest.raises(Unauthorized, match=f"{field} is not allowed in the header"):
+        verify(tokens, with_header(**{field: "x"}))
+
+
+def test_other_header_fields_are_ignored(tokens: Tokens):
+    verify(tokens, with_header(typ="at+jwt", kid="2026-11", note="ours"))
