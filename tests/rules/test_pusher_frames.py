@@ -68,7 +68,7 @@ class Recorder:
 @pytest.mark.parametrize("text", MALFORMED)
 def test_a_malformed_message_is_answered_with_an_error_43xx(text: str | None):
     connection = Recorder()
-    page = PusherConnection(connection, Hub(), 7, max_channels=1, on_close=None)
+    page = PusherConnection(connection, Hub(), 7, 1, lambda page: None)
 
     page.received(None if text is None else text.encode())
     page.received(b'{"event":"pusher:subscribe","data":{"channel":"news"}}')

@@ -20,7 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Message:
     """One request as an action sees it."""
 

@@ -98,11 +98,9 @@ class Gateway:
         if pusher:
             version = query_of(query.encode()).get("protocol", "")
             protocol = int(version) if version.isdecimal() and len(version) < 4 else None
-            peer = PusherConnection(
-                connection, self.hub, protocol, max_channels=self.limits.topics, on_close=self.remove
-            )
+            peer = PusherConnection(connection, self.hub, protocol, self.limits.topics, self.remove)
         else:
-            peer = Session(connection, client_id, self, max_topics=self.limits.topics)
+            peer = Session(connection, client_id, self, self.limits.topics)
         self._peers[peer] = client_id
         return peer
 

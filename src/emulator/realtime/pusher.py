@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
@@ -54,20 +56,16 @@ def topic_of(channel: str) -> Key | None:
     return pusher_topic(client_id, "" if channel_id == EVERYWHERE else channel_id)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class PusherConnection:
     """The connection of one web page. A `Peer` and a `Subscriber`."""
 
-    __slots__ = ("_channels", "_hub", "_max_channels", "_on_close", "_protocol", "connection")
-
-    def __init__(
-        self, connection: Connection, hub: Hub, protocol: int | None, *, max_channels: int, on_close: Any
-    ) -> None:
-        self.connection = connection
-        self._hub = hub
-        self._protocol = protocol
-        self._max_channels = max_channels
-        self._on_close = on_close
-        self._channels: dict[str, Key | None] = {}
+    connection: Connection
+    _hub: Hub
+    _protocol: int | None
+    _max_channels: int
+    _on_close: Callable[[PusherConnection], None]
+    _channels: dict[str, Key | None] = field(default_factory=dict)
 
     def opened(self) -> None:
         """Greet the page, or close if its protocol version is not supported."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from websockets.frames import CloseCode
@@ -52,52 +53,32 @@ class RequestHandler(Protocol):
         """Count the session toward a client id's connections; raises `TooManyRequests`."""
 
 
+@dataclass(slots=True, eq=False, repr=False)  # a node may hold many thousands, most of them idle
 class Session:
     """One connection's rights and requests, answered in order. A `Peer` and a `Subscriber`.
 
     Rights belong to the connection and outlive the token they came from (ruling X4).
     """
 
-    # A node may hold many thousands, most of them idle.
-    __slots__ = (
-        "_busy",
-        "_closed",
-        "_closing",
-        "_handler",
-        "_held",
-        "_max_topics",
-        "_paused",
-        "_queue",
-        "_queued_bytes",
-        "_task",
-        "_topics",
-        "caller",
-        "client_id",
-        "connection",
-        "failed_logins",
-        "request_count",
-    )
-
-    def __init__(self, connection: Connection, client_id: str, handler: RequestHandler, *, max_topics: int) -> None:
-        self.client_id = client_id
-        """The address's client id; the one in `authenticate` overrides it (ruling X1)."""
-        self.caller: Caller | None = None
-        self.request_count = 0
-        """Requests handled so far; numbers them in the log."""
-        self.failed_logins = 0
-        """Failed `authenticate` requests so far."""
-        self.connection = connection
-        self._handler = handler
-        self._max_topics = max_topics
-        self._topics: set[Key] = set()
-        self._queue: list[bytes | None] = []
-        self._queued_bytes = 0
-        self._paused = False
-        self._closing = False
-        self._closed = False
-        self._task: asyncio.Task[None] | None = None
-        self._busy = False
-        self._held: list[bytes] = []
+    connection: Connection
+    client_id: str
+    """The path's client id; the one in `authenticate` overrides it (ruling X1)."""
+    _handler: RequestHandler
+    _max_topics: int
+    caller: Caller | None = None
+    request_count: int = 0
+    """Requests handled so far; numbers them in the log."""
+    failed_logins: int = 0
+    """Failed `authenticate` requests so far."""
+    _topics: set[Key] = field(default_factory=set)
+    _queue: list[bytes | None] = field(default_factory=list)
+    _queued_bytes: int = 0
+    _held: list[bytes] = field(default_factory=list)
+    _task: asyncio.Task[None] | None = None
+    _busy: bool = False
+    _paused: bool = False
+    _closing: bool = False
+    _closed: bool = False
 
     # Called by the connection
 

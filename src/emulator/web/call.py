@@ -18,7 +18,7 @@ MAX_ID_LENGTH = 64
 _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Call:
     """A call whose credential, role and body size have been checked."""
 

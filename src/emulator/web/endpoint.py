@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -101,12 +101,8 @@ class Endpoint(Generic[S]):
 class Bound:
     """An endpoint bound to a service."""
 
-    endpoint: Endpoint[object] = field(repr=False)
+    endpoint: Endpoint[Any] = field(repr=False)
     answer: Callable[[Call], Awaitable[object]]
-
-    def __init__(self, endpoint: Endpoint[S], answer: Callable[[Call], Awaitable[object]]) -> None:
-        object.__setattr__(self, "endpoint", endpoint)
-        object.__setattr__(self, "answer", answer)
 
 
 def endpoint(
