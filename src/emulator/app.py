@@ -148,7 +148,6 @@ class Service:
         )
 
     async def reset(self) -> None:
-        """Delete all data and let the clock follow the machine's."""
         await self.control.reset()
 
     async def close(self) -> None:

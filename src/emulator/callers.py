@@ -23,7 +23,6 @@ EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
 
 def role_error(role: Role, allowed: frozenset[Role]) -> Forbidden:
-    """The error for a caller whose role is not among those allowed."""
     return Forbidden(
         "role is not authorized", f"the role {role} may not do this; allowed: {', '.join(sorted(allowed))}"
     )

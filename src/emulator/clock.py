@@ -17,7 +17,6 @@ END_OF_TIME = 253_402_300_800_000
 
 
 def system_now() -> int:
-    """The system time."""
     return time.time_ns() // 1_000_000
 
 
@@ -53,7 +52,6 @@ class Clock:
 
     @property
     def frozen(self) -> bool:
-        """Whether the clock is frozen."""
         return self._frozen
 
     def set(self, instant: int) -> None:
@@ -63,7 +61,6 @@ class Clock:
             self._paused_at = instant
 
     def advance(self, ms: int) -> None:
-        """Move the time forward by `ms`."""
         self._offset += ms
         if self._paused_at is not None:
             self._paused_at += ms

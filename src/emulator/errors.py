@@ -25,7 +25,6 @@ class ServiceError(Exception):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """All details, in order."""
         return (self.detail, *self.others)
 
 

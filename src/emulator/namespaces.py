@@ -53,11 +53,9 @@ class Namespaces:
 
     @property
     def limits(self) -> Limits:
-        """The limits of WebSocket connections."""
         return self._default.limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if _PREFIX not in scope["path"] or scope["type"] != ScopeType.HTTP:
             await self._default(scope, receive, send)
             return
@@ -90,7 +88,6 @@ class Namespaces:
         self._default.refused(error)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Return the handler of a WebSocket at `path`; raises `NotFound` if there is none."""
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
@@ -126,7 +123,6 @@ class Namespaces:
             await tenant.stack.aclose()
 
     async def close(self) -> None:
-        """Close all namespaces except the default one."""
         tenants, self._tenants = self._tenants, {}
         for tenant in tenants.values():
             await tenant.stack.aclose()

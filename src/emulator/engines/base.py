@@ -50,25 +50,21 @@ class Documents(Protocol):
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         """Return the live documents among `keys`, all read at one instant."""
-        ...
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         """Read `keys`, apply `change`, write its result with this expiry and return it, in one atomic step.
 
         `change` may return any subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
-        ...
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         """Return up to `limit` users of the live documents that share all other parts of `key`.
 
         Users are in code point order and greater than `after`.
         """
-        ...
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         """Delete these documents and return how many were alive. Absent keys are ignored."""
-        ...
 
 
 class Terms(NamedTuple):
@@ -155,11 +151,9 @@ class Ballots(Protocol):
 
         A ballot that has casts keeps its expiry; any other gets `expires_at`.
         """
-        ...
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         """Return the definition of a live ballot, or `None`."""
-        ...
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
         """Record a cast if the ballot's terms allow it, and set the ballot's expiry to `expires_at`.
@@ -167,14 +161,12 @@ class Ballots(Protocol):
         An expired ballot starts again without definition and with `Terms()`. With `tally`, the result holds the counts
         after this cast and the voter's choice.
         """
-        ...
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
         """Return the counts of at most `top` choices, and `voter`'s latest choice.
 
         With `channel` `None`, the counts of a choice are added up over all channels.
         """
-        ...
 
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
@@ -184,11 +176,9 @@ class Ballots(Protocol):
         Voting may go on during the iteration: every voter who has casts throughout appears, and none appears twice for
         one choice. Pages are bounded, and the event loop runs between them. `channel` may be `None`.
         """
-        ...
 
     async def drop(self, key: Key, *, now: int) -> None:
         """Delete the ballot and its definition, in constant time. Absent is fine; `channel` may be `None`."""
-        ...
 
 
 class Item(NamedTuple):
@@ -212,7 +202,6 @@ class Logs(Protocol):
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
         """Append an entry with the time `now`."""
-        ...
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
         """Return the live entries with `at >= since`.
@@ -220,7 +209,6 @@ class Logs(Protocol):
         Pages are bounded, and the event loop runs between them. With `channel` `None`, the logs of all channels with
         that kind, owner and name are merged in the same order.
         """
-        ...
 
 
 class Relay(Protocol):
@@ -229,18 +217,15 @@ class Relay(Protocol):
     @property
     def is_local(self) -> bool:
         """Whether messages never leave this process."""
-        ...
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
         """Call `deliver` for every message published from now on, while the engine is open.
 
         `deliver` must neither raise nor block. Messages of one publisher arrive in the order of publishing.
         """
-        ...
 
     async def publish(self, topic: Key, message: bytes) -> None:
         """Send a message to all listeners. Those in this process have it when this returns, others soon after.
 
         Messages are not stored: a later listener does not get it.
         """
-        ...

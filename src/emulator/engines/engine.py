@@ -38,19 +38,15 @@ class Engine(Protocol):
 
     async def check(self) -> None:
         """Raise `EngineError` if a request sent now would fail."""
-        ...
 
     async def purge(self, *, now: int) -> list[Expired]:
         """Remove everything that has expired at `now` and return it, earliest first.
 
         This is housekeeping: no result of another operation depends on it.
         """
-        ...
 
     async def tidy(self) -> None:
         """Free the space of everything that was purged, dropped or reset, in short steps, until all is free."""
-        ...
 
     async def reset(self) -> None:
         """Delete everything in this namespace, in constant time."""
-        ...

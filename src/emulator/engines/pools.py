@@ -47,7 +47,6 @@ class Pools(Protocol):
         Other operations wait during this call, so fill a long list by calls of some thousand items each. Raises
         `ValueError` if an item contains NUL or a live pool uses the list.
         """
-        ...
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
         """Read the live pools among `keys`, apply `change`, and assign the lists it returns, in one atomic step.
@@ -57,15 +56,12 @@ class Pools(Protocol):
         expire at `expires_at`. `change` may return any subset of `keys`. Raises `ValueError`, and writes nothing, for
         any other key, or if another live pool uses one of the lists.
         """
-        ...
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         """Return the live pools among `keys`, all read at one instant."""
-        ...
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         """Delete the lists that no pool uses; used and absent ones are ignored."""
-        ...
 
     async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
         """Hand the next item to `user` and return it.
@@ -73,18 +69,15 @@ class Pools(Protocol):
         Returns `None`, and changes nothing, if there is no such pool, if it is empty, if the user has `most` items from
         the current pool, or if the pool no longer uses the list `source`.
         """
-        ...
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
         """Return what the pools of these keys, dropped ones included, handed to `user`. Empty holdings are absent."""
-        ...
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         """Delete these pools and their lists; return how many items each live one had handed out.
 
         The history of handed-out items stays until the pools' expiry.
         """
-        ...
 
 
 class Rosters(Protocol):
@@ -95,15 +88,12 @@ class Rosters(Protocol):
 
         Other operations wait during this call, so add many members by calls of up to a thousand each.
         """
-        ...
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
         """Return the names (`Key.name`) of the live rosters that share `key`'s other parts and have any of `members`.
 
         The time this takes does not grow with the size of the rosters.
         """
-        ...
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
         """Delete these rosters, in constant time. Absent ones are ignored."""
-        ...

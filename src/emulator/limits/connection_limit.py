@@ -27,7 +27,6 @@ class ConnectionLimit:
         self._open[client_id] = count + 1
 
     def release(self, client_id: str) -> None:
-        """Uncount one connection."""
         count = self._open[client_id] - 1
         if count:
             self._open[client_id] = count

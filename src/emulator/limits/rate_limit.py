@@ -46,11 +46,9 @@ class RateLimit:
         return 0
 
     def __len__(self) -> int:
-        """Return how many keys are held in memory."""
         return len(self._due)
 
     def clear(self) -> None:
-        """Forget all requests."""
         self._due.clear()
 
     def _sweep(self, at: int) -> None:
@@ -71,7 +69,6 @@ class RateLimits:
         self._clients = RateLimit(per_client) if per_client else None
 
     def clear(self) -> None:
-        """Forget all requests."""
         for limit in (self._callers, self._servers, self._clients):
             if limit is not None:
                 limit.clear()

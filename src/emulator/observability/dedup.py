@@ -28,7 +28,6 @@ class OncePerSecond(logging.Filter):
         self._passed: dict[tuple[object, ...], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to log the record."""
         if record.levelno < logging.WARNING:
             return True
         kind = record.exc_info[0] if record.exc_info else None

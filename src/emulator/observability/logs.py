@@ -36,7 +36,6 @@ class TextFormatter(logging.Formatter):
     """Formats a record as one line, then its traceback. It escapes control characters: no message can fake a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the lines of one record."""
         request_id = getattr(record, "request_id", "")
         where = f"{record.name} [{request_id}]" if request_id else record.name
         message = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), _message_of(record))
@@ -51,7 +50,6 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as a JSON object on one line, with its `extra` fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of one record."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {
             "time": time.replace("+00:00", "Z"),

@@ -15,16 +15,12 @@ class Recorder(Protocol):
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a response of an endpoint; `path` is as declared."""
-        ...
 
     def replied(self, action: str, status: int, seconds: float) -> None:
         """Count a reply over a socket; `action` is empty if unknown."""
-        ...
 
     def refused(self, error: ServiceError) -> None:
         """Count an error response."""
-        ...
 
     def storage(self, *, ok: bool) -> None:
         """Note whether an operation of the storage engine succeeded."""
-        ...

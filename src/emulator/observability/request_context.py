@@ -47,12 +47,10 @@ def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def attach_context(state: dict[str, Any], context: RequestContext) -> None:
-    """Store the context in the state of an ASGI scope."""
     state[_KEY] = context
 
 
 def context_of(scope: Mapping[str, Any]) -> RequestContext:
-    """Return the context stored in an ASGI scope."""
     context: RequestContext = scope["state"][_KEY]
     return context
 

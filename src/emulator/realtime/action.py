@@ -44,7 +44,6 @@ class Message:
 
     @property
     def target(self) -> str:
-        """The request's target, unchanged."""
         return self.request.target
 
     def body(self, shape: type[T]) -> T:
@@ -68,7 +67,6 @@ class Action(Generic[S]):
     """Whether it is allowed before authentication."""
 
     def bind(self, service: S) -> BoundAction:
-        """Bind the handler to `service`."""
         return BoundAction(self.names, self.roles, self.is_open, partial(self.handler, service))
 
 
@@ -92,7 +90,6 @@ class Feed(Generic[S]):
     is_open: bool
 
     def bind(self, service: S) -> BoundFeed:
-        """Bind the handler to `service`."""
         return BoundFeed(self.targets, self.roles, self.is_open, partial(self.handler, service))
 
 

@@ -82,12 +82,10 @@ def read_request(text: bytes) -> Request:
 
 
 def answer(request: Request, data: object, *, now: int) -> bytes:
-    """The reply to a successful request."""
     return json_codec.encode(Reply(_meta(request, now), data=data))
 
 
 def refusal(request: Request, error: ServiceError, *, now: int) -> bytes:
-    """The reply to a failed request."""
     entry = ErrorEntry(error.status, error.status, error.title, error.detail)
     return json_codec.encode(Reply(_meta(request, now), errors=[entry]))
 

@@ -105,7 +105,6 @@ class Gateway:
         return peer
 
     def assign(self, peer: Session, client_id: str) -> None:
-        """Count a connection toward the client id it authenticated with; raises `TooManyRequests`."""
         if client_id != (before := self._peers.get(peer)):
             self._connection_limit.acquire(client_id)
             if before is not None:
@@ -113,7 +112,6 @@ class Gateway:
             self._peers[peer] = client_id
 
     def remove(self, peer: Session | PusherConnection) -> None:
-        """Forget a closed connection."""
         client_id = self._peers.pop(peer, None)
         if client_id is not None:
             self._connection_limit.release(client_id)
@@ -125,7 +123,6 @@ class Gateway:
 
     @property
     def size(self) -> int:
-        """The number of open connections."""
         return len(self._peers)
 
     async def keep_alive(self) -> None:

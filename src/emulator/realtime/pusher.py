@@ -89,7 +89,6 @@ class PusherConnection:
         self.connection.close(1001, "the service stops")
 
     def closed(self) -> None:
-        """Drop all subscriptions."""
         for topic in self._channels.values():
             if topic is not None:
                 self._hub.unsubscribe(topic, self)
@@ -97,7 +96,6 @@ class PusherConnection:
         self._on_close(self)
 
     def write(self, frame: bytes) -> None:
-        """Queue a broadcast."""
         self.connection.write(frame)
 
     def _act(self, event: str, data: dict[str, Any]) -> None:

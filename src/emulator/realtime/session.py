@@ -143,7 +143,6 @@ class Session:
             self._handler.hub.unsubscribe(topic, self)
 
     def is_subscribed(self, topic: Key) -> bool:
-        """Whether the session is subscribed to a topic."""
         return topic in self._topics
 
     def set_caller(self, caller: Caller) -> None:

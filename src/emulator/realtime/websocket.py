@@ -105,7 +105,6 @@ class WebSocket(asyncio.Protocol):
         self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes and handle the frames."""
         self._alive = True
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
@@ -121,7 +120,6 @@ class WebSocket(asyncio.Protocol):
         self._overflowed = True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release the connection."""
         self._is_open = False
         self._connections.discard(self)
         if self._abort_timer:
@@ -139,7 +137,6 @@ class WebSocket(asyncio.Protocol):
     # Called by peers
 
     def send(self, text: bytes) -> None:
-        """Queue a text message."""
         self.write(text_frame(text))
 
     def write(self, frame: bytes) -> None:
@@ -155,12 +152,10 @@ class WebSocket(asyncio.Protocol):
             self._transport.resume_reading()  # to receive the client's close frame
 
     def pause(self) -> None:
-        """Stop reading."""
         self._paused = True
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Resume reading."""
         self._paused, self._alive = False, True
         if not self._transport.is_closing():
             self._transport.resume_reading()

@@ -57,12 +57,10 @@ class Scheduler:
         await self._finish()  # callbacks that the event loop started just before
 
     def clear(self) -> None:
-        """Cancel all callbacks; running ones finish."""
         for key in list(self._timers):
             self.cancel(key)
 
     async def close(self) -> None:
-        """Cancel all callbacks and wait for the running ones."""
         self.clear()
         await self._finish()
 

@@ -47,7 +47,6 @@ class Throttle(Generic[K]):
         await self._wait_for_running()
 
     def clear(self) -> None:
-        """Drop pending callbacks and end all intervals."""
         for handle in self._waiting.values():
             handle.cancel()
         self._waiting.clear()

@@ -43,7 +43,6 @@ class Call:
 
     @property
     def has_caller(self) -> bool:
-        """Whether the call carries a token."""
         return self._caller is not None
 
     @property

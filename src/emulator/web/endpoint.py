@@ -93,7 +93,6 @@ class Endpoint(Generic[S]):
         return self.handler.__name__
 
     def bind(self, service: S) -> Bound:
-        """Bind the handler to `service`."""
         return Bound(self, partial(self.handler, service))
 
 

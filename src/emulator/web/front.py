@@ -59,11 +59,9 @@ class Front:
 
     @property
     def limits(self) -> Limits:
-        """The limits of WebSocket connections."""
         return self._service.gateway.limits
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Return the handler of a WebSocket at `path`; raises `NotFound` if there is none."""
         return self._service.gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:

@@ -54,8 +54,6 @@ class ErrorAnswer(msgspec.Struct):
 
 
 def operation_class(endpoint: Endpoint[Any]) -> type[Operation]:
-    """A Litestar operation class that describes one endpoint."""
-
     class Described(Operation):
         def to_schema(self) -> dict[str, Any]:
             return {**super().to_schema(), **operation(endpoint)}
@@ -64,7 +62,6 @@ def operation_class(endpoint: Endpoint[Any]) -> type[Operation]:
 
 
 def operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
-    """The OpenAPI Operation Object of an endpoint."""
     summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
     limit = getattr(Limits(), endpoint.limit)
     notes = [" ".join(description.split()), _roles_note(endpoint), _alias_note(endpoint)]

@@ -43,7 +43,6 @@ class Reply:
         return ((b"content-type", self.content_type), _NOSNIFF, *(CORS if self.cors else ()), *self.more)
 
     async def __call__(self, send: Send) -> None:
-        """Send status, headers and body."""
         if isinstance(self.body, bytes):
             length = (b"content-length", str(len(self.body)).encode())
             await send(_start(self.status, [*self.headers, length]))
@@ -60,6 +59,5 @@ def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
 
 
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:
-    """The reply to a call that failed with `error`."""
     after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
     return Reply(error.status, error_body(error), cors, more=after)

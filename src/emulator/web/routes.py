@@ -25,7 +25,6 @@ _log = logging.getLogger("emulator")
 
 
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
-    """Build one application with a route for each endpoint."""
     declared = list(endpoints)
     return Litestar(
         route_handlers=[*(_route(each) for each in declared), *viewer_files()],

@@ -17,10 +17,9 @@ from emulator.engines.redis.documents import RedisDocuments
 from emulator.engines.redis.keys import namespace_key
 from emulator.engines.redis.logs import RedisLogs
 from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.pools import RedisPools
+from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.relay import RedisRelay
-from emulator.engines.redis.rosters import RedisRosters
 from emulator.errors import EngineError
 
 

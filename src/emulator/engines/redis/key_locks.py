@@ -31,7 +31,6 @@ class KeyLocks:
 
     @asynccontextmanager
     async def hold(self, names: Iterable[bytes]) -> AsyncIterator[None]:
-        """Hold the locks of all these names."""
         async with AsyncExitStack() as stack:
             for name in sorted(set(names)):  # in one order, to avoid deadlocks
                 await stack.enter_async_context(self._locks.setdefault(name, asyncio.Lock()))

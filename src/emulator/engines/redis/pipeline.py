@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from redis.asyncio.connection import ConnectionPool
 
@@ -15,15 +16,13 @@ MAX_BATCH = 1000
 """Commands in one batch."""
 
 
+@dataclass(slots=True, eq=False)
 class ScriptCall:
     """A queued command. Arguments may be appended until it is sent."""
 
-    __slots__ = ("command", "is_sent", "reply")
-
-    def __init__(self, command: list[bytes], reply: asyncio.Future[Reply]) -> None:
-        self.command = command
-        self.reply = reply
-        self.is_sent = False
+    command: list[bytes]
+    reply: asyncio.Future[Reply]
+    is_sent: bool = False
 
 
 class Pipeline:

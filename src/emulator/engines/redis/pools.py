@@ -1,4 +1,4 @@
-"""Pools on Redis: a list that is popped from, and for each pool the items it has handed out."""
+"""Pools and rosters on Redis."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ from collections.abc import Mapping, Sequence
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Holding, Stock
 from emulator.engines.redis.key_locks import KeyLocks, attempts
-from emulator.engines.redis.keys import expiry_arg, now_arg, parse_user_last, user_last
+from emulator.engines.redis.keys import (
+    expiry_arg,
+    name_last,
+    name_last_prefix,
+    now_arg,
+    parse_part,
+    parse_user_last,
+    user_last,
+)
 from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.scripts import POOLS
+from emulator.engines.redis.scripts import POOLS, ROSTERS
 
 MAX_SKIPPED = 500
 """Items that one script call skips."""
 
 
 class RedisPools:
+    """A list that is popped from, and for each pool the items it has handed out."""
+
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._key_locks = KeyLocks()
@@ -84,3 +94,22 @@ class RedisPools:
         live = [(key, pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
         stocks = {key: Stock(parse_user_last(source), note) for key, (_, source, note) in live}
         return stocks, {key: version for key, (version, _, _) in live}
+
+
+class RedisRosters:
+    """A set of members for each roster, and an index of the rosters whose keys differ only in the name."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
+        args = (name_last(key), now_arg(now), expiry_arg(expires_at))
+        await self._pipeline.run(ROSTERS, b"add_members", *args, *[member.encode() for member in members])
+
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
+        args = (name_last_prefix(key), now_arg(now))
+        found = await self._pipeline.run(ROSTERS, b"listing", *args, *[member.encode() for member in members])
+        return {parse_part(name) for name in found}
+
+    async def drop(self, keys: Sequence[Key], *, now: int) -> None:
+        await self._pipeline.run(ROSTERS, b"drop", *map(name_last, keys))

@@ -12,7 +12,6 @@ from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.garbage import Garbage
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.logs import SqliteLogs
@@ -52,7 +51,6 @@ class SqliteEngine:
         self._relay = SqliteRelay(self._group_commit, self._namespace, uuid.uuid4().hex)
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
-        self._garbage = Garbage(self._group_commit)
         self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._namespace]
 
     async def __aenter__(self) -> Self:
@@ -83,7 +81,7 @@ class SqliteEngine:
         return await self._purge(now)
 
     async def tidy(self) -> None:
-        await self._garbage.collect()
+        await self._purge.tidy()
 
     async def reset(self) -> None:
         await self._group_commit.write(self._reset)

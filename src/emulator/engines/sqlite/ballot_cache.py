@@ -5,10 +5,12 @@ Changes are collected in memory and written once per group commit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from emulator.engines.base import Key, Terms
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.histogram import Histogram
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 
 MAX_BALLOTS = 1024
 MAX_CHOICES = 256
@@ -35,25 +37,20 @@ _DROP_COUNT = "DELETE FROM tallies WHERE ballot = ? AND choice = ?"
 _DROP_ZERO = "DELETE FROM tallies WHERE ballot = ? AND choice = ? AND count = 0"
 
 
+@dataclass(slots=True, eq=False)
 class CachedBallot:
-    __slots__ = ("counts", "definition", "expires_at", "id", "stored_expiry", "terms")
-
-    def __init__(
-        self, id: int, expires_at: int, *, terms: Terms, definition: bytes | None, counts: Histogram | None
-    ) -> None:
-        self.id = id
-        self.expires_at = expires_at
-        self.stored_expiry = expires_at
-        self.terms = terms
-        self.definition = definition
-        self.counts = counts
-        """`None` if there are more than `MAX_CHOICES`."""
+    id: int
+    expires_at: int
+    stored_expiry: int
+    terms: Terms
+    definition: bytes | None
+    counts: Histogram | None
+    """`None` if there are more than `MAX_CHOICES`."""
 
 
-class BallotCache:
+class BallotCache(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
+        super().__init__(group_commit, namespace)
         self._ballots: dict[Key, CachedBallot] = {}
         self._changed: set[CachedBallot] = set()
 
@@ -67,7 +64,7 @@ class BallotCache:
         id = self._namespace.next_number()
         terms = Terms()
         self._group_commit.connection.execute(_CREATE, (id, *self._namespace.params(key), expires_at, *terms))
-        return self._add(key, CachedBallot(id, expires_at, terms=terms, definition=None, counts=Histogram([])))
+        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, None, Histogram([])))
 
     def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
         self._group_commit.connection.execute(_DEFINE, (definition, *terms, ballot.id))
@@ -134,7 +131,7 @@ class BallotCache:
         rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
         terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
         counts = Histogram(rows) if len(rows) <= MAX_CHOICES else None
-        return self._add(key, CachedBallot(id, expires_at, terms=terms, definition=definition, counts=counts))
+        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, definition, counts))
 
     def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:
         if len(self._ballots) >= MAX_BALLOTS:

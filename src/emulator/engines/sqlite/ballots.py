@@ -19,7 +19,7 @@ from emulator.engines.base import (
 from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.engines.sqlite.entries import Readings
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
 
 _OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
 _WRITE = """
@@ -45,10 +45,9 @@ Row = tuple[int, int, str, int]
 _DEFAULT = Terms()
 
 
-class SqliteBallots:
+class SqliteBallots(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
+        super().__init__(group_commit, namespace)
         self._ballot_cache = ballot_cache
         self._readings = Readings(group_commit, namespace)
 

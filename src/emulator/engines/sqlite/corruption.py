@@ -30,7 +30,6 @@ _log = logging.getLogger("emulator.engines")
 
 
 def marker_path(path: str) -> str:
-    """Return the path of the file that marks the database at `path` as corrupt."""
     return f"{os.path.abspath(path)}-damaged"
 
 

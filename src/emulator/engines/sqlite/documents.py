@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from emulator.engines.base import Change, Key
-from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _EXPIRY = f"SELECT expires_at FROM documents WHERE {BY_KEY}"
@@ -23,11 +22,7 @@ _WRITE = """
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
 
 
-class SqliteDocuments:
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
-
+class SqliteDocuments(Tables):
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         return await self._group_commit.read(self._read, keys, now)
 

@@ -15,7 +15,7 @@ from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.connection import engine_errors
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
 
 _ONE = f"SELECT id FROM ballots WHERE {BY_KEY} AND expires_at > ?"
 _ALL_CHANNELS = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
@@ -66,10 +66,9 @@ class Reading:
         return together[:size]
 
 
-class Readings:
+class Readings(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
+        super().__init__(group_commit, namespace)
         self.active: dict[int, list[Reading]] = {}
         """The readings in memory, by ballot."""
 

@@ -27,11 +27,9 @@ class WriteCache(Protocol):
 
     def flush(self) -> None:
         """Write all unsaved changes; the transaction is about to be committed."""
-        ...
 
     def forget(self) -> None:
         """Drop all state: the transaction was rolled back, or another connection has written."""
-        ...
 
 
 class GroupCommit:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because a process that draws alternately with another one reads the same row repeatedly."""
@@ -30,11 +29,7 @@ class ListRow(NamedTuple):
     expires_at: int
 
 
-class Lists:
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
-
+class Lists(Tables):
     def find(self, source: Key) -> ListRow | None:
         """Return the list, alive or expired."""
         row = self._group_commit.connection.execute(_FIND, self._namespace.params(source)).fetchone()

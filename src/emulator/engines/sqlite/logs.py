@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from emulator.engines.base import NEVER, Item, Key, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, Tables
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
 _LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
@@ -39,11 +39,7 @@ class _Reading:
         return rows
 
 
-class SqliteLogs:
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
-
+class SqliteLogs(Tables):
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._append, key, value, now, expires_at)
 

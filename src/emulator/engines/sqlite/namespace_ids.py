@@ -65,7 +65,6 @@ class NamespaceIds:
         self._id = None
 
     def probe_read(self) -> None:
-        """Read something from the database."""
         self._stored()
 
     def probe_write(self) -> None:
@@ -95,3 +94,11 @@ class NamespaceIds:
 
     def _store(self, id: int) -> None:
         self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (self._namespace, id))
+
+
+class Tables:
+    """Base of the classes that read and write the tables of one namespace."""
+
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        self._group_commit = group_commit
+        self._namespace = namespace

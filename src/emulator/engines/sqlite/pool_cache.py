@@ -7,11 +7,12 @@ expiry, is one row of the table.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 
 MAX_POOLS = 256
 
@@ -27,27 +28,24 @@ _CLOSE = "UPDATE pools SET closed = 1, list = 0 WHERE id = ?"
 _KEY_OF = f"SELECT {KEY_COLUMNS} FROM pools WHERE id = ?"
 
 
+@dataclass(slots=True, eq=False)
 class CachedPool:
-    __slots__ = ("chunk", "chunk_start", "expires_at", "handed", "id", "list_id", "position", "root")
-
-    def __init__(self, id: int, root: int, expires_at: int, list_id: int, position: int = 0, handed: int = 0) -> None:
-        self.id = id
-        self.root = root
-        self.expires_at = expires_at
-        self.list_id = list_id
-        self.position = position
-        """The position of the next item in the list."""
-        self.handed = handed
-        """How many items it has handed out."""
-        self.chunk_start = 0
-        self.chunk: Sequence[str] = ()
-        """Items of the list, from `chunk_start` on."""
+    id: int
+    root: int
+    expires_at: int
+    list_id: int
+    position: int = 0
+    """The position of the next item in the list."""
+    handed: int = 0
+    """How many items it has handed out."""
+    chunk_start: int = 0
+    chunk: Sequence[str] = ()
+    """Items of the list, from `chunk_start` on."""
 
 
-class PoolCache:
+class PoolCache(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
+        super().__init__(group_commit, namespace)
         self._lists = lists
         self._pools: dict[Key, CachedPool] = {}
         self._changed: set[CachedPool] = set()
@@ -101,12 +99,10 @@ class PoolCache:
         self._lists.tombstone(pool.list_id)
 
     def expire(self, key: Key, pool: CachedPool) -> None:
-        """Remove an expired pool."""
         self._namespace.note_expired(key, pool.expires_at)
         self.tombstone(key, pool.id, pool.list_id)
 
     def expire_id(self, id: int) -> None:
-        """Remove the expired pool with this id."""
         key = Key(*self._group_commit.connection.execute(_KEY_OF, (id,)).fetchone())
         pool = self.find(key)
         assert pool is not None

@@ -11,7 +11,7 @@ from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Holding, Stock
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import ListRow, Lists, packed
-from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import ROOT, CachedPool, PoolCache
 
 MAX_SKIPPED = 500
@@ -39,10 +39,9 @@ class _Pending(Enum):
     """More items have to be skipped, after other operations have run."""
 
 
-class SqlitePools:
+class SqlitePools(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists, pool_cache: PoolCache) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
+        super().__init__(group_commit, namespace)
         self._lists = lists
         self._pool_cache = pool_cache
         self._skipped = 0

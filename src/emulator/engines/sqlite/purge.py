@@ -1,4 +1,4 @@
-"""Housekeeping: removes expired things and reports them, in bounded steps."""
+"""Housekeeping in bounded steps: removes and reports expired things, and deletes unreachable rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.rosters import SqliteRosters
 
 STEP = 250
 """Rows removed between two returns to the event loop."""
+_CHUNK_STEP = 40
+"""Fewer for chunks of lists, which are large."""
+_SCAN_STEP = 500
+"""Members that are scanned between two returns to the event loop; most may have to stay."""
 
 _EXPIRED = f"SELECT rowid, {KEY_COLUMNS}, at FROM fallen WHERE space = ? AND at <= ? LIMIT {STEP}"
 _DROP_EXPIRED = "DELETE FROM fallen WHERE rowid = ?"
@@ -28,9 +32,43 @@ _POOLS = f"""
 """
 _LISTS = f"SELECT id FROM lists WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
 _ROSTERS = f"SELECT id, root FROM rosters WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
+# Select, then delete by primary key: as one statement, SQLite would scan all of a ballot in every step.
+_ROWS_OF = {
+    "dead": (
+        (f"SELECT number FROM marks WHERE ballot = ? LIMIT {STEP}", "DELETE FROM marks WHERE number = ?"),
+        (
+            f"SELECT ballot, choice FROM tallies WHERE ballot = ? LIMIT {STEP}",
+            "DELETE FROM tallies WHERE ballot = ? AND choice = ?",
+        ),
+    ),
+    "dead_lists": ((f"SELECT id FROM chunks WHERE list = ? LIMIT {_CHUNK_STEP}", "DELETE FROM chunks WHERE id = ?"),),
+    "dead_pools": (
+        (
+            f"SELECT pool, ordinal FROM handed WHERE pool = ? LIMIT {STEP}",
+            "DELETE FROM handed WHERE pool = ? AND ordinal = ?",
+        ),
+    ),
+}
+_SCAN_MEMBERS = f"""
+    SELECT member, roster, NOT EXISTS (SELECT 1 FROM rosters WHERE id = members.roster) FROM members
+    WHERE root = ? AND (member, roster) > (?, ?) ORDER BY member, roster LIMIT {_SCAN_STEP}
+"""
+_DELETE_MEMBER = "DELETE FROM members WHERE root = ? AND member = ? AND roster = ?"
+
+_TOMBSTONES = (
+    ("ballots", "id", "INSERT INTO dead VALUES (?)"),
+    ("pools", "id", "INSERT INTO dead_pools VALUES (?)"),
+    ("lists", "id", "INSERT INTO dead_lists VALUES (?)"),
+    ("rosters", "root", "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"),
+)
+"""The tables whose rows own rows in other tables: by which id, and the statement that lists that id as removed."""
+_ROWS_OF_NAMESPACE = tuple(
+    (f"SELECT rowid FROM {table} WHERE space = ? LIMIT {STEP}", f"DELETE FROM {table} WHERE rowid = ?")
+    for table in ("fallen", "documents", "items", "logs")
+)
 
 
-class Purge:
+class Purge(Tables):
     def __init__(
         self,
         group_commit: GroupCommit,
@@ -40,8 +78,7 @@ class Purge:
         lists: Lists,
         rosters: SqliteRosters,
     ) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
+        super().__init__(group_commit, namespace)
         self._ballot_cache = ballot_cache
         self._pool_cache = pool_cache
         self._lists = lists
@@ -65,6 +102,11 @@ class Purge:
             newest |= {key: max(at, newest.get(key, at)) for key, at in ends.items()}
         expired += [Expired(key, at) for key, at in newest.items()]
         return sorted(expired, key=lambda one: (one.at, one.key))
+
+    async def tidy(self) -> None:
+        """Delete unreachable rows: of removed ballots, pools, lists and rosters, and of namespaces before a reset."""
+        while await self._group_commit.write(self._collect_some):
+            pass
 
     def _purge_rows(self, select: str, delete: str, now: int) -> list[Expired]:
         rows = self._group_commit.connection.execute(select, (self._namespace.id, now)).fetchall()
@@ -104,3 +146,45 @@ class Purge:
         connection.executemany("DELETE FROM items WHERE number = ?", [row[:1] for row in rows])
         connection.executemany(_DROP_LOG, [(log,) for log in newest])
         return {keys[log]: at for log, at in newest.items()}
+
+    def _collect_some(self) -> bool:
+        """Delete some rows; return False if there were none."""
+        connection = self._group_commit.connection
+        for dead, statements in _ROWS_OF.items():
+            if row := connection.execute(f"SELECT rowid FROM {dead} LIMIT 1").fetchone():
+                if not any(self._delete(*each, row) for each in statements):
+                    connection.execute(f"DELETE FROM {dead} WHERE rowid = ?", row)
+                return True
+        if position := connection.execute("SELECT root, member, roster FROM dead_rosters LIMIT 1").fetchone():
+            self._scan_members(*position)
+            return True
+        if space := connection.execute("SELECT space FROM dead_spaces LIMIT 1").fetchone():
+            has_tombstones = any(self._tombstone_some(*each, *space) for each in _TOMBSTONES)
+            if not has_tombstones and not any(self._delete(*each, space) for each in _ROWS_OF_NAMESPACE):
+                connection.execute("DELETE FROM dead_spaces WHERE space = ?", space)
+            return True
+        return False
+
+    def _delete(self, select: str, delete: str, owner: tuple[int]) -> bool:
+        rows = self._group_commit.connection.execute(select, owner).fetchall()
+        self._group_commit.connection.executemany(delete, rows)
+        return bool(rows)
+
+    def _scan_members(self, root: int, member: str, roster: int) -> None:
+        """Scan members from this position on, and delete those whose roster is gone."""
+        connection = self._group_commit.connection
+        rows = connection.execute(_SCAN_MEMBERS, (root, member, roster)).fetchall()
+        connection.executemany(_DELETE_MEMBER, [(root, member, roster) for member, roster, is_gone in rows if is_gone])
+        if len(rows) < _SCAN_STEP:
+            connection.execute("DELETE FROM dead_rosters WHERE root = ?", (root,))
+        else:
+            connection.execute(
+                "UPDATE dead_rosters SET (member, roster) = (?, ?) WHERE root = ?", (*rows[-1][:2], root)
+            )
+
+    def _tombstone_some(self, table: str, column: str, insert: str, space: int) -> bool:
+        connection = self._group_commit.connection
+        rows = connection.execute(f"SELECT id, {column} FROM {table} WHERE space = ? LIMIT {STEP}", (space,)).fetchall()
+        connection.executemany(f"DELETE FROM {table} WHERE id = ?", [row[:1] for row in rows])
+        connection.executemany(insert, [row[1:] for row in rows])
+        return bool(rows)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
 
 _FIND = f"SELECT id, root, expires_at FROM rosters WHERE {BY_KEY}"
 _ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
@@ -24,11 +23,7 @@ _LISTING = """
 _TOMBSTONE = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
 
 
-class SqliteRosters:
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
-        self._namespace = namespace
-
+class SqliteRosters(Tables):
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._add_members, key, members, now, expires_at)
 

@@ -20,7 +20,7 @@ PRAGMAS = (
 
 # Columns have kept their names since the first format. Parts of a `Key`: shelf = kind, owner = owner, name = name,
 # place = channel, holder = user. `space` is the id of a namespace; a reset gives the namespace a new id. `dead` and
-# `dead_…` list the ids of removed things whose rows have yet to be deleted (`garbage.py`).
+# `dead_…` list the ids of removed things whose rows have yet to be deleted (`purge.py`).
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
 _KEYED = "space, shelf, owner, name, holder, place"  # channel last, for queries on all channels
 
@@ -135,7 +135,6 @@ class UnusableDatabase(Exception):
 
 
 def _names(version: int) -> list[str]:
-    """Return the names of the tables and indexes of a format."""
     statements = [*(TABLES if version else ()), *(each for n, added in ADDED.items() if n <= version for each in added)]
     return [match[1] for each in statements if (match := _CREATED.match(each))]
 

@@ -46,7 +46,6 @@ async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
 
 @feed("broadcast")
 async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
-    """Follow the event that `topic_id` names."""
     event = message.body(EventBody).topic_id
     if not event:
         raise BadRequest("Invalid body", "data.topic_id is missing: name an event, or '*' for all")
@@ -55,7 +54,6 @@ async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Ke
 
 @feed()
 async def event_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
-    """Follow the event that the target names."""
     return broadcasts.topics(message.caller, message.channel, message.target)
 
 

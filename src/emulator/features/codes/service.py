@@ -46,7 +46,6 @@ class Voters(Protocol):
         self, caller: Caller, channel: str | None, poll_id: str, value: int
     ) -> AsyncIterator[Sequence[tuple[str, int]]]:
         """Pages of users whose latest vote is `value`, each with the Unix ms of that vote."""
-        ...
 
 
 class Redemption(NamedTuple):
@@ -72,7 +71,6 @@ class Upload:
 
     @property
     def lists(self) -> list[Key]:
-        """All lists used so far."""
         return [list_key(self.client_id, name) for name in self._lists.values()]
 
     def restart(self) -> None:
@@ -143,7 +141,6 @@ class CodeSets:
         await self._pools.discard(upload.lists, now=self._clock.now())
 
     async def names(self, caller: Caller) -> dict[int, str]:
-        """The names of the active sets by index."""
         return {index: code_set.name for index, code_set in (await self._sets(caller.client_id)).items()}
 
     async def clear(self, caller: Caller) -> list[int]:
@@ -165,7 +162,6 @@ class CodeSets:
         await self.grant(grant, body)
 
     async def add_users(self, grant: PendingGrant, users: Sequence[str]) -> None:
-        """Add users to a pending grant."""
         if grant.until is None:
             grant.until = self._eligible_until(await self._sets(grant.caller.client_id))
         for start in range(0, len(users), _ROSTER_BATCH):

@@ -57,14 +57,12 @@ class Metrics(Collector):
         self._registry.register(self)
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a response of an endpoint; `path` is as declared."""
         responses = self._endpoints.get((method, path))
         if responses is None:
             responses = self._endpoints[method, path] = _Responses()
         responses.add(status, seconds)
 
     def replied(self, action: str, status: int, seconds: float) -> None:
-        """Count a reply over a socket; `action` is empty if unknown."""
         self._actions.setdefault(action, _Responses()).add(status, seconds)
 
     def refused(self, error: ServiceError) -> None:
@@ -73,7 +71,6 @@ class Metrics(Collector):
             self._refused[error.reason] = self._refused.get(error.reason, 0) + 1
 
     def storage(self, *, ok: bool) -> None:
-        """Note whether an operation of the storage engine succeeded."""
         self.outages.note(ok=ok)
         self._storage_failures += not ok
 

@@ -24,11 +24,9 @@ class Outages:
 
     @property
     def is_on(self) -> bool:
-        """Whether the last use of storage failed."""
         return self._since is not None
 
     def note(self, *, ok: bool) -> None:
-        """Record the outcome of one use of storage."""
         if not ok:
             self._since = monotonic() if self._since is None else self._since
             self._started.set()

@@ -104,7 +104,6 @@ class Control:
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
-        """Delete all data, and set the clock back to the system time."""
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
@@ -122,7 +121,6 @@ class Control:
         await self._engine.tidy()  # without the lock, so that a move of the clock does not wait for it
 
     def read_clock(self) -> ClockRecord:
-        """The current time."""
         return ClockRecord(self._clock.now(), self._clock.offset, self._clock.frozen)
 
     async def move_clock(self, move: ClockMove) -> MovedClock:

@@ -41,7 +41,6 @@ class Datastream:
         await self._publisher.publish(self.topic(caller, channel), TARGET, update)
 
     def topic(self, caller: Caller, channel: str | None) -> Key:
-        """Return the topic of a channel's events. Raises `BadRequest` if there is no channel."""
         if not channel:
             raise BadRequest(
                 "Invalid channel", "the datastream needs a channel: use a token with channel_id, or ?channel_id="

@@ -26,7 +26,6 @@ class AttemptLimit:
             )
 
     def record_failure(self, client_id: str) -> None:
-        """Count a failed attempt."""
         if self._limit is not None:
             self._failures[client_id] = [*self._recent(client_id), self._clock.now()]
 

@@ -92,7 +92,6 @@ def pin_key(client_id: str, pin: str, secret: str) -> Key:
 
 
 def link_key(client_id: str, channel_id: str) -> Key:
-    """Return the key of a channel's link."""
     return Key("link", client_id, "", channel_id)
 
 

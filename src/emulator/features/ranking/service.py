@@ -53,7 +53,6 @@ class Rankings:
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
-        """Delete the ranking. Does nothing if there is none."""
         key = _key(caller, channel, ranking_id)
         await self._ballots.drop(key, now=self._clock.now())
         await self._id_quota.release(key)

@@ -138,7 +138,6 @@ class Stores:
         await self._write(store, list(patches), change)
 
     def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
-        """Return the topic of a store's updates: its key."""
         return self._key(store, caller, channel)
 
     def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:

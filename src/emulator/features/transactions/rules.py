@@ -112,7 +112,6 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
 
 
 def transaction_key(client_id: str, channel_id: str, transaction_id: str) -> Key:
-    """Return the key of a purchase."""
     return Key("transaction", client_id, transaction_id, channel_id)
 
 

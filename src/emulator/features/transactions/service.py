@@ -87,7 +87,6 @@ class Transactions:
         raise NotFound("Not Found", "no outstanding transaction matches")
 
     def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
-        """Return the topic of a product's purchases."""
         return transaction_topic(caller.client_id, _required(channel), sku)
 
     async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:

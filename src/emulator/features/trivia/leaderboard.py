@@ -65,7 +65,6 @@ class Standings:
         self._teams: defaultdict[str, _Team] = defaultdict(_Team)
 
     def add(self, voters: Iterable[Voter]) -> None:
-        """Count a batch of voters."""
         for voter in voters:
             team = self._teams[voter.team]
             team.members += 1

@@ -60,7 +60,6 @@ class Question(QuestionBody, frozen=True, kw_only=True):
     options: tuple[Option, ...] = ()
 
     def has_option(self, option_id: str) -> bool:
-        """Whether one of the options has this id."""
         return any(each.id == option_id for each in self.options)
 
 
@@ -85,7 +84,6 @@ class QuestionView(QuestionBody, frozen=True, kw_only=True):
 
 
 def contest_key(client_id: str) -> Key:
-    """The record of an extension's questions."""
     return Key("trivia", client_id, "")
 
 
@@ -126,5 +124,4 @@ def view_of(question: Question, vote: str | None) -> QuestionView:
 
 
 def sort_order(option: Option) -> float:
-    """The sort key of an option or question."""
     return 0 if option.order is UNSET else option.order

@@ -30,7 +30,6 @@ class Voter(Struct, frozen=True):
 
 
 def voter_key(caller: Caller) -> Key:
-    """The record of the caller."""
     return voters_key(caller.client_id)._replace(user=caller.identity)
 
 

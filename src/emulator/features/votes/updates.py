@@ -62,7 +62,6 @@ class PollUpdates:
             self._schedule(poll, definition)
 
     def cleared(self, poll: Key) -> None:
-        """Cancel the scheduled updates of a deleted poll."""
         self._scheduler.cancel(poll)
 
     async def clock_moved(self) -> None:
@@ -70,12 +69,10 @@ class PollUpdates:
         await self._updating.flush()
 
     def forget(self) -> None:
-        """Drop all waiting updates."""
         for throttle in self._throttles:
             throttle.clear()
 
     async def close(self) -> None:
-        """Stop sending updates."""
         for throttle in self._throttles:
             await throttle.close()
 
