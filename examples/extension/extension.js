@@ -1,16 +1,16 @@
-// What both pages share: a session of the SDK, and a place for what went wrong.
-const Muxy = window.Muxy.default; // the script puts the SDK under `default`
+// Shared by both pages: the SDK session, and the display of errors.
+const Muxy = window.Muxy.default; // the script exports the SDK as `default`
 
 const CLIENT_ID = 'my-extension';
 
-// In development the address says whose page this is: panel.html?channel_id=1001&user_id=5551. On the platform these
-// options have no effect.
+// In development, the URL sets the channel and the user: panel.html?channel_id=1001&user_id=5551. The platform ignores
+// these options.
 export async function connect(role) {
-  const address = new URLSearchParams(location.search);
+  const query = new URLSearchParams(location.search);
   const options = new Muxy.DebuggingOptions()
     .role(role)
-    .channelID(address.get('channel_id') || '1001')
-    .userID(address.get('user_id') || '5551');
+    .channelID(query.get('channel_id') || '1001')
+    .userID(query.get('user_id') || '5551');
   Muxy.debug(options);
   Muxy.setup({ clientID: CLIENT_ID, quiet: true });
   const sdk = new Muxy.SDK();
@@ -18,19 +18,19 @@ export async function connect(role) {
   return sdk;
 }
 
-// Does something, and shows on the page why it failed if it did.
-export async function attempt(act) {
+// Runs an action, and shows its error on the page.
+export async function attempt(action) {
   const problem = document.querySelector('#problem');
   problem.hidden = true;
   try {
-    await act();
+    await action();
   } catch (error) {
     problem.textContent = messageOf(error);
     problem.hidden = false;
   }
 }
 
-// The SDK rejects with the service's answer, with a text, or with an error.
+// The SDK rejects with the service's response, a string or an Error.
 function messageOf(error) {
   return error.info || error.reason || error.message || String(error);
 }

@@ -1,4 +1,4 @@
-// What the broadcaster sees: starts and stops the poll, speaks to viewers, and links a game.
+// The broadcaster's dashboard: starts and stops the poll, sends announcements, and links a game.
 import { attempt, connect } from './extension.js';
 import { PollView } from './poll.js';
 
@@ -9,26 +9,26 @@ const enterPin = document.querySelector('#enter-pin');
 const showPin = document.querySelector('#show-pin');
 const done = document.querySelector('#done');
 
-function say(text) {
+function showMessage(text) {
   done.textContent = text;
   done.hidden = false;
 }
 
-// Does what a button asks for; what was said of an earlier one is no longer of interest.
-function perform(act) {
+// Runs the action of a button, and hides the message of an earlier one.
+function perform(action) {
   done.hidden = true;
-  return attempt(act);
+  return attempt(action);
 }
 
-function onClick(button, act) {
-  button.addEventListener('click', () => perform(act));
+function onClick(button, action) {
+  button.addEventListener('click', () => perform(action));
 }
 
-// Calls `act` with the form's fields when it is sent.
-function onSubmit(form, act) {
+// Calls `action` with the fields of a submitted form.
+function onSubmit(form, action) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    perform(() => act(Object.fromEntries(new FormData(form))));
+    perform(() => action(Object.fromEntries(new FormData(form))));
   });
 }
 
@@ -41,7 +41,7 @@ async function start() {
     stop.hidden = !poll?.open;
   }
 
-  // Who is here now hears of it; who comes later reads it from the channel's state.
+  // The event is for viewers who are watching, the channel state for those who join later.
   async function publish(poll) {
     await sdk.setChannelState({ poll });
     sdk.send('poll', poll);
@@ -50,7 +50,7 @@ async function start() {
 
   onSubmit(newPoll, async ({ question, options }) => {
     const texts = options.split('\n').map((each) => each.trim());
-    // Each poll has an id of its own, so it begins without votes.
+    // A new id for each poll, so that it starts without votes.
     await publish({ id: `poll-${Date.now()}`, question, options: texts.filter(Boolean), open: true });
   });
 
@@ -59,19 +59,19 @@ async function start() {
   onSubmit(announcement, ({ text }) => {
     sdk.send('announcement', { text });
     announcement.reset();
-    say('Sent to all viewers.');
+    showMessage('Sent to all viewers.');
   });
 
   onSubmit(enterPin, async ({ pin }) => {
     await sdk.validateCode(pin.toUpperCase());
     enterPin.reset();
-    say('The game is linked to your channel.');
+    showMessage('The game is linked to your channel.');
   });
 
   onClick(showPin, async () => {
     const { token } = await sdk.signedRequest('POST', 'gamelink/token', {});
     document.querySelector('#pin').textContent = token;
-    say('Type the PIN into the game within five minutes.');
+    showMessage('Type the PIN into the game within five minutes.');
   });
 
   const { poll } = await sdk.getChannelState();

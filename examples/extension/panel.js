@@ -1,4 +1,4 @@
-// What viewers see: the channel's poll, and what the broadcaster has to say.
+// The viewers' panel: the channel's poll, and announcements.
 import { attempt, connect } from './extension.js';
 import { PollView } from './poll.js';
 
@@ -13,7 +13,7 @@ async function start() {
   const sdk = await connect('viewer');
   const view = new PollView(document.querySelector('#poll'), sdk, { canVote: true });
 
-  // Listen before reading the state, so that no change falls between the two.
+  // Listen before reading the state, so that no change is missed.
   sdk.listen('poll', (poll) => view.show(poll));
   sdk.listen('announcement', announce);
 

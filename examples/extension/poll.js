@@ -1,7 +1,7 @@
-// A poll on a page: { id, question, options, open }. Its votes are counted by the service, under its id.
+// Shows a poll: { id, question, options, open }. The service counts its votes under its id.
 import { attempt } from './extension.js';
 
-// The service tells pages of no votes, so they ask.
+// The service sends no event per vote, so the page polls it.
 const COUNT_EVERY_MS = 2000;
 
 export class PollView {
@@ -14,7 +14,7 @@ export class PollView {
     this.note = root.querySelector('.note');
   }
 
-  // Shows a poll, or that there is none.
+  // Shows a poll, or a note that there is none.
   show(poll) {
     this.poll = poll;
     this.question.textContent = poll ? poll.question : 'No poll yet';
@@ -37,25 +37,25 @@ export class PollView {
     return attempt(() => this.showVotesOf((poll) => this.sdk.vote(poll.id, value)));
   }
 
-  // Counting goes on in the background: it neither hides what went wrong otherwise nor stops when it fails once.
+  // Runs in the background: a failure neither hides other errors nor stops the counting.
   async count() {
     try {
       await this.showVotesOf((poll) => this.sdk.getVoteData(poll.id));
     } catch {
-      this.note.textContent = 'Votes cannot be counted now.';
+      this.note.textContent = 'The votes are not available.';
     }
   }
 
-  // Shows the votes that `ask` finds, unless another poll has come meanwhile.
-  async showVotesOf(ask) {
+  // Shows the votes that `request` returns, unless the poll has changed meanwhile.
+  async showVotesOf(request) {
     const { poll } = this;
-    const votes = poll && (await ask(poll));
+    const votes = poll && (await request(poll));
     if (poll && poll === this.poll) {
       this.showVotes(votes);
     }
   }
 
-  // `specific` counts the votes for each value; `vote` is the user's own, if there is one.
+  // `specific` has the number of votes for each value; `vote` is the user's own vote, if any.
   showVotes({ specific, count, vote }) {
     [...this.options.children].forEach((option, value) => {
       const share = count ? Math.round((100 * specific[value]) / count) : 0;

@@ -11,64 +11,64 @@ from support.service import LiveServer
 
 
 @pytest.fixture(scope="module")
-def seen(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """What two viewers, a late one and the broadcaster saw."""
+def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
+    """Return what two viewers, a late viewer and the broadcaster see."""
     return run_once(
         tmp_path_factory, "browser-example", lambda: browse_pages(tmp_path_factory, running_live, "browser_example.js")
     )
 
 
 @pytest.mark.parametrize(("viewer", "own"), [("first", ["Dragon\n50%"]), ("second", ["Hydra\n50%"])])
-def test_a_viewer_votes_and_sees_the_votes_of_all(seen: ScriptOutput, viewer: str, own: list[str]):
+def test_a_viewer_votes_and_sees_all_votes(result: ScriptOutput, viewer: str, own: list[str]):
     assert {
         "question": "Which boss is next?",
         "options": ["Dragon\n50%", "Golem\n0%", "Hydra\n50%"],
         "pressed": own,
-        "open": True,
+        "isOpen": True,
         "note": "2 votes",
-    } == seen[viewer]
+    } == result[viewer]
 
 
-def test_the_broadcaster_sees_the_votes_and_has_none(seen: ScriptOutput):
+def test_the_broadcaster_sees_the_votes_and_cannot_vote(result: ScriptOutput):
     assert (["Dragon\n50%", "Golem\n0%", "Hydra\n50%"], [], False) == (
-        seen["live"]["options"],
-        seen["live"]["pressed"],
-        seen["live"]["open"],
+        result["live"]["options"],
+        result["live"]["pressed"],
+        result["live"]["isOpen"],
     )
 
 
-def test_who_comes_late_finds_the_poll(seen: ScriptOutput):
+def test_a_late_viewer_sees_the_poll(result: ScriptOutput):
     assert ("Which boss is next?", "2 votes", True) == (
-        seen["late"]["question"],
-        seen["late"]["note"],
-        seen["late"]["open"],
+        result["late"]["question"],
+        result["late"]["note"],
+        result["late"]["isOpen"],
     )
 
 
-def test_an_announcement_is_shown_to_all_viewers(seen: ScriptOutput):
-    assert ["A raid begins at nine"] * 2 == seen["banners"]
+def test_all_viewers_see_an_announcement(result: ScriptOutput):
+    assert ["A raid begins at nine"] * 2 == result["banners"]
 
 
-def test_a_pin_links_a_game_and_a_wrong_one_is_explained(seen: ScriptOutput):
-    assert "the PIN is wrong or has expired" == seen["linked"]["wrong"]
-    assert (0, [401, 200]) == (seen["linked"]["problem"], seen["linked"]["status"])
-    assert re.fullmatch("[A-Z0-9]{6}", seen["linked"]["shown"])
+def test_a_pin_links_a_game_and_a_wrong_pin_shows_an_error(result: ScriptOutput):
+    assert "the PIN is wrong or has expired" == result["linked"]["error"]
+    assert (0, [401, 200]) == (result["linked"]["errorsLeft"], result["linked"]["status"])
+    assert re.fullmatch("[A-Z0-9]{6}", result["linked"]["pin"])
 
 
-def test_a_stopped_poll_takes_no_votes_and_shows_them(seen: ScriptOutput):
-    assert ("2 votes · closed", False) == (seen["closed"]["note"], seen["closed"]["open"])
+def test_a_stopped_poll_shows_its_votes_and_accepts_no_more(result: ScriptOutput):
+    assert ("2 votes · closed", False) == (result["closed"]["note"], result["closed"]["isOpen"])
 
 
-def test_the_panel_fits_its_width(seen: ScriptOutput):
-    assert 0 == seen["overflow"]
+def test_the_panel_has_no_horizontal_overflow(result: ScriptOutput):
+    assert 0 == result["overflow"]
 
 
-def test_nothing_complains_and_nothing_else_is_asked_for(seen: ScriptOutput):
-    assert ([], []) == (seen["record"]["complaints"], seen["record"]["strangers"])
-    assert ["400 POST /v1/e/validate_pin"] == seen["record"]["refusals"]
+def test_pages_log_no_errors_and_contact_no_other_origin(result: ScriptOutput):
+    assert ([], []) == (result["log"]["consoleErrors"], result["log"]["unexpectedOrigins"])
+    assert ["400 POST /v1/e/validate_pin"] == result["log"]["errorResponses"]
 
 
-def test_the_version_and_addresses_of_its_readme_are_those_of_the_tests():
+def test_the_readme_has_the_sdk_version_and_addresses_of_the_tests():
     readme = (EXAMPLE / "README.md").read_text()
     package = (EXAMPLE.parent.parent / "tests" / "sdk" / "package.json").read_text()
 

@@ -1,4 +1,4 @@
-"""The published SDK in Chromium, on pages of another origin that the service's script alone leads to it."""
+"""The published SDK in Chromium, on pages of another origin, connected by the service's script only."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from support.service import LiveServer
 
 
 @pytest.fixture(scope="module")
-def seen(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """What calls and messages on the pages came to."""
+def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
+    """Return the results of calls and messages on the pages."""
     return run_once(
         tmp_path_factory, "browser-pages", lambda: browse_pages(tmp_path_factory, running_live, "browser_pages.js")
     )
 
 
 @pytest.fixture
-def calls(seen: ScriptOutput) -> dict[str, Any]:
-    """What calls resolved with, or rejected with."""
-    return dict(seen["calls"])
+def calls(result: ScriptOutput) -> dict[str, Any]:
+    """Return what each call resolved or rejected with."""
+    return dict(result["calls"])
 
 
-def test_pages_load_without_a_debugging_address_whatever_their_own_address_says(seen: ScriptOutput):
-    unsaid, queried = {"role": "viewer", "id": "12345678"}, {"role": "viewer", "id": "42"}
+def test_pages_need_no_debugging_address(result: ScriptOutput):
+    default, with_query = {"role": "viewer", "id": "12345678"}, {"role": "viewer", "id": "42"}
     three = [{"role": role, "id": id} for role, id in (("viewer", "5551"), ("broadcaster", "777"), ("admin", "9001"))]
 
-    assert [*three, unsaid, queried] == seen["who"]
+    assert [*three, default, with_query] == result["users"]
 
 
-def test_viewers_calls_resolve_with_what_pages_read(calls: dict[str, Any]):
+def test_calls_of_viewers_resolve_with_the_fields_that_pages_read(calls: dict[str, Any]):
     assert (3, 1, 1) == (calls["vote"]["vote"], calls["vote"]["count"], calls["vote"]["specific"][3])
     assert {} == calls["accumulate"]
     assert [{}, {"team": "red"}] == calls["viewerState"]
     assert calls["offset"] < 5_000
 
 
-def test_broadcasters_calls_resolve_with_what_pages_read(calls: dict[str, Any]):
+def test_calls_of_broadcasters_resolve_with_the_fields_that_pages_read(calls: dict[str, Any]):
     assert (1, 3) == (calls["poll"]["count"], calls["poll"]["mean"])
     assert {"data": [{"key": "blue", "score": 1}]} == calls["rank"]
     assert [{}, {"data": []}] == calls["clear"]
@@ -48,7 +48,7 @@ def test_broadcasters_calls_resolve_with_what_pages_read(calls: dict[str, Any]):
     assert 6 == len(calls["pin"])
 
 
-def test_admins_calls_resolve_with_what_pages_read(calls: dict[str, Any]):
+def test_calls_of_admins_resolve_with_the_fields_that_pages_read(calls: dict[str, Any]):
     assert ({}, {"5551": {"xp": 1}}) == (calls["patched"], calls["states"])
     assert [("5551", 3)] == [(each["identifier"], each["value"]) for each in calls["log"]["result"]]
     assert "0" == calls["users"]["next"]
@@ -56,27 +56,27 @@ def test_admins_calls_resolve_with_what_pages_read(calls: dict[str, Any]):
     assert ({}, {"eligible": [0]}) == (calls["codes"], calls["eligible"])
 
 
-def test_a_refusal_can_be_read_by_the_page(seen: ScriptOutput, calls: dict[str, Any]):
+def test_pages_can_read_error_responses(result: ScriptOutput, calls: dict[str, Any]):
     assert ["role is not authorized", "Invalid PIN", "Invalid body"] == [
-        calls[name]["reason"] for name in ("refused", "wrongPin", "bodyOfGet")
+        calls[name]["reason"] for name in ("forbidden", "wrongPin", "getWithBody")
     ]
     assert ["403 POST /v1/e/channel_state", "400 POST /v1/e/validate_pin", "400 GET /v1/e/broadcast"] == (
-        seen["record"]["refusals"]
+        result["log"]["errorResponses"]
     )
 
 
-def test_pages_hear_each_other(seen: ScriptOutput):
+def test_pages_receive_each_others_messages(result: ScriptOutput):
     both = [["motd", "hi"], ["motd", 10_000]]
 
-    assert both == sorted(seen["messages"]["ofViewer"], key=str) == sorted(seen["messages"]["ofBroadcaster"], key=str)
-    assert [[{"for": "you"}, "secret"]] == seen["messages"]["whisper"]
+    assert both == sorted(result["messages"]["viewer"], key=str) == sorted(result["messages"]["broadcaster"], key=str)
+    assert [[{"for": "you"}, "secret"]] == result["messages"]["whisper"]
 
 
-def test_a_page_that_loads_the_script_of_a_namespace_is_in_that_namespace(seen: ScriptOutput):
-    assert 0 == seen["inNamespace"]
+def test_the_script_of_a_namespace_connects_to_that_namespace(result: ScriptOutput):
+    assert 0 == result["inNamespace"]
 
 
-def test_only_what_the_sdk_calls_is_led_to_the_service(seen: ScriptOutput):
+def test_the_script_redirects_only_the_sdks_addresses(result: ScriptOutput):
     assert [
         "http://service/v1/e/vote?id=a",
         "http://service/v1/e/vote",
@@ -86,10 +86,10 @@ def test_only_what_the_sdk_calls_is_led_to_the_service(seen: ScriptOutput):
         "own/file.json?of=https://api.muxy.io/v1/e/vote",
         "ws://service/app/key?protocol=7",
         "wss://ws.example/app/key",
-    ] == seen["addresses"]
+    ] == result["addresses"]
 
 
-def test_preflights_are_really_made_for_every_method(seen: ScriptOutput):
+def test_the_browser_sends_preflights_for_every_method(result: ScriptOutput):
     assert {
         "POST /v1/e/authtoken content-type",
         "GET /v1/e/user_info authorization",
@@ -97,8 +97,8 @@ def test_preflights_are_really_made_for_every_method(seen: ScriptOutput):
         "POST /v1/e/pusher_broadcast authorization",
         "PATCH /v1/e/extension_viewer_state authorization",
         "PUT /v1/e/codes authorization",
-    } <= set(seen["record"]["preflights"])
+    } <= set(result["log"]["preflights"])
 
 
-def test_nothing_complains_and_nothing_else_is_asked_for(seen: ScriptOutput):
-    assert ([], []) == (seen["record"]["complaints"], seen["record"]["strangers"])
+def test_pages_log_no_errors_and_contact_no_other_origin(result: ScriptOutput):
+    assert ([], []) == (result["log"]["consoleErrors"], result["log"]["unexpectedOrigins"])

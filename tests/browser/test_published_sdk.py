@@ -1,4 +1,4 @@
-"""The JavaScript SDK as published, unmodified, in Node: its calls resolve with what its callers read."""
+"""The published SDK, unmodified, in Node: its calls resolve with the fields that callers read."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from support.browser import ScriptOutput, run_once, run_script
 from support.service import LiveServer
 
 FORBIDDEN = "role is not authorized"
-HEARD_AND_SENT = {"listen", "unlisten", "send"}
-"""What `test_published_sdk_messages.py` is about."""
-OF_THE_PLATFORM = {
+MESSAGES = {"listen", "unlisten", "send"}
+"""Methods that `test_published_sdk_messages.py` covers."""
+PLATFORM_ONLY = {
     "onContextUpdate", "onHighlightChanged", "onVisibilityChanged", "onPositionChanged", "beginPurchase", "getPrices",
     "onReloadEntitlements",
 }  # fmt: skip
-"""What only passes on the platform's own helper."""
-WITHOUT_A_REQUEST = {"constructor", "setup", "updateUser", "onUserUpdate", "beginDebugHelixTokenFlow"}
-ELSEWHERE = {"sendAnalyticsEvent"}
-"""What goes to a service that is not emulated."""
+"""Methods that only call the platform's helper."""
+WITHOUT_REQUEST = {"constructor", "setup", "updateUser", "onUserUpdate", "beginDebugHelixTokenFlow"}
+OTHER_SERVICES = {"sendAnalyticsEvent"}
+"""Methods that call a service that is not emulated."""
 
 
 @pytest.fixture(scope="module")
-def story(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """All calls, one after the other against an empty service."""
+def script(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
+    """Return the results of all calls, made in sequence against an empty service."""
 
     def produce() -> ScriptOutput:
         running_live.reset()
@@ -34,61 +34,61 @@ def story(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def said(story: ScriptOutput) -> dict[str, Any]:
-    """What calls resolved with."""
-    return dict(story["said"])
+def resolved(script: ScriptOutput) -> dict[str, Any]:
+    """Return what calls resolved with, by name."""
+    return dict(script["resolved"])
 
 
 @pytest.fixture
-def reason(story: ScriptOutput) -> dict[str, str]:
-    """The `reason` of the calls that rejected."""
-    return {name: error.get("reason", error) for name, error in story["refused"].items()}
+def reason(script: ScriptOutput) -> dict[str, str]:
+    """Return the `reason` of calls that rejected, by name."""
+    return {name: error.get("reason", error) for name, error in script["rejected"].items()}
 
 
-def test_every_method_that_makes_a_request_is_called_here(story: ScriptOutput):
-    elsewhere = HEARD_AND_SENT | OF_THE_PLATFORM | WITHOUT_A_REQUEST | ELSEWHERE
+def test_the_tests_call_every_method_that_sends_a_request(script: ScriptOutput):
+    other = MESSAGES | PLATFORM_ONLY | WITHOUT_REQUEST | OTHER_SERVICES
 
-    assert set(story["methods"]) == set(story["called"]) | elsewhere
+    assert set(script["methods"]) == set(script["called"]) | other
 
 
-def test_nothing_is_refused_but_what_is_meant_to_be(reason: dict[str, str]):
+def test_only_the_expected_calls_reject(reason: dict[str, str]):
     assert {
-        "fractionalVote", "clearingAsViewer", "logAsViewer", "clearingByItsOtherName", "bufferWithoutStart",
+        "fractionalVote", "clearingAsViewer", "logAsViewer", "clearingByAlias", "bufferWithoutStart",
         "channelStateSetByViewer", "secretStateAsViewer", "badPatch", "noJsonStore", "wrongPin", "pinOfViewer",
         "codesPutByViewer", "broadcastByGet", "unknownEndpoint", "userIdsAsViewer", "questionAddedByViewer",
         "voteOnInactive", "resultsWithoutWinner",
     } == set(reason)  # fmt: skip
 
 
-def test_a_session_loads_and_knows_its_user_and_the_time(said: dict[str, Any]):
-    assert {"role": "viewer", "id": "5551", "opaque": "U5551"} == said["user"]
-    assert said["clockOffset"] < 5_000
+def test_a_session_loads_with_its_user_and_the_services_time(resolved: dict[str, Any]):
+    assert {"role": "viewer", "id": "5551", "opaque": "U5551"} == resolved["user"]
+    assert resolved["clockOffset"] < 5_000
     assert ("viewer", "777", "5551", "U5551", "sdk-extension") == tuple(
-        said["userInfo"][name] for name in ("role", "channel_id", "user_id", "opaque_user_id", "extension_id")
+        resolved["userInfo"][name] for name in ("role", "channel_id", "user_id", "opaque_user_id", "extension_id")
     )
 
 
-def test_a_vote_is_read_flat_as_published_pages_do(said: dict[str, Any]):
+def test_a_vote_resolves_with_flat_fields(resolved: dict[str, Any]):
     assert (1, 3, 3, 0, [0, 0, 0, 1], 3) == (
-        said["vote"]["count"],
-        said["vote"]["mean"],
-        said["vote"]["sum"],
-        said["vote"]["stddev"],
-        said["vote"]["specific"][:4],
-        said["vote"]["vote"],
+        resolved["vote"]["count"],
+        resolved["vote"]["mean"],
+        resolved["vote"]["sum"],
+        resolved["vote"]["stddev"],
+        resolved["vote"]["specific"][:4],
+        resolved["vote"]["vote"],
     )
-    assert 64 == len(said["vote"]["specific"])
-    assert "vote" not in said["poll"]
-    assert [("5551", 3)] == [(each["identifier"], each["value"]) for each in said["log"]["result"]]
+    assert 64 == len(resolved["vote"]["specific"])
+    assert "vote" not in resolved["poll"]
+    assert [("5551", 3)] == [(each["identifier"], each["value"]) for each in resolved["log"]["result"]]
 
 
-def test_a_poll_without_a_name_is_the_default_one(said: dict[str, Any]):
-    assert 2 == said["voteOnTheDefault"]["vote"]
-    assert (1, 2) == (said["defaultPoll"]["count"], said["defaultPoll"]["vote"])
+def test_a_poll_without_an_id_is_the_default_poll(resolved: dict[str, Any]):
+    assert 2 == resolved["defaultVote"]["vote"]
+    assert (1, 2) == (resolved["defaultPoll"]["count"], resolved["defaultPoll"]["vote"])
 
 
 @pytest.mark.ruling("W4")
-def test_a_vote_that_the_service_refuses_rejects_with_a_reason(reason: dict[str, str]):
+def test_a_refused_vote_rejects_with_a_reason(reason: dict[str, str]):
     assert ("Invalid body", FORBIDDEN, FORBIDDEN) == (
         reason["fractionalVote"],
         reason["clearingAsViewer"],
@@ -96,177 +96,177 @@ def test_a_vote_that_the_service_refuses_rejects_with_a_reason(reason: dict[str,
     )
 
 
-def test_an_answer_is_accepted_with_the_one_before_it(said: dict[str, Any]):
-    assert {"accepted": True} == said["firstAnswer"]
-    assert {"accepted": True, "original": "blue"} == said["secondAnswer"]
-    assert {"data": [{"key": "red", "score": 1}]} == said["ranking"] == said["rankingByItsOtherName"]
-    assert {} == said["clearing"]
-    assert {"data": []} == said["clearedRanking"]
+def test_a_second_answer_resolves_with_the_first(resolved: dict[str, Any]):
+    assert {"accepted": True} == resolved["firstAnswer"]
+    assert {"accepted": True, "original": "blue"} == resolved["secondAnswer"]
+    assert {"data": [{"key": "red", "score": 1}]} == resolved["ranking"] == resolved["rankingByAlias"]
+    assert {} == resolved["clearing"]
+    assert {"data": []} == resolved["clearedRanking"]
 
 
-def test_clear_ranking_of_the_sdk_only_calls_itself(story: ScriptOutput):
-    assert "RangeError" == story["refused"]["clearingByItsOtherName"]["name"]
+def test_clear_ranking_of_the_sdk_recurses_endlessly(script: ScriptOutput):
+    assert "RangeError" == script["rejected"]["clearingByAlias"]["name"]
 
 
-def test_a_buffer_carries_the_fields_that_clients_read(said: dict[str, Any]):
-    (entry,) = said["buffer"]["data"]
+def test_a_buffer_entry_has_the_fields_that_clients_read(resolved: dict[str, Any]):
+    (entry,) = resolved["buffer"]["data"]
 
-    assert {} == said["accumulated"]
+    assert {} == resolved["accumulated"]
     assert ("777", "U5551", "5551", {"rating": 5}) == (
         entry["channel_id"],
         entry["opaque_user_id"],
         entry["user_id"],
         entry["data"],
     )
-    assert entry["observed"] == said["buffer"]["latest"]
-    assert {"data": [], "latest": said["buffer"]["latest"]} == said["bufferAfterwards"]
+    assert entry["observed"] == resolved["buffer"]["latest"]
+    assert {"data": [], "latest": resolved["buffer"]["latest"]} == resolved["bufferAfterwards"]
 
 
-def test_a_buffer_asked_for_without_a_start_is_refused_as_the_sdk_asks_from_undefined_on(reason: dict[str, str]):
+def test_a_buffer_without_a_start_rejects_because_the_sdk_sends_undefined(reason: dict[str, str]):
     assert "Malformed start parameter" == reason["bufferWithoutStart"]
 
 
-def test_stores_are_set_and_read_one_by_one(said: dict[str, Any], reason: dict[str, str]):
+def test_each_store_is_set_and_read(resolved: dict[str, Any], reason: dict[str, str]):
     written = ("channelStateSet", "extensionStateSet", "viewerStateSet", "extensionViewerStateSet", "secretStateSet")
-    assert [{}] * 5 == [said[name] for name in written]
-    assert {"round": 4} == said["channelState"]
-    assert {"season": 3} == said["extensionState"]
-    assert {"team": "red"} == said["viewerState"]
-    assert {"xp": 120} == said["extensionViewerState"]
-    assert {} == said["viewerStateOfAnother"]
-    assert {"key": 1} == said["secretState"]
+    assert [{}] * 5 == [resolved[name] for name in written]
+    assert {"round": 4} == resolved["channelState"]
+    assert {"season": 3} == resolved["extensionState"]
+    assert {"team": "red"} == resolved["viewerState"]
+    assert {"xp": 120} == resolved["extensionViewerState"]
+    assert {} == resolved["viewerStateOfAnother"]
+    assert {"key": 1} == resolved["secretState"]
     assert (FORBIDDEN, FORBIDDEN) == (reason["channelStateSetByViewer"], reason["secretStateAsViewer"])
 
 
-def test_stores_are_read_together(said: dict[str, Any]):
+def test_all_state_stores_are_read_at_once(resolved: dict[str, Any]):
     assert {
         "extension": {"season": 3},
         "channel": {"round": 4},
         "viewer": {"team": "red"},
         "extension_viewer": {"xp": 120},
-    } == said["allState"]
+    } == resolved["allState"]
 
 
-def test_the_stores_of_many_viewers_are_patched_and_read_by_an_admin(said: dict[str, Any]):
-    assert {} == said["manyPatched"]
-    assert {"5551": {"xp": 120, "hello": "world"}, "12422": {"foo": "bar"}} == said["manyViewers"]
+def test_an_admin_patches_and_reads_the_stores_of_many_viewers(resolved: dict[str, Any]):
+    assert {} == resolved["manyPatched"]
+    assert {"5551": {"xp": 120, "hello": "world"}, "12422": {"foo": "bar"}} == resolved["manyViewers"]
 
 
-def test_stores_are_patched_by_the_inner_client(said: dict[str, Any], reason: dict[str, str]):
+def test_the_inner_client_patches_stores(resolved: dict[str, Any], reason: dict[str, str]):
     patched = ("extensionStatePatched", "channelStatePatched", "viewerStatePatched", "secretStatePatched")
-    assert [{}] * 4 == [said[name] for name in patched]
+    assert [{}] * 4 == [resolved[name] for name in patched]
     assert {
         "extension": {"season": 3, "patched": True},
         "channel": {"round": 4, "patched": True},
         "viewer": {"patched": True},
         "extension_viewer": {"xp": 120, "hello": "world"},
-    } == said["patchedState"]
-    assert {"key": 1, "patched": True} == said["patchedSecret"]
+    } == resolved["patchedState"]
+    assert {"key": 1, "patched": True} == resolved["patchedSecret"]
     assert "Invalid patch" == reason["badPatch"]
 
 
-def test_configurations_are_set_patched_and_read_alone_and_together(said: dict[str, Any]):
+def test_config_stores_are_set_patched_and_read(resolved: dict[str, Any]):
     written = ("channelConfigSet", "extensionConfigSet", "channelConfigsPatched", "extensionConfigPatched")
     channel, extension = {"theme": "dark"}, {"release": "2026-11-21"}
 
-    assert [{}] * 4 == [said[name] for name in written]
-    assert (channel, extension) == (said["channelConfig"], said["extensionConfig"])
-    assert {"channel": channel, "extension": extension} == said["config"]
-    assert {"channel": channel | {"foo": "bar"}, "extension": extension | {"a": 1}} == said["patchedConfig"]
+    assert [{}] * 4 == [resolved[name] for name in written]
+    assert (channel, extension) == (resolved["channelConfig"], resolved["extensionConfig"])
+    assert {"channel": channel, "extension": extension} == resolved["config"]
+    assert {"channel": channel | {"foo": "bar"}, "extension": extension | {"a": 1}} == resolved["patchedConfig"]
 
 
-def test_a_json_store_is_read_and_an_empty_one_rejects(said: dict[str, Any], reason: dict[str, str]):
-    assert {"fires": 2} == said["jsonStore"]
-    assert {"fires": 0} == said["defaultJsonStore"]
+def test_a_json_store_is_read_and_an_unwritten_one_rejects(resolved: dict[str, Any], reason: dict[str, str]):
+    assert {"fires": 2} == resolved["jsonStore"]
+    assert {"fires": 0} == resolved["defaultJsonStore"]
     assert "Not Found" == reason["noJsonStore"]
 
 
-def test_a_pin_brings_its_token_to_life_until_all_are_revoked(said: dict[str, Any]):
-    assert ({"exists": False}, 401) == (said["noPinToken"], said["statusBeforePin"])
-    assert ({}, {"exists": True}, 200) == (said["validated"], said["pinToken"], said["statusAfterPin"])
-    assert ({}, {"exists": False}, 401) == (said["revoked"], said["revokedPinToken"], said["statusAfterRevocation"])
+def test_a_validated_pin_makes_its_token_valid_until_revoked(resolved: dict[str, Any]):
+    assert ({"exists": False}, 401) == (resolved["noPinToken"], resolved["statusBeforePin"])
+    assert ({}, {"exists": True}, 200) == (resolved["validated"], resolved["pinToken"], resolved["statusAfterPin"])
+    assert ({}, {"exists": False}, 401) == (
+        resolved["revoked"],
+        resolved["revokedPinToken"],
+        resolved["statusAfterRevocation"],
+    )
 
 
-def test_a_wrong_pin_rejects_and_only_a_broadcaster_may_enter_one(reason: dict[str, str]):
+def test_a_wrong_pin_rejects_and_so_does_a_viewer(reason: dict[str, str]):
     assert ("Invalid PIN", FORBIDDEN) == (reason["wrongPin"], reason["pinOfViewer"])
 
 
-@pytest.mark.parametrize("call", ["gamePin", "gamePinEncodedTwice"])
-def test_a_pin_for_a_game_comes_under_both_names_however_its_body_was_encoded(said: dict[str, Any], call: str):
-    assert 6 == len(said[call]["token"])
-    assert said[call]["pin"] == said[call]["token"]
+@pytest.mark.parametrize("call", ["gamePin", "gamePinWithStringBody"])
+def test_a_pin_for_a_game_has_both_names(resolved: dict[str, Any], call: str):
+    assert 6 == len(resolved[call]["token"])
+    assert resolved[call]["pin"] == resolved[call]["token"]
 
 
-def test_a_reward_code_is_redeemed_once(said: dict[str, Any], reason: dict[str, str]):
-    assert ({}, FORBIDDEN) == (said["codesPut"], reason["codesPutByViewer"])
+def test_a_reward_code_is_redeemed_once(resolved: dict[str, Any], reason: dict[str, str]):
+    assert ({}, FORBIDDEN) == (resolved["codesPut"], reason["codesPutByViewer"])
     assert [[0, 0], [1, 0], [0, 0]] == [
-        said[name]["eligible"] for name in ("notYetEligible", "eligible", "eligibleAfterwards")
+        resolved[name]["eligible"] for name in ("notYetEligible", "eligible", "eligibleAfterwards")
     ]
-    assert {"code": "HAT-1", "all_prizes": ["HAT-1"]} == said["redeemed"]
-    assert {"all_prizes": ["HAT-1"]} == said["redeemedTooOften"]
-    assert {"redeemed": [["HAT-1"], []]} == said["held"]
+    assert {"code": "HAT-1", "all_prizes": ["HAT-1"]} == resolved["redeemed"]
+    assert {"all_prizes": ["HAT-1"]} == resolved["redeemedTooOften"]
+    assert {"redeemed": [["HAT-1"], []]} == resolved["held"]
 
 
-def test_a_get_broadcast_loses_its_body_on_the_way_and_is_refused_unless_its_query_says_all(
-    said: dict[str, Any], reason: dict[str, str]
-):
+def test_a_get_broadcast_needs_a_query_because_the_sdk_drops_its_body(resolved: dict[str, Any], reason: dict[str, str]):
     assert "Invalid body" == reason["broadcastByGet"]
-    assert ({}, {}) == (said["broadcastByGetWithQuery"], said["broadcastByPost"])
+    assert ({}, {}) == (resolved["broadcastByGetWithQuery"], resolved["broadcastByPost"])
 
 
-def test_what_is_posted_to_the_datastream_is_taken(said: dict[str, Any]):
-    assert {} == said["datastream"]
+def test_the_datastream_accepts_an_event(resolved: dict[str, Any]):
+    assert {} == resolved["datastream"]
 
 
 def test_an_unknown_endpoint_rejects(reason: dict[str, str]):
     assert "Not Found" == reason["unknownEndpoint"]
 
 
-def test_shared_ids_are_listed_to_an_end(said: dict[str, Any], reason: dict[str, str]):
-    assert {"next": "0", "results": [{"twitch_id": each} for each in ("5551", "777", "9001")]} == said["userIds"]
+def test_shared_ids_are_listed(resolved: dict[str, Any], reason: dict[str, str]):
+    assert {"next": "0", "results": [{"twitch_id": each} for each in ("5551", "777", "9001")]} == resolved["userIds"]
     assert FORBIDDEN == reason["userIdsAsViewer"]
 
 
-def test_a_purchase_of_the_development_mode_is_taken_by_the_service(said: dict[str, Any]):
-    assert [] == said["noProducts"]
-    assert [{"sku": "SKU1", "displayName": "A hat", "cost": {"amount": 5, "type": "bits"}}] == said["products"]
-    assert {"product": "SKU1", "answer": {}} == said["purchase"]
+def test_a_purchase_of_the_development_mode_is_posted(resolved: dict[str, Any]):
+    assert [] == resolved["noProducts"]
+    assert [{"sku": "SKU1", "displayName": "A hat", "cost": {"amount": 5, "type": "bits"}}] == resolved["products"]
+    assert {"product": "SKU1", "answer": {}} == resolved["purchase"]
 
 
-def test_a_viewer_joins_the_team_of_the_channel(said: dict[str, Any]):
-    assert {"id": ""} == said["noTeam"]
-    assert {"id": "777"} == said["teamJoined"] == said["team"]
+def test_a_viewer_joins_the_team_of_the_channel(resolved: dict[str, Any]):
+    assert {"id": ""} == resolved["noTeam"]
+    assert {"id": "777"} == resolved["teamJoined"] == resolved["team"]
 
 
-def test_trivia_questions_are_edited_by_an_admin(said: dict[str, Any], reason: dict[str, str]):
+def test_an_admin_edits_trivia_questions(resolved: dict[str, Any], reason: dict[str, str]):
     described = {"id": "q1", "name": "Q1", "short_name": "q1", "description": "What is q1?"}
 
-    assert described == {name: said["questionAdded"][name] for name in described}
+    assert described == {name: resolved["questionAdded"][name] for name in described}
     assert [["o1"], ["o1", "o2"], ["o1", "o2", "o3"], ["o1", "o2"]] == [
-        [option["id"] for option in said[name]["options"]]
+        [option["id"] for option in resolved[name]["options"]]
         for name in ("optionAdded", "secondOptionAdded", "thirdOptionAdded", "optionRemoved")
     ]
     assert FORBIDDEN == reason["questionAddedByViewer"]
-    assert ({}, {"questions": []}) == (said["questionRemoved"], said["questionsAfterwards"])
+    assert ({}, {"questions": []}) == (resolved["questionRemoved"], resolved["questionsAfterwards"])
 
 
-def test_a_trivia_question_is_seen_voted_on_and_decided_as_its_state_allows(
-    said: dict[str, Any], reason: dict[str, str]
-):
-    assert ({"questions": []}, "Not Found") == (said["inactiveQuestions"], reason["voteOnInactive"])
+def test_the_state_of_a_trivia_question_decides_which_calls_resolve(resolved: dict[str, Any], reason: dict[str, str]):
+    assert ({"questions": []}, "Not Found") == (resolved["inactiveQuestions"], reason["voteOnInactive"])
     assert ({"state": "state-unlocked"}, {}, {}) == (
-        said["unlocked"],
-        said["triviaVote"],
-        said["triviaVoteOfBroadcaster"],
+        resolved["unlocked"],
+        resolved["triviaVote"],
+        resolved["triviaVoteOfBroadcaster"],
     )
-    (open_question,) = said["questions"]["questions"]
+    (open_question,) = resolved["questions"]["questions"]
     assert ("state-unlocked", {"you": "o1"}) == (open_question["state"], open_question["results"])
-    assert ("Invalid winner", {"state": "state-results"}) == (reason["resultsWithoutWinner"], said["results"])
-    assert {"you": "o1", "winner": "o1"} == said["question"]["results"]
+    assert ("Invalid winner", {"state": "state-results"}) == (reason["resultsWithoutWinner"], resolved["results"])
+    assert {"you": "o1", "winner": "o1"} == resolved["question"]["results"]
 
 
-def test_the_trivia_leaderboard_has_the_fields_that_callers_read(said: dict[str, Any]):
-    (team,) = said["leaderboard"]["leaderboard"]
+def test_the_trivia_leaderboard_has_the_fields_that_callers_read(resolved: dict[str, Any]):
+    (team,) = resolved["leaderboard"]["leaderboard"]
     score = team["questions"]["q1"]
 
     assert ("777", {"q1"}) == (team["team_id"], set(team["questions"]))

@@ -1,4 +1,4 @@
-"""Who a session of the published SDK is, and how long it lasts."""
+"""Identity and lifetime of the published SDK's sessions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from support.service import LiveServer
 
 
 @pytest.fixture(scope="module")
-def said(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """What sessions came to. The service's clock is moved meanwhile, and is put back."""
+def results(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
+    """Return the results of several sessions. The script moves the service's clock; afterwards it is reset."""
 
     def produce() -> ScriptOutput:
         running_live.reset()
@@ -25,47 +25,47 @@ def said(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize(
     ("role", "user"), [("viewer", "5551"), ("broadcaster", "777"), ("admin", "5551"), ("backend", "5551")]
 )
-def test_sessions_of_several_roles_live_side_by_side(said: ScriptOutput, role: str, user: str):
-    assert {"sdk": role, "before": role, "now": role, "userID": user} == said["roles"][role]
+def test_sessions_of_several_roles_coexist(results: ScriptOutput, role: str, user: str):
+    assert {"sdk": role, "before": role, "now": role, "userID": user} == results["roles"][role]
 
 
-def test_instances_of_two_apps_share_a_page_and_a_token_but_no_data(said: ScriptOutput):
-    assert {"same": True, "votes": [1, 2], "clients": ["sdk-extension", "other_app"]} == said["instances"]
+def test_instances_of_two_apps_share_a_token_but_no_data(results: ScriptOutput):
+    assert {"same": True, "votes": [1, 2], "clients": ["sdk-extension", "other_app"]} == results["instances"]
 
 
-def test_the_app_of_the_first_instance_is_the_pages_extension(said: ScriptOutput):
-    assert {"claimed": "my_app", "later": "my_app"} == said["firstInstance"]
+def test_the_app_of_the_first_instance_is_the_extension(results: ScriptOutput):
+    assert {"claimed": "my_app", "later": "my_app"} == results["firstInstance"]
 
 
-def test_an_address_may_end_in_a_slash(said: ScriptOutput):
-    assert 1 == said["slashed"]
+def test_the_url_may_end_in_a_slash(results: ScriptOutput):
+    assert 1 == results["slashed"]
 
 
-def test_an_address_may_be_a_namespace_which_has_data_of_its_own(said: ScriptOutput):
-    assert 0 == said["namespaced"]
+def test_the_url_may_be_that_of_a_namespace(results: ScriptOutput):
+    assert 0 == results["namespaced"]
 
 
-def test_a_session_with_a_token_of_its_own_acts_as_whom_the_token_names(said: ScriptOutput):
-    assert {"id": "42", "info": "42"} == said["ownToken"]
+def test_a_session_with_its_own_token_acts_as_the_tokens_user(results: ScriptOutput):
+    assert {"id": "42", "info": "42"} == results["ownToken"]
 
 
-def test_a_session_that_cannot_be_authorized_does_not_load(said: ScriptOutput):
+def test_a_session_that_cannot_be_authorized_does_not_load(results: ScriptOutput):
     misleading = "Your authentication token has expired."
 
-    assert (misleading, misleading) == (said["unreachable"], said["brokenToken"])
+    assert (misleading, misleading) == (results["unreachable"], results["brokenToken"])
 
 
-def test_a_token_that_is_not_renewed_ends_after_half_an_hour(said: ScriptOutput):
-    assert "User was unauthorized to access this resource" == said["expired"]["reason"]
+def test_a_token_that_is_not_refreshed_expires_after_30_minutes(results: ScriptOutput):
+    assert "User was unauthorized to access this resource" == results["expired"]["reason"]
 
 
-def test_the_renewal_that_names_no_extension_carries_the_session_on(said: ScriptOutput):
-    assert {"timers": 1, "vote": 1, "user": "5551", "first": 401, "second": 200} == said["renewed"]
+def test_a_refresh_without_an_extension_id_keeps_the_session_valid(results: ScriptOutput):
+    assert {"timers": 1, "vote": 1, "user": "5551", "first": 401, "second": 200} == results["renewed"]
 
 
-def test_a_page_still_hears_broadcasts_after_the_renewal(said: ScriptOutput):
-    assert {"n": 1} == said["heardAfterwards"]
+def test_a_page_receives_broadcasts_after_a_refresh(results: ScriptOutput):
+    assert {"n": 1} == results["receivedAfterwards"]
 
 
-def test_the_sdk_follows_the_services_clock(said: ScriptOutput):
-    assert 31 == said["ahead"]
+def test_the_sdk_follows_the_services_clock(results: ScriptOutput):
+    assert 31 == results["minutesAhead"]

@@ -23,5 +23,5 @@ def test_a_poll_night_reads_back_everything_after_a_kill(tmp_path: Path, program
         check=False,
     )
 
-    assert (0, True) == (result.returncode, "the same to the byte" in result.stdout), result.stderr
+    assert (0, True) == (result.returncode, "the votes are identical" in result.stdout), result.stderr
     assert '{"round":2,"boss":"Dragon","scores":{"red":7}}' in result.stdout.splitlines()

@@ -95,7 +95,7 @@ def corrupt(extensions_file: Path, seen: LeakDetector) -> None:
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format: str):
     with running(tmp_path, "--log-format", log_format) as (logged, service):
-        Scenario(service, seen, b"whatever signs it in a sandbox, 32 bytes").live()
+        Scenario(service, seen, b"whatever signs it in a sandbox, 32 bytes").run()
         text = logged.stop()
 
     assert text.count("emulator.requests") > 80
@@ -112,7 +112,7 @@ def test_production_workers_with_traces_log_no_secret(
         OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
     ) as (logged, service):  # fmt: skip
         scenario = Scenario(service, seen, KEY)
-        scenario.live()
+        scenario.run()
         corrupt(extensions_file, seen)
         logged.process.send_signal(signal.SIGHUP)
         logged.wait_for("stay as they were")
@@ -132,8 +132,8 @@ def test_a_storage_failure_logs_no_password_and_no_body(tmp_path: Path, seen: Le
             service,
         ):
             scenario = Scenario(service, seen, KEY)
-            scenario.live()
-            viewer, admin = scenario.as_one("viewer"), scenario.as_one("admin")
+            scenario.run()
+            viewer, admin = scenario.client("viewer"), scenario.client("admin")
             with SocketClient(service) as game:
                 redis.kill()
                 statuses = {
@@ -153,7 +153,7 @@ def test_a_storage_failure_logs_no_password_and_no_body(tmp_path: Path, seen: Le
 def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, seen: LeakDetector, log_format: str):
     with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format) as (logged, service):
         scenario = Scenario(service, seen, KEY)
-        viewer = scenario.as_one("viewer")
+        viewer = scenario.client("viewer")
         viewer.post("viewer_state", json={"x": 1}).raise_for_status()
         with sqlite3.connect(tmp_path / "data.db") as database:
             database.execute("UPDATE documents SET value = ?", (f'{{"x": {seen.make("a stored text")}'.encode(),))
@@ -229,7 +229,7 @@ def test_verbose_commands_show_no_secret(tmp_path: Path, seen: LeakDetector, ext
 
 
 def test_the_leak_detector_finds_each_kind_of_secret(seen: LeakDetector):
-    token, pin = seen.signed(KEY, "a token", role="viewer"), seen.add("3W3W3W", "a PIN")
+    token, pin = seen.sign(KEY, "a token", role="viewer"), seen.add("3W3W3W", "a PIN")
     payload, signature = token.split(".")[1:]
 
     for leak in (f"x {token}", payload, f"{signature[:-1]}", pin, base64.b64encode(KEY).decode(), KEY.decode()):

@@ -1,5 +1,5 @@
-// Chromium for the scripts beside this one, which are given: the browser, the address of the pages, that of the service.
-// It resolves no name, so nothing but loopback can be reached, and everything that pages ask for is recorded.
+// Drives Chromium. Arguments of a script: the browser's path, the URL of the pages, and the URL of the service.
+// Host names do not resolve, so only loopback can be reached. All requests of the pages are recorded.
 'use strict';
 
 const { chromium } = require('playwright-core');
@@ -17,10 +17,10 @@ const ARGS = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
 ];
 
-class Record {
+class PageLog {
   constructor() {
-    this.complaints = [];
-    this.refusals = [];
+    this.consoleErrors = [];
+    this.errorResponses = [];
     this.origins = new Set();
     this.preflights = new Set();
   }
@@ -28,20 +28,21 @@ class Record {
   async watch(page) {
     page.setDefaultTimeout(30_000);
     page.on('console', (message) => {
-      // Refusals are complained of too, without a word on what was refused; they are recorded as answers.
-      const isRefusal = /the server responded with a status of/.test(message.text());
-      if (['error', 'warning'].includes(message.type()) && !isRefusal) {
-        this.complaints.push(message.text());
+      // The console also reports error responses, but without the request. `errorResponses` has them.
+      const isErrorResponse = /the server responded with a status of/.test(message.text());
+      if (['error', 'warning'].includes(message.type()) && !isErrorResponse) {
+        this.consoleErrors.push(message.text());
       }
     });
-    page.on('pageerror', (error) => this.complaints.push(String(error)));
-    page.on('request', (request) => this.asked(request.url()));
-    page.on('response', (answer) => {
-      if (answer.status() >= 400) {
-        this.refusals.push(`${answer.status()} ${answer.request().method()} ${new URL(answer.url()).pathname}`);
+    page.on('pageerror', (error) => this.consoleErrors.push(String(error)));
+    page.on('request', (request) => this.addOrigin(request.url()));
+    page.on('response', (response) => {
+      if (response.status() >= 400) {
+        const { pathname } = new URL(response.url());
+        this.errorResponses.push(`${response.status()} ${response.request().method()} ${pathname}`);
       }
     });
-    page.on('websocket', (socket) => this.asked(socket.url().replace(/^ws/, 'http')));
+    page.on('websocket', (socket) => this.addOrigin(socket.url().replace(/^ws/, 'http')));
     const devtools = await page.context().newCDPSession(page);
     await devtools.send('Network.enable');
     devtools.on('Network.requestWillBeSent', ({ request }) => {
@@ -53,30 +54,29 @@ class Record {
     });
   }
 
-  asked(url) {
+  addOrigin(url) {
     const { protocol, origin } = new URL(url);
     if (protocol !== 'data:') {
       this.origins.add(origin);
     }
   }
 
-  // Everything but the two that it is about.
   summary() {
-    const strangers = [...this.origins].filter((origin) => ![pages, service].includes(origin));
-    const { complaints, refusals } = this;
-    return { complaints, refusals, strangers, preflights: [...this.preflights].sort() };
+    const unexpectedOrigins = [...this.origins].filter((origin) => ![pages, service].includes(origin));
+    const { consoleErrors, errorResponses } = this;
+    return { consoleErrors, errorResponses, unexpectedOrigins, preflights: [...this.preflights].sort() };
   }
 }
 
-// Runs `story` with a way to open a page; prints what it returns, and what the pages complained of and asked for.
-function browse(story) {
+// Runs `scenario` with a function that opens a page; prints its result, and the log of all pages as `log`.
+function browse(scenario) {
   run(async () => {
     const browser = await chromium.launch({ executablePath, headless: true, args: ARGS });
-    const record = new Record();
+    const log = new PageLog();
     const open = async (path, { width = 800, height = 600, before } = {}) => {
       const context = await browser.newContext({ viewport: { width, height } });
       const page = await context.newPage();
-      await record.watch(page);
+      await log.watch(page);
       if (before) {
         await before(page);
       }
@@ -84,7 +84,7 @@ function browse(story) {
       return page;
     };
     try {
-      return { ...(await story(open)), record: record.summary() };
+      return { ...(await scenario(open)), log: log.summary() };
     } finally {
       await browser.close();
     }

@@ -1,13 +1,13 @@
-// The published SDK on pages of their own, led to the service by its script alone.
+// The published SDK on top-level pages, connected to the service by its script only.
 'use strict';
 
 const { browse, service } = require('./browser');
 
-// Runs in a page: a loaded session under `sdk`; without `who`, with the identity that the SDK has by itself.
-async function begin(who) {
+// Runs in a page: loads a session into `window.sdk`; without a user, with the SDK's default identity.
+async function startSession(user) {
   const Muxy = window.Muxy.default;
-  if (who) {
-    Muxy.debug(new Muxy.DebuggingOptions().role(who.role).channelID('777').userID(who.userID));
+  if (user) {
+    Muxy.debug(new Muxy.DebuggingOptions().role(user.role).channelID('777').userID(user.userID));
   }
   Muxy.setup({ clientID: 'my-extension', quiet: true });
   window.sdk = new Muxy.SDK();
@@ -15,46 +15,46 @@ async function begin(who) {
   return { role: window.sdk.user.role, id: window.sdk.user.twitchID };
 }
 
-async function session(open, path, who) {
+async function openPage(open, path, user) {
   const page = await open(path);
-  page.who = await page.evaluate(begin, who);
+  page.user = await page.evaluate(startSession, user);
   return page;
 }
 
-// Runs in a page: keeps what is heard of an event, under its name.
-function keepHearing([event, user]) {
-  window.heard = window.heard || {};
-  window.heard[event] = [];
-  const keep = (...message) => window.heard[event].push(message);
-  return user ? void window.sdk.listen(event, user, keep) : void window.sdk.listen(event, keep);
+// Runs in a page: records the messages of an event in `window.received`.
+function recordMessages([event, user]) {
+  window.received = window.received || {};
+  window.received[event] = [];
+  const record = (...message) => window.received[event].push(message);
+  return user ? void window.sdk.listen(event, user, record) : void window.sdk.listen(event, record);
 }
 
-function subscribed(page) {
+function waitUntilSubscribed(page) {
   return page.waitForFunction(() => {
     const { channel, globalChannel } = window.Muxy.default.messenger;
     return channel.subscribed && globalChannel.subscribed;
   });
 }
 
-function heard(page, event, count) {
+function waitForMessages(page, event, count) {
   return page
-    .waitForFunction(([name, least]) => window.heard[name].length >= least && window.heard[name], [event, count])
+    .waitForFunction(([name, least]) => window.received[name].length >= least && window.received[name], [event, count])
     .then((handle) => handle.jsonValue());
 }
 
 async function calls({ viewer, broadcaster, admin }) {
-  const ofViewer = await viewer.evaluate(async () => {
+  const viewerCalls = await viewer.evaluate(async () => {
     const { sdk } = window;
     return {
       vote: await sdk.vote('poll', 3),
       rank: await sdk.rank('colour', 'blue'),
       accumulate: await sdk.accumulate('feedback', { rating: 5 }),
       viewerState: [await sdk.setViewerState({ team: 'red' }), await sdk.getViewerState()],
-      refused: await sdk.setChannelState({}).catch((error) => error),
+      forbidden: await sdk.setChannelState({}).catch((error) => error),
       offset: Math.abs(sdk.getOffsetDate() - new Date()),
     };
   });
-  const ofBroadcaster = await broadcaster.evaluate(async () => {
+  const broadcasterCalls = await broadcaster.evaluate(async () => {
     const { sdk } = window;
     const rank = await sdk.getRankData('colour');
     const pin = await sdk.signedRequest('POST', 'gamelink/token', {});
@@ -67,10 +67,10 @@ async function calls({ viewer, broadcaster, admin }) {
       config: [await sdk.setChannelConfig({ theme: 'dark' }), await sdk.getConfig()],
       pin: pin.token,
       wrongPin: await sdk.validateCode('aB3xYz').catch((error) => error),
-      bodyOfGet: await sdk.signedRequest('GET', 'broadcast', { event: 'e', data: {} }).catch((error) => error),
+      getWithBody: await sdk.signedRequest('GET', 'broadcast', { event: 'e', data: {} }).catch((error) => error),
     };
   });
-  const ofAdmin = await admin.evaluate(async () => {
+  const adminCalls = await admin.evaluate(async () => {
     const { sdk } = window;
     return {
       patched: await sdk.patchExtensionViewerState({ 5551: { xp: 1 } }),
@@ -81,14 +81,14 @@ async function calls({ viewer, broadcaster, admin }) {
       eligible: await sdk.getEligibleCodes(),
     };
   });
-  return { ...ofViewer, ...ofBroadcaster, ...ofAdmin };
+  return { ...viewerCalls, ...broadcasterCalls, ...adminCalls };
 }
 
 async function messages({ viewer, broadcaster }) {
-  await viewer.evaluate(keepHearing, ['motd']);
-  await viewer.evaluate(keepHearing, ['secret', 'U5551']);
-  await broadcaster.evaluate(keepHearing, ['motd']);
-  await Promise.all([viewer, broadcaster].map(subscribed));
+  await viewer.evaluate(recordMessages, ['motd']);
+  await viewer.evaluate(recordMessages, ['secret', 'U5551']);
+  await broadcaster.evaluate(recordMessages, ['motd']);
+  await Promise.all([viewer, broadcaster].map(waitUntilSubscribed));
   await broadcaster.evaluate(() => {
     window.sdk.send('motd', { motd: 'hi' });
     window.sdk.send('secret', 'U5551', { for: 'you' });
@@ -96,28 +96,28 @@ async function messages({ viewer, broadcaster }) {
   });
   const summaries = (messages) => messages.map(([data, event]) => [event, data.motd || data.text.length]);
   return {
-    ofViewer: summaries(await heard(viewer, 'motd', 2)),
-    ofBroadcaster: summaries(await heard(broadcaster, 'motd', 2)),
-    whisper: await heard(viewer, 'secret', 1),
+    viewer: summaries(await waitForMessages(viewer, 'motd', 2)),
+    broadcaster: summaries(await waitForMessages(broadcaster, 'motd', 2)),
+    whisper: await waitForMessages(viewer, 'secret', 1),
   };
 }
 
-// To which addresses requests and sockets would go, told by what stands in for both.
+// Returns the addresses of requests and sockets, with mocks in place of both.
 async function addresses(open) {
   const page = await open('top.html', {
     before: (fresh) =>
       fresh.addInitScript(() => {
-        window.asked = [];
-        XMLHttpRequest.prototype.open = (method, url) => window.asked.push(url);
+        window.opened = [];
+        XMLHttpRequest.prototype.open = (method, url) => window.opened.push(url);
         window.WebSocket = class {
           constructor(url) {
-            window.asked.push(url);
+            window.opened.push(url);
           }
         };
       }),
   });
   return page.evaluate(() => {
-    window.asked.length = 0;
+    window.opened.length = 0;
     for (const url of [
       'https://api.muxy.io/v1/e/vote?id=a',
       'https://sandbox.api.muxy.io/v1/e/vote',
@@ -131,21 +131,21 @@ async function addresses(open) {
     for (const url of ['wss://ws-us2.pusher.com:443/app/key?protocol=7', 'wss://ws.example/app/key']) {
       new window.WebSocket(url);
     }
-    return window.asked;
+    return window.opened;
   });
 }
 
 browse(async (open) => {
   const pages = {
-    viewer: await session(open, 'top.html', { role: 'viewer', userID: '5551' }),
-    broadcaster: await session(open, 'top.html', { role: 'broadcaster', userID: '777' }),
-    admin: await session(open, 'top.html', { role: 'admin', userID: '9001' }),
+    viewer: await openPage(open, 'top.html', { role: 'viewer', userID: '5551' }),
+    broadcaster: await openPage(open, 'top.html', { role: 'broadcaster', userID: '777' }),
+    admin: await openPage(open, 'top.html', { role: 'admin', userID: '9001' }),
   };
-  const unsaid = await session(open, 'top.html');
-  const queried = await session(open, 'top.html?theme=dark', { role: 'viewer', userID: '42' });
-  const namespaced = await session(open, 'namespaced/top.html', { role: 'viewer', userID: '5551' });
+  const defaultUser = await openPage(open, 'top.html');
+  const withQuery = await openPage(open, 'top.html?theme=dark', { role: 'viewer', userID: '42' });
+  const namespaced = await openPage(open, 'namespaced/top.html', { role: 'viewer', userID: '5551' });
   return {
-    who: Object.values({ ...pages, unsaid, queried }).map((page) => page.who),
+    users: Object.values({ ...pages, defaultUser, withQuery }).map((page) => page.user),
     calls: await calls(pages),
     messages: await messages(pages),
     inNamespace: await namespaced.evaluate(async () => (await window.sdk.getVoteData('poll')).count),

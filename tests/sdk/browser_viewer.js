@@ -1,4 +1,4 @@
-// The page that shows the API. A fourth argument is a file for a picture of it.
+// The API documentation page. An optional fourth argument is the file of a screenshot.
 'use strict';
 
 const { browse } = require('./browser');

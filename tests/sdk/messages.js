@@ -1,62 +1,62 @@
-// What pages of the published SDK say to each other. Prints what each listener heard, as [data, event].
+// Messages between pages of the published SDK. Prints what each listener received, as [data, event].
 //
-// Nothing here waits for time to pass: that something is not heard is known once a later message has been heard.
+// Nothing here sleeps: a message counts as not received once a later one has arrived.
 'use strict';
 
-const { CHANNEL, as, outcome, run } = require('./session');
+const { CHANNEL, startSession, outcome, run } = require('./session');
 
-const PATIENCE = 10_000;
-const said = {};
+const TIMEOUT_MS = 10_000;
+const results = {};
 
 // Resolves once the service has confirmed both of a page's channels.
-function subscribed({ Muxy }) {
+function waitUntilSubscribed({ Muxy }) {
   const { channel, globalChannel } = Muxy.messenger;
   const confirmed = (each) =>
     each.subscribed || new Promise((resolve) => each.bind('pusher:subscription_succeeded', resolve));
-  return within('subscription', Promise.all([channel, globalChannel].map(confirmed)));
+  return withTimeout('subscription', Promise.all([channel, globalChannel].map(confirmed)));
 }
 
-function within(what, promise) {
+function withTimeout(description, promise) {
   const late = new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`nothing came: ${what}`)), PATIENCE);
+    setTimeout(() => reject(new Error(`timed out: ${description}`)), TIMEOUT_MS);
   });
   return Promise.race([promise, late]);
 }
 
-// Keeps what a listener heard; `until` resolves when it has heard so much.
-class Ear {
+// Records the messages of a listener.
+class Listener {
   constructor(sdk, ...target) {
-    this.heard = [];
+    this.received = [];
     this.waiting = [];
     this.sdk = sdk;
     this.handle = sdk.listen(...target, (data, event) => {
-      this.heard.push([data ?? null, event]);
+      this.received.push([data ?? null, event]);
       this.waiting.forEach((check) => check());
     });
   }
 
-  until(count) {
+  waitFor(count) {
     const enough = new Promise((resolve) => {
-      const check = () => this.heard.length >= count && resolve();
+      const check = () => this.received.length >= count && resolve();
       this.waiting.push(check);
       check();
     });
-    return within(`${count} messages; heard ${JSON.stringify(this.heard)}`, enough);
+    return withTimeout(`${count} messages; received ${JSON.stringify(this.received)}`, enough);
   }
 }
 
-// A message that every page of the channel hears, after all that was sent before it.
-async function mark(sender, pages) {
-  const data = { mark: Math.random() };
-  const heard = pages.map(
-    (page) => new Promise((resolve) => page.listen('mark', (got) => got.mark === data.mark && resolve())),
+// Sends a marker to the channel, and waits until these pages have received it and all earlier messages.
+async function sendMarker(sender, pages) {
+  const data = { marker: Math.random() };
+  const markers = pages.map(
+    (page) => new Promise((resolve) => page.listen('marker', ({ marker }) => marker === data.marker && resolve())),
   );
-  await sender.signedRequest('POST', 'broadcast', { event: 'mark', data, target: 'broadcast', user_id: CHANNEL });
-  await within('mark', Promise.all(heard));
+  await sender.signedRequest('POST', 'broadcast', { event: 'marker', data, target: 'broadcast', user_id: CHANNEL });
+  await withTimeout('marker', Promise.all(markers));
 }
 
-// What `send` does, with an answer to wait for, so that two messages come in a known order.
-function sent(sdk, ...message) {
+// Like `sdk.send`, but returns the promise of its request, so that messages can be sent in order.
+function send(sdk, ...message) {
   const { client } = sdk;
   const { signedRequest } = client;
   return new Promise((resolve, reject) => {
@@ -71,130 +71,132 @@ function sent(sdk, ...message) {
 }
 
 async function broadcasts({ viewer, other, broadcaster }) {
-  const ears = [new Ear(viewer, 'motd'), new Ear(other, 'motd'), new Ear(broadcaster, 'motd')];
-  await Promise.all([viewer, other, broadcaster].map(subscribed));
-  await sent(broadcaster, 'motd', { motd: 'hi' });
-  await sent(viewer, 'motd', { motd: 'from a viewer', text: 'Zażółć 🦊' });
-  await Promise.all(ears.map((ear) => ear.until(2)));
-  said.broadcast = ears.map((ear) => ear.heard);
+  const listeners = [new Listener(viewer, 'motd'), new Listener(other, 'motd'), new Listener(broadcaster, 'motd')];
+  await Promise.all([viewer, other, broadcaster].map(waitUntilSubscribed));
+  await send(broadcaster, 'motd', { motd: 'hi' });
+  await send(viewer, 'motd', { motd: 'from a viewer', text: 'Zażółć 🦊' });
+  await Promise.all(listeners.map((listener) => listener.waitFor(2)));
+  results.broadcast = listeners.map((listener) => listener.received);
 }
 
 async function withoutData({ viewer, broadcaster }) {
-  const ear = new Ear(viewer, 'start');
-  await sent(broadcaster, 'start');
-  await ear.until(1);
-  said.withoutData = ear.heard;
+  const listener = new Listener(viewer, 'start');
+  await send(broadcaster, 'start');
+  await listener.waitFor(1);
+  results.withoutData = listener.received;
 }
 
 async function whispers({ viewer, other, broadcaster }) {
   const pages = [viewer, other];
-  const [lettered, bare, others] = [
-    new Ear(viewer, 'secret', 'U5551'),
-    new Ear(viewer, 'secret', '5551'),
-    new Ear(other, 'secret', 'U5552'),
+  const [prefixed, bare, others] = [
+    new Listener(viewer, 'secret', 'U5551'),
+    new Listener(viewer, 'secret', '5551'),
+    new Listener(other, 'secret', 'U5552'),
   ];
-  const toAll = new Ear(viewer, 'secret');
-  await sent(broadcaster, 'secret', 'U5551', { to: 'U5551' });
-  await sent(broadcaster, 'secret', '5551', { to: '5551' });
+  const toAll = new Listener(viewer, 'secret');
+  await send(broadcaster, 'secret', 'U5551', { to: 'U5551' });
+  await send(broadcaster, 'secret', '5551', { to: '5551' });
   await viewer.signedRequest('POST', 'whisper_self', { event: 'secret', data: { to: 'myself' } });
-  await mark(broadcaster, pages);
-  said.whisper = { lettered: lettered.heard, bare: bare.heard, other: others.heard, toAll: toAll.heard };
+  await sendMarker(broadcaster, pages);
+  results.whisper = { prefixed: prefixed.received, bare: bare.received, other: others.received, toAll: toAll.received };
 }
 
 async function everywhere({ viewer, elsewhere, admin, broadcaster }) {
-  const ears = [new Ear(viewer, 'news'), new Ear(elsewhere, 'news')];
-  await subscribed(elsewhere);
+  const listeners = [new Listener(viewer, 'news'), new Listener(elsewhere, 'news')];
+  await waitUntilSubscribed(elsewhere);
   await admin.signedRequest('POST', 'extension_broadcast', { event: 'news', data: { to: 'all' }, target: 'broadcast' });
-  await Promise.all(ears.map((ear) => ear.until(1)));
-  await sent(broadcaster, 'news', { to: 'a channel' });
-  await ears[0].until(2);
+  await Promise.all(listeners.map((listener) => listener.waitFor(1)));
+  await send(broadcaster, 'news', { to: 'a channel' });
+  await listeners[0].waitFor(2);
   await admin.signedRequest('POST', 'extension_broadcast', { event: 'news', data: { to: 'all, again' } });
-  await Promise.all([ears[0].until(3), ears[1].until(2)]);
-  said.everywhere = ears.map((ear) => ear.heard);
+  await Promise.all([listeners[0].waitFor(3), listeners[1].waitFor(2)]);
+  results.everywhere = listeners.map((listener) => listener.received);
 }
 
 async function large({ viewer, broadcaster }) {
-  const ear = new Ear(viewer, 'large');
+  const listener = new Listener(viewer, 'large');
   const data = { text: 'all work and no play '.repeat(1_000) };
   const noise = { text: Array.from({ length: 20_000 }, () => Math.random().toString(36)[2]).join('') };
-  await sent(broadcaster, 'large', data);
-  await ear.until(1);
-  said.large = { length: data.text.length, same: ear.heard[0][0].text === data.text, event: ear.heard[0][1] };
-  said.tooLarge = (await outcome(() => sent(broadcaster, 'large', noise))).rejected;
+  await send(broadcaster, 'large', data);
+  await listener.waitFor(1);
+  const [[{ text }, event]] = listener.received;
+  results.large = { length: data.text.length, same: text === data.text, event };
+  results.tooLarge = (await outcome(() => send(broadcaster, 'large', noise))).rejected;
 }
 
 async function patterns({ viewer, broadcaster }) {
-  const [pattern, exact] = [new Ear(viewer, 'vote_update:*'), new Ear(viewer, 'vote_update:round-7')];
+  const [pattern, exact] = [new Listener(viewer, 'vote_update:*'), new Listener(viewer, 'vote_update:round-7')];
   for (const event of ['vote_update:round-7', 'vote_update:round-8', 'vote_update', 'vote_update:a:b', 'vote']) {
-    await sent(broadcaster, event, { event });
+    await send(broadcaster, event, { event });
   }
-  await mark(broadcaster, [viewer]);
-  said.pattern = { pattern: pattern.heard.map(([, event]) => event), exact: exact.heard.map(([, event]) => event) };
+  await sendMarker(broadcaster, [viewer]);
+  const names = ({ received }) => received.map(([, event]) => event);
+  results.pattern = { pattern: names(pattern), exact: names(exact) };
 }
 
 async function duplicates({ viewer, admin, broadcaster }) {
-  const ear = new Ear(viewer, 'twice');
-  await sent(broadcaster, 'twice', { n: 1 });
-  await sent(broadcaster, 'twice', { n: 1 });
+  const listener = new Listener(viewer, 'twice');
+  await send(broadcaster, 'twice', { n: 1 });
+  await send(broadcaster, 'twice', { n: 1 });
   await admin.signedRequest('POST', 'extension_broadcast', { event: 'twice', data: { n: 1 } });
-  await sent(broadcaster, 'twice', { n: 2 });
-  await ear.until(2);
-  said.duplicates = ear.heard;
+  await send(broadcaster, 'twice', { n: 2 });
+  await listener.waitFor(2);
+  results.duplicates = listener.received;
 }
 
 async function inOrder({ viewer, broadcaster }) {
-  const ear = new Ear(viewer, 'counted');
+  const listener = new Listener(viewer, 'counted');
   for (let n = 0; n < 20; n += 1) {
-    await sent(broadcaster, 'counted', { n });
+    await send(broadcaster, 'counted', { n });
   }
-  await ear.until(20);
-  said.inOrder = ear.heard.map(([{ n }]) => n);
+  await listener.waitFor(20);
+  results.inOrder = listener.received.map(([{ n }]) => n);
 }
 
 async function leaving({ viewer, broadcaster }) {
-  const ear = new Ear(viewer, 'left');
-  await sent(broadcaster, 'left', { n: 1 });
-  await ear.until(1);
-  viewer.unlisten(ear.handle);
-  await sent(broadcaster, 'left', { n: 2 });
-  await mark(broadcaster, [viewer]);
-  said.left = ear.heard;
+  const listener = new Listener(viewer, 'left');
+  await send(broadcaster, 'left', { n: 1 });
+  await listener.waitFor(1);
+  viewer.unlisten(listener.handle);
+  await send(broadcaster, 'left', { n: 2 });
+  await sendMarker(broadcaster, [viewer]);
+  results.left = listener.received;
 }
 
 async function overRest({ viewer, broadcaster }) {
-  const ear = new Ear(viewer, 'rest');
+  const listener = new Listener(viewer, 'rest');
   const message = { event: 'rest', target: 'broadcast', user_id: CHANNEL, data: { by: 'POST' } };
   const query = new URLSearchParams({ ...message, data: '{"by":"GET"}' });
   await broadcaster.signedRequest('POST', 'broadcast', message);
   await broadcaster.signedRequest('GET', `broadcast?${query}`);
-  await ear.until(2);
-  said.overRest = ear.heard;
+  await listener.waitFor(2);
+  results.overRest = listener.received;
 }
 
-// What does not concern a page is not heard by it: another environment's event, another extension's, another channel's.
-async function foreign({ viewer, broadcaster, elsewhere, apart }) {
-  const ear = new Ear(viewer, 'foreign');
-  const there = new Ear(apart, 'foreign');
-  await subscribed(apart);
+// Events of another environment, extension or channel, which a page must not receive.
+async function foreign({ viewer, broadcaster, elsewhere, otherExtension }) {
+  const listener = new Listener(viewer, 'foreign');
+  const other = new Listener(otherExtension, 'foreign');
+  await waitUntilSubscribed(otherExtension);
   const asPage = (event) => broadcaster.signedRequest('POST', 'pusher_broadcast', { event, data: { event } });
   await asPage('production:sdk-extension:foreign');
   await asPage('sandbox:another:foreign');
   await asPage('foreign');
-  await sent(elsewhere, 'foreign', { n: 1 });
-  await sent(apart, 'foreign', { n: 2 });
-  await there.until(1);
-  await mark(broadcaster, [viewer]);
-  said.foreign = { here: ear.heard, apart: there.heard };
+  await send(elsewhere, 'foreign', { n: 1 });
+  await send(otherExtension, 'foreign', { n: 2 });
+  await other.waitFor(1);
+  await sendMarker(broadcaster, [viewer]);
+  results.foreign = { page: listener.received, otherExtension: other.received };
 }
 
 run(async () => {
   const pages = {
-    viewer: await as('viewer', '5551'),
-    other: await as('viewer', '5552'),
-    broadcaster: await as('broadcaster', CHANNEL),
-    admin: await as('admin', '9001'),
-    elsewhere: await as('viewer', '5553', { channelID: '888' }),
-    apart: await as('viewer', '5551', { app: 'another-extension' }),
+    viewer: await startSession('viewer', '5551'),
+    other: await startSession('viewer', '5552'),
+    broadcaster: await startSession('broadcaster', CHANNEL),
+    admin: await startSession('admin', '9001'),
+    elsewhere: await startSession('viewer', '5553', { channelID: '888' }),
+    otherExtension: await startSession('viewer', '5551', { app: 'another-extension' }),
   };
   const parts = [
     broadcasts, withoutData, whispers, everywhere, large, patterns, duplicates, inOrder, leaving, overRest, foreign,
@@ -202,5 +204,5 @@ run(async () => {
   for (const part of parts) {
     await part(pages);
   }
-  return said;
+  return results;
 });

@@ -1,10 +1,10 @@
-// Runs a script's story and prints what it returns, as one JSON object.
+// Runs a script's main function and prints its result as one JSON object.
 'use strict';
 
-// Timers of the SDK keep the process alive, hence the exits.
-function run(story) {
-  story().then(
-    (said) => process.stdout.write(JSON.stringify(said), () => process.exit(0)),
+// The SDK's timers keep the process alive, so it has to exit.
+function run(main) {
+  main().then(
+    (result) => process.stdout.write(JSON.stringify(result), () => process.exit(0)),
     (error) => {
       process.stderr.write(`${error.stack || JSON.stringify(error)}\n`, () => process.exit(1));
     },

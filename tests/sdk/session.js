@@ -1,5 +1,4 @@
-// Sessions of the published SDK, as it comes from npm, in bare Node. Scripts that use this are given the service's URL
-// as their first argument and print one JSON object.
+// Sessions of the published SDK from npm, unmodified, in Node. The first argument of a script is the service's URL.
 'use strict';
 
 const { run } = require('./run');
@@ -8,30 +7,30 @@ const PACKAGE = '@muxy/extensions-js';
 const CHANNEL = '777';
 const url = process.argv[2];
 
-// What the SDK expects of a browser, and no more.
+// The browser APIs that the SDK uses.
 globalThis.window = globalThis;
 globalThis.location = { search: '', protocol: 'http:' };
 globalThis.document = { location: { protocol: 'http:' }, body: {} };
 globalThis.XMLHttpRequest = require('xmlhttprequest-ssl');
 globalThis.localStorage = { getItem: () => null, setItem() {}, removeItem() {} };
 
-// No setting of the SDK leads its events elsewhere, so its socket is led.
+// The address of the SDK's socket is fixed, so it is replaced here.
 globalThis.WebSocket = class extends require('ws') {
   constructor(address) {
     super(address.replace(/^wss:\/\/ws-us2\.pusher\.com(:443)?/, url.replace(/^http/, 'ws')));
   }
 };
 
-// The SDK is a singleton with one identity; required anew, it is another.
-function fresh() {
+// The SDK is a singleton with one identity, so each session loads its own copy.
+function loadSdk() {
   const path = require.resolve(PACKAGE);
   delete require.cache[path];
   return require(path).default;
 }
 
-// A loaded session; `app` is the identifier of its first instance, `sdk.Muxy` its singleton.
-async function as(role, userID, { channelID = CHANNEL, app, base = url, jwt } = {}) {
-  const Muxy = fresh();
+// Returns a loaded session. `app` is the identifier of its first instance; `sdk.Muxy` is its singleton.
+async function startSession(role, userID, { channelID = CHANNEL, app, base = url, jwt } = {}) {
+  const Muxy = loadSdk();
   const options = new Muxy.DebuggingOptions().url(base).role(role).channelID(channelID).userID(userID);
   Muxy.debug(jwt ? options.jwt(jwt) : options);
   Muxy.setup({ clientID: 'sdk-extension', quiet: true, transactionsEnabled: true });
@@ -41,7 +40,7 @@ async function as(role, userID, { channelID = CHANNEL, app, base = url, jwt } = 
   return sdk;
 }
 
-// How a call ended: what it resolved with, or what it rejected with or threw.
+// Returns what a call resolved with, or what it rejected with or threw.
 async function outcome(call) {
   try {
     return { resolved: (await call()) ?? null };
@@ -58,4 +57,4 @@ async function post(path, body) {
   return response.json();
 }
 
-module.exports = { CHANNEL, as, outcome, post, run, url };
+module.exports = { CHANNEL, startSession, outcome, post, run, url };

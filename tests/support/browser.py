@@ -1,6 +1,6 @@
-"""Runs the scripts of `tests/sdk` in Node: the published SDK, unmodified, in bare Node or in Chromium.
+"""Runs the scripts of `tests/sdk` in Node: the published SDK, unmodified, in Node itself or in Chromium.
 
-`make test` installs the packages that they need from npm.
+`make test` installs their npm packages.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ BUNDLE = SDK / "node_modules" / "@muxy" / "extensions-js" / "dist" / "medkit.umd
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXAMPLE = SDK.parent.parent / "examples" / "extension"
 README_ADDRESS = "http://127.0.0.1:8282"
-"""Where the service is, in every page."""
+"""The URL of the service in every page."""
 ScriptOutput = dict[str, Any]
-"""What a script prints: one JSON object."""
+"""The JSON object that a script prints."""
 
 
 def run_script(name: str, *args: str) -> ScriptOutput:
-    """Run a script to its end and read what it said."""
+    """Run a script and return its output. Skips the test if Node.js or a package is missing."""
     if not shutil.which("node") or not BUNDLE.is_file():
         pytest.skip("needs Node.js and the packages that `make test` installs")
     result = subprocess.run(["node", str(SDK / name), *args], capture_output=True, text=True, timeout=90, check=False)
     assert 0 == result.returncode, result.stderr
-    return dict(json.loads(result.stdout.splitlines()[-1]))  # the SDK itself prints what it likes before
+    return dict(json.loads(result.stdout.splitlines()[-1]))  # the SDK may print lines before it
 
 
 def run_browser(name: str, *args: str) -> ScriptOutput:
-    """Run a script that drives Chromium."""
+    """Run a script that drives Chromium. Skips the test if there is none."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not browser:
         pytest.skip("needs Chromium")
@@ -50,7 +50,7 @@ def run_browser(name: str, *args: str) -> ScriptOutput:
 
 
 def run_once(factory: pytest.TempPathFactory, name: str, produce: Callable[[], ScriptOutput]) -> ScriptOutput:
-    """What `produce` returns: asked once for all workers, among which the tests of a file are dealt out."""
+    """Call `produce` once for all pytest workers, and return its result to each."""
     root = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent
@@ -68,7 +68,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_folder(folder: Path) -> Iterator[str]:
-    """Serve a folder at an origin of its own, until the context ends."""
+    """Serve a folder over HTTP, and yield its URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -80,7 +80,7 @@ def serve_folder(folder: Path) -> Iterator[str]:
 
 
 def copy_pages(folder: Path, service: str) -> None:
-    """Copy the tests' pages and the example, which are to lead to `service`, to where they are served, and the SDK."""
+    """Copy the pages of the tests and of the example, with `service` as their URL, and link the SDK."""
     for source in (SDK / "pages", EXAMPLE):
         for page in source.iterdir():
             if page.suffix in (".html", ".js", ".css") and page.name != BUNDLE.name:
@@ -89,7 +89,7 @@ def copy_pages(folder: Path, service: str) -> None:
 
 
 def browse_pages(factory: pytest.TempPathFactory, live: LiveServer, script: str, *args: str) -> ScriptOutput:
-    """What a script that drives Chromium says of the pages; those under `namespaced/` lead to a namespace."""
+    """Run a script that drives Chromium on the pages. Those in `namespaced/` use the namespace `browser`."""
     folder = factory.mktemp("pages")
     (folder / "namespaced").mkdir()
     if BUNDLE.is_file():

@@ -1,4 +1,4 @@
-"""What nobody but its owner may read, gathered while it is used, and looked for in what was written."""
+"""Collects the secrets of a test, and finds them in logs and other output."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ import jwt
 
 
 class LeakDetector:
-    """Every secret by what it is, with all the pieces that would give it away."""
+    """Maps each revealing piece of a secret to the secret's label."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, str] = {}
-        self._made = 0
+        self._created = 0
 
     def __len__(self) -> int:
         return len(self._pieces)
 
-    def add(self, secret: str, what: str) -> str:
-        """One that stands for itself: a PIN, a code, a password."""
-        assert len(secret) >= 6, f"{what} is too short to be looked for: {secret!r}"
-        self._pieces[secret] = what
+    def add(self, secret: str, label: str) -> str:
+        """Add a PIN, a code or a password, and return it."""
+        assert len(secret) >= 6, f"{label} is too short to search for: {secret!r}"
+        self._pieces[secret] = label
         return secret
 
-    def add_key(self, key: bytes, what: str) -> str:
-        """The secret of an extension, as it is and in base64; returns the latter."""
-        self.add(key.decode(), what)
-        self.add(base64.urlsafe_b64encode(key).decode(), f"{what} in base64")
-        return self.add(base64.b64encode(key).decode(), f"{what} in base64")
+    def add_key(self, key: bytes, label: str) -> str:
+        """Add the secret of an extension, and return it in base64."""
+        self.add(key.decode(), label)
+        self.add(base64.urlsafe_b64encode(key).decode(), f"{label} in base64")
+        return self.add(base64.b64encode(key).decode(), f"{label} in base64")
 
-    def add_token(self, token: str, what: str) -> str:
-        """A token: its payload and its signature, and each half of them. Its header is the same in all."""
+    def add_token(self, token: str, label: str) -> str:
+        """Add both halves of a token's payload and of its signature, and return the token. All headers are alike."""
         _, payload, signature = token.split(".")
         for piece, name in ((payload, "payload"), (signature, "signature")):
             for half in (piece[: len(piece) // 2], piece[len(piece) // 2 :]):
-                self.add(half, f"the {name} of {what}")
+                self.add(half, f"the {name} of {label}")
         return token
 
-    def signed(self, key: bytes, what: str, **claims: Any) -> str:
-        """A token with these claims, and one of its own, so that no two are alike."""
-        return self.add_token(jwt.encode({"jti": secrets.token_hex(8), **claims}, key), what)
+    def sign(self, key: bytes, label: str, **claims: Any) -> str:
+        """Return a new token with these claims and a `jti`."""
+        return self.add_token(jwt.encode({"jti": secrets.token_hex(8), **claims}, key), label)
 
-    def make(self, what: str) -> str:
-        """A text that stands nowhere else, for a body, a query or a header."""
-        self._made += 1
-        return self.add(f"hidden-{secrets.token_hex(6)}-{self._made}", what)
+    def make(self, label: str) -> str:
+        """Return a new unique text for a body, a query or a header."""
+        self._created += 1
+        return self.add(f"hidden-{secrets.token_hex(6)}-{self._created}", label)
 
     def found_in(self, text: str) -> set[str]:
-        """What each secret is that stands in a text."""
-        return {what for piece, what in self._pieces.items() if piece in text}
+        """Return the labels of the secrets that a text contains."""
+        return {label for piece, label in self._pieces.items() if piece in text}

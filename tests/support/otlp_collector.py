@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector of the tests' own: takes spans over OTLP/HTTP, and keeps them."""
+"""An OpenTelemetry collector that keeps the spans it receives over OTLP/HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector:
-    """Listens on a free port of loopback until the context ends."""
+    """Listens on a free loopback port until the context ends."""
 
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
@@ -25,7 +25,7 @@ class Collector:
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
+                pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -46,7 +46,7 @@ class Collector:
         return [ExportTraceServiceRequest.FromString(payload) for payload in self.payloads]
 
     def spans(self) -> list[Any]:
-        """All that came, in order of their beginning."""
+        """Return all spans by start time."""
         spans = [
             span
             for export in self.exports()
@@ -57,7 +57,7 @@ class Collector:
         return sorted(spans, key=lambda span: span.start_time_unix_nano)
 
     def resource(self) -> dict[str, str]:
-        """Who the first spans say they are of."""
+        """Return the resource attributes of the first export."""
         return {each.key: each.value.string_value for each in self.exports()[0].resource_spans[0].resource.attributes}
 
 

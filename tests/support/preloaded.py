@@ -1,7 +1,7 @@
-"""Starts `extcli` by forking a process that has imported it: 0.1 s of CPU in place of 1.
+"""Starts `extcli` by forking a process that has already imported it, which takes 0.1 s of CPU instead of 1 s.
 
-`start(…)` behaves like `subprocess.Popen`, with the program's own process id. Imports aside, the program runs as when a
-shell starts it. Tests of starting itself, and of what is imported, start the real program.
+`start` works like `subprocess.Popen`, and the process id is the program's own. Apart from imports, the program runs as
+if a shell had started it. Tests of the start and of imports run the real program.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Process:
         self._wire = wire
 
     def poll(self) -> int | None:
-        """The exit code, or `None` while it runs."""
+        """Return the exit code, or `None` while the program runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end; raises `subprocess.TimeoutExpired`."""
+        """Wait for the program to end, and return its exit code. Raises `subprocess.TimeoutExpired`."""
         if self.returncode is None:
             self._wire.settimeout(timeout)
             try:
@@ -63,7 +63,7 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Everything it prints until its end. Reads one stream after the other, so for short output only."""
+        """Return standard output and standard error. Reads one after the other, so for short output only."""
         printed = self.stdout.read(), self.stderr.read()
         self.wait(timeout)
         return printed
@@ -95,7 +95,7 @@ def start(args: Sequence[str], environment: Mapping[str, str]) -> Process:
 
 @cache
 def _address() -> bytes:
-    """Start the process that forks, once per test process; it ends with that process."""
+    """Start the forking process, once per test process, and return its address. It ends with the test process."""
     process = subprocess.Popen(
         [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_clean_environment()
     )
@@ -109,7 +109,7 @@ def _clean_environment() -> dict[str, str]:
 
 
 def _serve() -> None:
-    """Fork a program for each connection, and report its process id and, later, its exit code there."""
+    """Fork a program for each connection, and send its process id and later its exit code."""
     from importlib import import_module
 
     from extcli.main import main
@@ -175,7 +175,7 @@ def _run(wire: socket.socket, main: Any) -> None:
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [str(PROGRAM), *args]
-    # Workers are started by spawning: they import what they take for the main module.
+    # Spawned workers import this file as the main module.
     sys.modules["__main__"].__file__ = str(PROGRAM)
     wire.sendall(os.getpid().to_bytes(_LENGTH, "big"))
     wire.close()

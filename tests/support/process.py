@@ -1,4 +1,4 @@
-"""Runs `extcli serve` as a process of its own, as a user or a script does."""
+"""Runs `extcli serve` as a process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from support.service import RunningService
 
 COMMAND = (str(Path(sys.executable).with_name("extcli")), "serve")
 STOP_TIMEOUT = 5
-"""Seconds in which a stop is promised."""
+"""Seconds within which a clean stop must finish."""
 
 T = TypeVar("T")
 
 
 class ServerProcess(RunningService):
-    """A running `extcli serve`, which has said where it listens."""
+    """A running `extcli serve` that has printed its URL."""
 
     def __init__(self, process: subprocess.Popen[str] | preloaded.Process) -> None:
         assert process.stdout is not None
@@ -38,13 +38,13 @@ class ServerProcess(RunningService):
 
 
 def unexpected_log_lines(served: ServerProcess) -> list[str]:
-    """The lines of the log, up to the end of the service, but for those that say that all goes as it should."""
+    """Read the log until the service ends; return the lines that are not at level INFO."""
     assert served.process.stderr is not None
     return [line for line in served.process.stderr if " INFO emulator: " not in line]
 
 
 def worker_pids(served: ServerProcess) -> set[int]:
-    """The processes that serve; the one that multiprocessing keeps for itself is none of them."""
+    """Return the process ids of the workers, without the resource tracker of multiprocessing."""
     children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
     return {int(pid) for pid in children if b"spawn_main" in _command(pid)}
 
@@ -56,20 +56,20 @@ def _command(pid: str) -> bytes:
         return b""
 
 
-def wait_until(look: Callable[[], T]) -> T:
-    """Wait for what the kernel tells, and no longer than for anything that hangs; returns what was seen."""
+def wait_until(condition: Callable[[], T]) -> T:
+    """Call `condition` until it returns a true value, for up to 20 seconds, and return that value."""
     deadline = time.monotonic() + 20
-    while not (seen := look()):
-        assert time.monotonic() < deadline, "it never came to be so"
+    while not (result := condition()):
+        assert time.monotonic() < deadline, "timed out"
         os.sched_yield()
-    return seen
+    return result
 
 
 @contextmanager
 def server_process(*args: str, under: Sequence[str] = (), **environment: str) -> Iterator[ServerProcess]:
-    """`extcli serve` with these arguments, on a free port unless the environment says another; killed at the end.
+    """Run `extcli serve` with these arguments, on a free port unless `EXTCLI_SERVE_PORT` is set; kill it at the end.
 
-    `under` is a command that starts it, and becomes it.
+    `under` is a command that executes it, such as `unshare`.
     """
     port = () if "EXTCLI_SERVE_PORT" in environment else ("--port", "0")
     variables = {**os.environ, **environment}

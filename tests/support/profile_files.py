@@ -1,4 +1,4 @@
-"""The file of profiles, as a test writes it."""
+"""Writes the file of profiles."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def config_file() -> Path:
-    """Where the program looks for profiles in this test."""
+    """Return the path of the file of profiles in this test."""
     return Path(os.environ["EXTCLI_CONFIG"])
 
 
 def write_profiles(text: str = "", **tables: dict[str, object]) -> Path:
-    """Write the file: a text, and a table for each name. JSON is TOML, of text and of true and false."""
+    """Write the file: `text`, then a table for each profile. Return its path. Values are strings or booleans."""
     lines = [text]
     for name, table in tables.items():
         lines += [f"[profiles.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]

@@ -1,4 +1,4 @@
-"""The installed program, and raw HTTP answers for it to meet."""
+"""The path of the installed program, and raw HTTP responses for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRET_BASE64 = base64.b64encode(SECRET).decode()
 def http_response(
     status: str, body: bytes | str = b"{}", content_type: str = "application/json", **fields: str
 ) -> bytes:
-    """An HTTP answer."""
+    """Return a raw HTTP response."""
     content = body.encode() if isinstance(body, str) else body
     head = {"content-type": content_type, "content-length": str(len(content)), **fields}
     lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in head.items())]

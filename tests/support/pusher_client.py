@@ -1,4 +1,4 @@
-"""A page of the published SDK, as far as its socket goes: a small client of the Pusher protocol 7."""
+"""A client of the Pusher protocol 7, as the published SDK uses it in a page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from support.socket_client import TIMEOUT, Json
 
 KEY = "18c26c0d1c7fafb78ba2"
 QUERY = "?protocol=7&client=js&version=7.0.3&flash=false"
-"""The query as the client library in the published SDK sends it."""
+"""The query that the published SDK's client library sends."""
 
 
 class Broadcast(NamedTuple):
-    """One broadcast, as the SDK takes it apart."""
+    """One broadcast, decoded."""
 
     channel: str
     target: str
@@ -29,11 +29,11 @@ class Broadcast(NamedTuple):
     event: str
     data: Any
     is_plain: bool
-    """Whether the message was JSON as it stands."""
+    """Whether the message was uncompressed JSON."""
 
 
 class PusherClient:
-    """One connection. Broadcasts that come before an answer are kept for `heard`."""
+    """One connection. Broadcasts that arrive before a reply are kept for `broadcasts`."""
 
     def __init__(self, live: RunningService, query: str = QUERY, path: str = f"/app/{KEY}", **options: Any) -> None:
         url = f"{live.url.replace('http', 'ws', 1)}{path}{query}"
@@ -53,43 +53,43 @@ class PusherClient:
         self.socket.send(json.dumps({"event": event, **({} if data is None else {"data": data}), **members}))
 
     def frame(self) -> Json:
-        """The next frame, whatever it is, as it came."""
+        """Return the next frame of any kind, undecoded."""
         return dict(json.loads(self.socket.recv(timeout=TIMEOUT)))
 
-    def answer(self) -> Json:
-        """The next frame that is no broadcast, with its data read, as the library reads it."""
+    def reply(self) -> Json:
+        """Return the next frame that is no broadcast, decoded."""
         while "message" in (frame := decode_frame(self.frame()))["data"] and frame["event"] != "pusher:error":
             self._broadcasts.append(parse_broadcast(frame))
         return frame
 
     def subscribe(self, *channels: str) -> Self:
-        """Follow channels by their whole names; returns the page."""
+        """Subscribe to channels by their full names, and return the client."""
         for channel in channels:
             self.send("pusher:subscribe", {"auth": "", "channel": channel})
-            answer = self.answer()
-            assert ("pusher_internal:subscription_succeeded", channel) == (answer["event"], answer["channel"])
+            reply = self.reply()
+            assert ("pusher_internal:subscription_succeeded", channel) == (reply["event"], reply["channel"])
         return self
 
     def pong(self) -> Json:
-        """Send a ping and return its answer."""
+        """Send a ping and return the reply."""
         self.send("pusher:ping", {})
-        return self.answer()
+        return self.reply()
 
     def broadcasts(self) -> list[Broadcast]:
-        """All broadcasts that have come by now and were not asked for yet."""
-        assert "pusher:pong" == self.pong()["event"]  # what was sent before it is here
+        """Return all broadcasts since the last call."""
+        assert "pusher:pong" == self.pong()["event"]  # earlier broadcasts have arrived by now
         broadcasts, self._broadcasts = self._broadcasts, []
         return broadcasts
 
     def error(self) -> int:
-        """The code of the next frame, which is an error."""
-        frame = self.answer()
+        """Return the code of the next frame, which must be an error."""
+        frame = self.reply()
         assert "pusher:error" == frame["event"], frame
         assert isinstance(frame["data"]["message"], str)
         return int(frame["data"]["code"])
 
     def close_code(self) -> int:
-        """Read on until the connection is closed; returns the code."""
+        """Read until the connection is closed, and return the close code."""
         with suppress(ConnectionClosed):
             while True:
                 self.frame()
@@ -98,20 +98,20 @@ class PusherClient:
 
 
 def decode_frame(frame: Json) -> Json:
-    """A frame whose data is read as the library reads it: JSON in a string, or an object."""
+    """Decode `data`, which is JSON in a string, or an object."""
     data = frame.get("data", {})
     return frame | {"data": json.loads(data) if isinstance(data, str) else data}
 
 
 def parse_broadcast(frame: Json) -> Broadcast:
-    """What the published SDK makes of a broadcast (`parseMessage`)."""
+    """Decode a broadcast as the published SDK does in `parseMessage`."""
     assert {"event", "channel", "data"} == frame.keys()
     assert {"message"} == frame["data"].keys()
     message = frame["data"]["message"]
     assert isinstance(message, str)
     is_plain = message[0] in "{["
-    assert message[0] != "<", "nothing is sent in fragments"
-    # The library inflates zlib and gzip alike, and base64 has to have the letters + and /.
+    assert message[0] != "<", "the message is a fragment"
+    # The library inflates both zlib and gzip. Its base64 alphabet contains + and /.
     text = message if is_plain else zlib.decompress(base64.b64decode(message, validate=True), 32 + zlib.MAX_WBITS)
     envelope = json.loads(text)
     assert envelope.keys() <= {"event", "data"}
@@ -119,10 +119,10 @@ def parse_broadcast(frame: Json) -> Broadcast:
 
 
 def pusher_channel(channel: str = CHANNEL, client_id: str = CLIENT_ID) -> str:
-    """The Pusher channel of an extension's pages in a channel."""
+    """Return the Pusher channel of an extension's pages in a channel."""
     return f"twitch.pubsub.{client_id}.{channel}"
 
 
 def subscribed_page(live: RunningService, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> PusherClient:
-    """A page that has subscribed as the SDK does: to its channel, and to that of the whole extension."""
+    """Return a client that subscribed to its channel and to the whole extension, as the SDK does."""
     return PusherClient(live).subscribe(pusher_channel(channel, client_id), pusher_channel("all", client_id))

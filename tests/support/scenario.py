@@ -1,4 +1,4 @@
-"""All that a service can be asked over REST and the socket, with secrets wherever clients put them, right and wrong."""
+"""Calls of every kind over REST and the socket, valid and invalid, with secrets wherever clients may put them."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ BROADCASTER = {"role": "broadcaster", "user_id": CHANNEL, "channel_id": CHANNEL}
 
 
 class Scenario:
-    """One client of everything. `key` signs its tokens."""
+    """Runs the calls. `key` signs the tokens."""
 
-    def __init__(self, service: RunningService, seen: LeakDetector, key: bytes) -> None:
+    def __init__(self, service: RunningService, detector: LeakDetector, key: bytes) -> None:
         self.service = service
-        self.seen = seen
+        self.detector = detector
         self.key = key
-        self._ends = int(time.time()) + 3_600
+        self._exp = int(time.time()) + 3_600
         self.http = Client(base_url=service.url)
 
     def token(self, role: str, **claims: Any) -> str:
-        said = {"role": role, "user_id": "5551", "channel_id": CHANNEL, "exp": self._ends, **claims}
-        return self.seen.signed(self.key, f"a token of a {role}", **said)
+        payload = {"role": role, "user_id": "5551", "channel_id": CHANNEL, "exp": self._exp, **claims}
+        return self.detector.sign(self.key, f"a token of a {role}", **payload)
 
-    def as_one(self, role: str, **claims: Any) -> Client:
+    def client(self, role: str, **claims: Any) -> Client:
         return self.service.bearer(self.token(role, **claims))
 
-    def live(self) -> None:
-        """Everything once."""
+    def run(self) -> None:
+        """Make every call once."""
         self.features()
         pin = self.pins()
-        self.wrong_tokens()
-        self.garbage()
+        self.invalid_tokens()
+        self.malformed_requests()
         self.socket(pin)
-        self.wrong_sockets()
+        self.malformed_sockets()
 
     def features(self) -> None:
-        """What viewers, broadcasters and servers do."""
-        made, viewer = self.seen.make, self.as_one("viewer")
-        admin, broadcaster = self.as_one("admin"), self.as_one("broadcaster", user_id=CHANNEL)
-        done = [
+        """Call the endpoints as viewer, broadcaster and admin."""
+        made, viewer = self.detector.make, self.client("viewer")
+        admin, broadcaster = self.client("admin"), self.client("broadcaster", user_id=CHANNEL)
+        answers = [
             self.http.post("/v1/e/link/pin", headers={"Authorization": CLIENT_ID}),
             viewer.post("vote?id=rps", json={"value": 1}),
             viewer.post("rank?id=r", json={"key": made("an answer")}),
@@ -65,64 +65,65 @@ class Scenario:
                 for path in ("vote_logs?id=rps", "rank?id=r", "accumulate?id=a", "all_state", "all_config")
             ),
         ]
-        codes = [self.seen.make("a code") for _ in range(4)]
+        codes = [self.detector.make("a code") for _ in range(4)]
         body = {"codes": [codes], "names": ["Hat"]}
-        done += [
+        answers += [
             admin.put("codes", json=body),
             admin.post("codes/mark_from_list", json={"users": ["5551"], "prizes": [0], "prize_limits": [2]}),
             viewer.post("codes/redeem", json={"prize": 0}),
             viewer.get("codes/redeemed"),
         ]
-        assert {200} == {each.status_code for each in done}, [(each.url, each.text) for each in done if each.is_error]
+        assert {200} == {each.status_code for each in answers}, [
+            (each.url, each.text) for each in answers if each.is_error
+        ]
         too_long = {"codes": [[codes[0], made("a code") * 9]], "names": ["Hat"]}
         assert 400 == admin.put("codes", json=too_long).status_code
         issued = self.http.post("/v1/e/authtoken", json={"role": "viewer"})
         if issued.is_success:
-            self.seen.add_token(issued.json()["token"], "a token that the sandbox handed out")
+            self.detector.add_token(issued.json()["token"], "a token of authtoken")
 
     def pins(self) -> str:
-        """Both ways to link a game, wrong ones first; returns a PIN that is bound."""
-        broadcaster = self.as_one("broadcaster", user_id=CHANNEL)
+        """Validate wrong PINs, then the right one; return a bound PIN."""
+        broadcaster = self.client("broadcaster", user_id=CHANNEL)
         issued = self.http.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
-        self.seen.add_token(issued["token"], "a game's token")
-        for wrong in (self.seen.make("a wrong PIN"), self.seen.add("9Q9Q9Q", "a wrong PIN of six")):
+        self.detector.add_token(issued["token"], "a game's token")
+        for wrong in (self.detector.make("a wrong PIN"), self.detector.add("9Q9Q9Q", "a wrong PIN of six")):
             assert 400 == broadcaster.post("validate_pin", json={"pin": wrong}).status_code
-        broadcaster.post("validate_pin", json={"pin": self.seen.add(issued["pin"], "a PIN")}).raise_for_status()
+        broadcaster.post("validate_pin", json={"pin": self.detector.add(issued["pin"], "a PIN")}).raise_for_status()
         self.service.bearer(issued["token"]).get("user_info").raise_for_status()
-        return self.seen.add(broadcaster.post("link/pin").raise_for_status().json()["pin"], "a PIN")
+        return self.detector.add(broadcaster.post("link/pin").raise_for_status().json()["pin"], "a PIN")
 
-    def wrong_tokens(self) -> None:
-        """Credentials that are none, and good ones where none belongs."""
+    def invalid_tokens(self) -> None:
+        """Send invalid credentials, and valid ones in wrong places."""
         good = self.token("viewer")
-        foreign = self.seen.signed(
-            b"a key that nobody else has, 32 bytes", "a forged token", role="admin", exp=self._ends
+        forged = self.detector.sign(
+            b"the key of a forger, 32 bytes long", "a forged token", role="admin", exp=self._exp
         )
-        ended = self.token("viewer", exp=1)
+        expired = self.token("viewer", exp=1)
         header, payload, signature = good.split(".")
         for credential in (
-            *(f"{CLIENT_ID} {token}" for token in (foreign, ended, f"{header}.{payload}.", f"{payload}.{signature}")),
-            *(
-                good,
-                f"Bearer {good}",
-                f"{good} {CLIENT_ID}",
-                f"{CLIENT_ID} {good} {good}",
-                self.seen.make("a bad credential"),
-            ),
+            *(f"{CLIENT_ID} {token}" for token in (forged, expired, f"{header}.{payload}.", f"{payload}.{signature}")),
+            good,
+            f"Bearer {good}",
+            f"{good} {CLIENT_ID}",
+            f"{CLIENT_ID} {good} {good}",
+            self.detector.make("a bad credential"),
         ):
             for path in ("vote", "user_info", "link/pin"):
                 self.http.request(
                     "GET" if path != "link/pin" else "POST", f"/v1/e/{path}", headers={"Authorization": credential}
                 )
-        self.http.get(f"/v1/e/vote?token={good}&pin={self.seen.make('a PIN in a query')}")
+        self.http.get(f"/v1/e/vote?token={good}&pin={self.detector.make('a PIN in a query')}")
         self.http.get(f"/v1/e/{good}")
         self.http.get(f"/_ns/{good[:60]}/v1/e/vote", headers={"Authorization": f"{CLIENT_ID} {good}"})
         self.http.get(
-            "/v1/e/vote", headers={"Cookie": self.seen.make("a cookie"), "X-Api-Key": self.seen.make("a header")}
+            "/v1/e/vote",
+            headers={"Cookie": self.detector.make("a cookie"), "X-Api-Key": self.detector.make("a header")},
         )
 
-    def garbage(self) -> None:
-        """What is no request, or has no body that can be read."""
-        viewer, made = self.as_one("viewer"), self.seen.make
+    def malformed_requests(self) -> None:
+        """Send malformed bodies and malformed HTTP."""
+        viewer, made = self.client("viewer"), self.detector.make
         for body in (b'{"value": "%s"}', b'{"value": %s', b"%s", b'{"%s": 1}', b"[" * 3_000 + b"%s"):
             for path in ("vote", "rank", "accumulate", "viewer_state", "codes/redeem"):
                 viewer.post(path, content=body.replace(b"%s", made("a bad body").encode()))
@@ -146,18 +147,18 @@ class Scenario:
                     pass
 
     def socket(self, pin: str) -> None:
-        """A game that links itself, refreshes, writes and listens."""
-        made = self.seen.make
+        """Authenticate a game in every way, then write and subscribe."""
+        made = self.detector.make
         with SocketClient(self.service) as game:
-            for wrong in (made("a wrong PIN"), self.seen.add("8R8R8R", "a wrong PIN of six")):
+            for wrong in (made("a wrong PIN"), self.detector.add("8R8R8R", "a wrong PIN of six")):
                 game.error("authenticate", data={"client_id": CLIENT_ID, "pin": wrong})
             linked = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
             for _ in range(2):
-                self.seen.add_token(linked["jwt"], "an access token")
-                self.seen.add_token(linked["refresh"], "a refresh token")
+                self.detector.add_token(linked["jwt"], "an access token")
+                self.detector.add_token(linked["refresh"], "a refresh token")
                 linked = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": linked["refresh"]})
-            self.seen.add_token(linked["jwt"], "an access token")
-            self.seen.add_token(linked["refresh"], "a refresh token")
+            self.detector.add_token(linked["jwt"], "an access token")
+            self.detector.add_token(linked["refresh"], "a refresh token")
             game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": self.token("broadcaster", user_id=CHANNEL)})
             game.data("subscribe", "state", {"topic_id": "channel"})
             game.data("set", "state", {"state_id": "channel", "state": {"x": made("a state over the socket")}})
@@ -167,9 +168,9 @@ class Scenario:
             for name in ("pin", "refresh", "jwt"):
                 game.error("authenticate", data={"client_id": CLIENT_ID, name: made(f"a wrong {name}")})
 
-    def wrong_sockets(self) -> None:
-        """Frames that are no requests, and handshakes that carry what they should not."""
-        made, token = self.seen.make, self.token("broadcaster")
+    def malformed_sockets(self) -> None:
+        """Send malformed frames, and handshakes with secrets in wrong places."""
+        made, token = self.detector.make, self.token("broadcaster")
         frames: tuple[str | bytes, ...] = (
             made("a frame of text"), json.dumps([made("a frame of JSON")]), made("a binary frame").encode(),
             made("a large frame") * 200_000,

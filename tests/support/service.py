@@ -1,4 +1,4 @@
-"""Starts a service on a free port of this process's loopback, and makes clients for it."""
+"""Runs a service in a thread, on a free loopback port, and makes clients for it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 
 class Client(httpx.Client):
-    """An `httpx.Client`; most are under `/v1/e/` and carry one credential."""
+    """An `httpx.Client` with a timeout. Most have the base URL `/v1/e/` and a credential."""
 
     def __init__(self, **settings: Any) -> None:
-        # Reading the machine's certificates takes 20 ms and more, and there is no TLS here.
+        # Without TLS, loading the certificates would only cost 20 ms.
         super().__init__(timeout=10, verify=False, **settings)
 
 
 class RunningService:
-    """A service at a URL."""
+    """A running service at a URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -53,40 +53,40 @@ class RunningService:
         key: bytes = SECRET,
         **claims: Any,
     ) -> Client:
-        """A client whose self-signed token says this; a claim that is `None` is left out."""
-        said = {"role": role, "user_id": user, "channel_id": channel, "opaque_user_id": opaque, **claims}
-        token = jwt.encode({name: value for name, value in said.items() if value is not None}, key)
+        """Return a client with a self-signed token. Claims that are `None` are omitted."""
+        payload = {"role": role, "user_id": user, "channel_id": channel, "opaque_user_id": opaque, **claims}
+        token = jwt.encode({name: value for name, value in payload.items() if value is not None}, key)
         return self.bearer(token, client_id=client_id)
 
     def bearer(self, token: str, *, client_id: str = CLIENT_ID) -> Client:
-        """A client with this very token."""
+        """Return a client with this token."""
         headers = {"Authorization": f"{client_id} {token}"}
         return Client(base_url=f"{self.url}/v1/e/", headers=headers)
 
     def reset(self) -> None:
-        """Forget all data, and run the clock with the machine's."""
+        """Delete all data and reset the clock."""
         self._http.post("/_emulator/reset").raise_for_status()
 
     def now(self) -> int:
-        """The service's time in ms."""
+        """Return the service's time in Unix ms."""
         return int(self._http.get("/_emulator/clock").raise_for_status().json()["now"])
 
     def set(self, instant: int, *, freeze: bool = True) -> None:
-        """Stop the service's clock at `instant` (ms)."""
+        """Set the service's clock to `instant` (Unix ms) and freeze it."""
         self._http.post("/_emulator/clock", json={"set": instant, "freeze": freeze}).raise_for_status()
 
     def freeze(self) -> int:
-        """Stop the clock where it is; returns that instant."""
+        """Freeze the clock, and return its time in Unix ms."""
         return int(self._http.post("/_emulator/clock", json={"freeze": True}).raise_for_status().json()["now"])
 
     def advance(self, ms: int) -> list[dict[str, Any]]:
-        """Move the clock forward; returns what expired."""
+        """Advance the clock, and return what expired."""
         answer = self._http.post("/_emulator/clock", json={"advance": ms}).raise_for_status().json()
         return list(answer["expired"])
 
 
 class LiveServer(RunningService):
-    """A service that runs in a thread of this process."""
+    """A service in a thread of this process."""
 
     def __init__(self, url: str, service: Service, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(url)
@@ -94,7 +94,7 @@ class LiveServer(RunningService):
         self._loop = loop
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in the service's own event loop, past the wire."""
+        """Run a coroutine in the service's event loop, and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
 
 
@@ -102,23 +102,23 @@ class LiveServer(RunningService):
 def live_server(
     settings: Settings | None = None, *, clock: Clock | None = None, hot: frozenset[tuple[str, str]] = HOT
 ) -> Iterator[LiveServer]:
-    """Serve in a thread of this process until the context ends; `clock` is the service's, to be moved from outside."""
+    """Run a service in a thread until the context ends. A test may pass the service's clock to move it itself."""
     listener = listen("127.0.0.1", 0)
     url = url_of("127.0.0.1", listener)
     ready = threading.Event()
-    up: list[tuple[LiveServer, Server]] = []
+    started: list[tuple[LiveServer, Server]] = []
 
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
             server = Server(config_of(app, chosen.proxies), ready.set, timeout=chosen.limits.request_timeout)
-            up.append((LiveServer(url, service, asyncio.get_running_loop()), server))
+            started.append((LiveServer(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
     assert ready.wait(timeout=20), "the service did not start"
-    live, server = up[0]
+    live, server = started[0]
     try:
         yield live
     finally:
@@ -128,5 +128,5 @@ def live_server(
 
 
 def real_seconds() -> int:
-    """The machine's time, for tokens that are to end before or after it."""
+    """Return the machine's time in Unix seconds, for the `exp` of tokens."""
     return int(time.time())

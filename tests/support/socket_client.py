@@ -1,4 +1,4 @@
-"""A socket client that tells replies from updates, as a game does."""
+"""A client of the game socket that separates replies from updates."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from websockets.sync.client import connect
 from support.service import CLIENT_ID, RunningService
 
 TIMEOUT = 5.0
-"""Seconds in which what is waited for must have come."""
+"""Seconds to wait for a message."""
 NO_REQUEST = 65_535
 
 Json = dict[str, Any]
 
 
 class SocketClient:
-    """One connection. Updates that come before a reply are kept for `update`."""
+    """One connection. Updates that arrive before a reply are kept for `update`."""
 
     def __init__(self, live: RunningService, path: str = f"/0.2.0/{CLIENT_ID}", **options: Any) -> None:
         url = f"{live.url.replace('http', 'ws', 1)}{path}"
@@ -37,7 +37,7 @@ class SocketClient:
         self._connection.__exit__(kind, error, at)
 
     def send(self, action: str, target: str = "", data: Json | None = None) -> int:
-        """Send a request without waiting; returns its id."""
+        """Send a request without waiting, and return its id."""
         self._last += 1
         params = {"request_id": self._last} | ({"target": target} if target else {})
         frame = {"action": action, "params": params} | ({} if data is None else {"data": data})
@@ -45,33 +45,33 @@ class SocketClient:
         return self._last
 
     def reply(self) -> Json:
-        """The next message that is no update."""
+        """Return the next message that is no update."""
         while (message := self.message())["meta"]["action"] == "update":
             self._updates.append(message)
         return message
 
     def request(self, action: str, target: str = "", data: Json | None = None) -> Json:
-        """Send a request and return its reply, whole."""
+        """Send a request and return the whole reply."""
         request_id = self.send(action, target, data)
         reply = self.reply()
         assert reply["meta"]["request_id"] == request_id
         return reply
 
     def data(self, action: str, target: str = "", data: Json | None = None) -> Json:
-        """Send a request that is done; returns the reply's data."""
+        """Send a request that must succeed, and return the reply's data."""
         reply = self.request(action, target, data)
         assert "errors" not in reply, reply
         return dict(reply["data"])
 
     def error(self, action: str, target: str = "", data: Json | None = None) -> Json:
-        """Send a request that is refused; returns the one error."""
+        """Send a request that must fail, and return its one error."""
         reply = self.request(action, target, data)
         assert "data" not in reply, reply
         (error,) = reply["errors"]
         return dict(error)
 
     def update(self) -> Json:
-        """The next update, whole."""
+        """Return the next update, whole."""
         if self._updates:
             return self._updates.popleft()
         message = self.message()
@@ -80,16 +80,16 @@ class SocketClient:
         return message
 
     def no_update(self) -> bool:
-        """Whether no update has come; one request is answered first, so that what was sent before it is here."""
+        """Return whether no update has arrived. Makes a request first, so that earlier updates are here."""
         self.request("get", "state", {"state_id": "channel"})
         return not self._updates
 
     def message(self) -> Json:
-        """The next message, whatever it is."""
+        """Return the next message of any kind."""
         return dict(json.loads(self.socket.recv(timeout=TIMEOUT)))
 
     def close_code(self) -> int:
-        """Read on until the connection is closed; returns the code."""
+        """Read until the connection is closed, and return the close code."""
         with suppress(ConnectionClosed):
             while True:
                 self.message()
@@ -98,13 +98,13 @@ class SocketClient:
 
 
 def request_pin(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID) -> str:
-    """A PIN that is bound to a channel."""
+    """Return a PIN that is bound to a channel."""
     broadcaster = live.client("broadcaster", user=channel, channel=channel, client_id=client_id)
     return str(broadcaster.post("link/pin").raise_for_status().json()["pin"])
 
 
 def linked_game(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID) -> SocketClient:
-    """A game that is authenticated for a channel."""
+    """Return a client that authenticated for a channel."""
     game = SocketClient(live, f"/0.2.0/{client_id}")
     game.data("authenticate", data={"client_id": client_id, "pin": request_pin(live, channel, client_id)})
     return game

@@ -1,4 +1,4 @@
-"""Somebody at a terminal: reads what the program shows, and types."""
+"""Runs the program on a pseudo-terminal, to read its screen and type."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Self
 
 from support.program import PROGRAM
 
-WITHIN = 20.0
-"""Seconds in which what is waited for must show."""
+TIMEOUT = 20.0
+"""Seconds to wait for output."""
 CTRL_D = "\x04"
 
 
 class Terminal:
-    """The program on a terminal of its own, standard output and standard error on the same screen."""
+    """The program on its own terminal, with standard output and standard error on one screen."""
 
     def __init__(self, *args: str, **variables: str) -> None:
         self._controller, terminal = pty.openpty()
@@ -31,35 +31,35 @@ class Terminal:
         )
         os.close(terminal)
         self.screen = ""
-        self._seen = 0
+        self._read_to = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.process.kill()
-        self.process.wait(WITHIN)
+        self.process.wait(TIMEOUT)
         os.close(self._controller)
 
     def read_until(self, text: str) -> str:
-        """Read on until this shows, behind what was waited for before; returns what came up to its end."""
-        while text not in self.screen[self._seen :]:
-            assert self._read(), f"{text!r} did not show: {self.screen!r}"
-        start, self._seen = self._seen, self.screen.index(text, self._seen) + len(text)
-        return self.screen[start : self._seen]
+        """Read until `text` appears after the last text read; return the output up to and including it."""
+        while text not in self.screen[self._read_to :]:
+            assert self._read(), f"{text!r} did not appear: {self.screen!r}"
+        start, self._read_to = self._read_to, self.screen.index(text, self._read_to) + len(text)
+        return self.screen[start : self._read_to]
 
     def type(self, text: str) -> None:
-        """Type this, the key at its end included."""
+        """Type `text`. It must contain the Enter key as a newline."""
         os.write(self._controller, text.encode())
 
     def wait(self) -> int:
-        """Read to the end; returns the exit code."""
+        """Read until the program ends, and return its exit code."""
         while self._read():
             pass
-        return self.process.wait(WITHIN)
+        return self.process.wait(TIMEOUT)
 
     def _read(self) -> str:
-        ready, _, _ = select.select([self._controller], [], [], WITHIN)
+        ready, _, _ = select.select([self._controller], [], [], TIMEOUT)
         try:
             chunk = os.read(self._controller, 65536).decode() if ready else ""
         except OSError:  # the program has ended

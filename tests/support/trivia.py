@@ -1,4 +1,4 @@
-"""Asks trivia questions as an admin, and votes on them."""
+"""Creates trivia questions, and votes on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.service import Client
 def create_question(
     admin: Client, question: str = "q1", *options: str, state: str = "state-unlocked", **texts: Any
 ) -> None:
-    """Make a question with these options, or `o1` and `o2`."""
+    """Create a question with these options, by default `o1` and `o2`."""
     admin.post("curated_poll_edit", json={"id": question, **texts}).raise_for_status()
     for option in options or ("o1", "o2"):
         body = {"id": question, "option": {"id": option}}
