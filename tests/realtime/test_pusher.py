@@ -209,7 +209,7 @@ def test_a_channel_without_broadcasts_is_silent(live, page, channel):
 def test_a_private_channel_is_refused_and_the_connection_stays_open(page, channel):
     page.send("pusher:subscribe", {"auth": "key:signature", "channel": channel})
 
-    answer = page.answer()
+    answer = page.reply()
     assert ("pusher:subscription_error", channel) == (answer["event"], answer["channel"])
     assert ("AuthError", 403) == (answer["data"]["type"], answer["data"]["status"])
     page.subscribe(HERE)

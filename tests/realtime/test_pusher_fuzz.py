@@ -72,7 +72,7 @@ def test_each_message_has_at_most_one_answer(fuzzed, conversation):
             page.socket.send(text)
         page.send("pusher:subscribe", {"channel": END})
         answers = []
-        while (answer := in_protocol(page.answer())).get("channel") != END:
+        while (answer := in_protocol(page.reply())).get("channel") != END:
             answers.append(answer)
 
         assert len(answers) <= len(conversation)
