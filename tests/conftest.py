@@ -1,4 +1,4 @@
-"""The service as tests meet it: real, over a real socket, emptied before each test."""
+"""Fixtures: a live service over a real socket, emptied before each test, and its clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.socket_client import SocketClient, linked_game
 
 @pytest.fixture(scope="session", autouse=True)
 def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads the profiles of whoever runs it."""
+    """Keep tests from reading the developer's profiles."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("EXTCLI_CONFIG", str(tmp_path_factory.getbasetemp() / "config.toml"))
         yield
@@ -34,21 +34,21 @@ def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def running_live() -> Iterator[LiveServer]:
-    """One sandbox service for the whole run."""
+    """The sandbox service of the whole run."""
     with live_server() as live:
         yield live
 
 
 @pytest.fixture
 def live(running_live: LiveServer) -> LiveServer:
-    """The running sandbox service, as if just started."""
+    """The sandbox service, without data."""
     running_live.reset()
     return running_live
 
 
 @pytest.fixture
 def viewer(live: LiveServer) -> Callable[..., Client]:
-    """`viewer("5551")` acts as that user in channel 777; `viewer(None, opaque="Aabc")` shares no id."""
+    """`viewer("5551")` is that user in channel 777; `viewer(None, opaque="Aabc")` has not shared an id."""
     return lambda user="5551", **claims: live.client("viewer", user=user, **{"channel": CHANNEL} | claims)
 
 
@@ -72,28 +72,28 @@ def backend(live: LiveServer) -> Client:
 
 @pytest.fixture
 def stranger(live: LiveServer) -> Iterator[Client]:
-    """A client without a credential, at the root of the service."""
+    """A client without credentials, at the root of the service."""
     with Client(base_url=live.url) as client:
         yield client
 
 
 @pytest.fixture
 def game(live: LiveServer) -> Iterator[SocketClient]:
-    """A game that is linked to channel 777."""
+    """A game linked to channel 777."""
     with linked_game(live) as game:
         yield game
 
 
 @pytest.fixture
 def unlinked(live: LiveServer) -> Iterator[SocketClient]:
-    """A connection that has not authenticated."""
+    """An unauthenticated socket."""
     with SocketClient(live) as game:
         yield game
 
 
 @pytest.fixture(scope="session")
 def running_production() -> Iterator[LiveServer]:
-    """One production service for the whole run; it cannot be emptied."""
+    """The production service of the whole run; it cannot be reset."""
     extensions = [
         Extension(CLIENT_ID, (SECRET, PREVIOUS_SECRET)),
         Extension(OTHER_ID, (OTHER_SECRET,)),
@@ -105,7 +105,7 @@ def running_production() -> Iterator[LiveServer]:
 
 @pytest.fixture
 def production(running_production: LiveServer) -> LiveServer:
-    """The running production service, with the machine's time. It keeps the data of earlier tests."""
+    """The production service, with the machine's time and the data of earlier tests."""
     running_production.service.clock.reset()
     return running_production
 
@@ -114,7 +114,7 @@ def production(running_production: LiveServer) -> LiveServer:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI everything is there that a test may need, so a skipped test is a failed one."""
+    """Fail skipped tests in CI, which has everything that a test needs."""
     report = yield
     if report.skipped and os.environ.get("CI"):
         report.outcome, report.longrepr = "failed", f"skipped in CI: {report.longrepr}"

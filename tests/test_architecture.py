@@ -1,4 +1,4 @@
-"""Who may import whom, how the files are grouped, and who may read the time. `docs/layout.md` gives the reasons."""
+"""Rules for imports, folders and clocks. `docs/layout.md` gives the reasons."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parent.parent / "src"
-MOST_MODULES = 20
-"""Modules in one folder, except in `commands/`, which has one per noun."""
+MAX_MODULES = 20
+"""Modules per folder, except in `commands/`, which has one per noun."""
 
 BASICS = {"errors", "clock", "callers", "wire", "engines.base", "engines.pools"}
-"""What any part of a feature may import, below `emulator`."""
-RULES_MAY = BASICS
-SERVICE_MAY = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
-SERVICE_MAY |= {"realtime.publisher", "realtime.hub", "realtime.pusher"}
-HTTP_MAY = BASICS | {"ids", "web.call", "web.endpoint", "web.streaming_json"}
-ACTIONS_MAY = BASICS | {"realtime.action", "realtime.session", "realtime.gateway"}
+"""Modules of `emulator` that every part of a feature may import."""
+SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
+SERVICE_IMPORTS |= {"realtime.publisher", "realtime.hub", "realtime.pusher"}
+HTTP_IMPORTS = BASICS | {"ids", "web.call", "web.endpoint", "web.streaming_json"}
+ACTIONS_IMPORTS = BASICS | {"realtime.action", "realtime.session", "realtime.gateway"}
 
-EMULATOR_MAY: Mapping[str, Collection[str]] = {
+EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},
     "engines": {"errors"},
     "observability": {"errors", "callers", "clock"},
@@ -34,9 +33,9 @@ EMULATOR_MAY: Mapping[str, Collection[str]] = {
     "realtime": {"errors", "clock", "callers", "engines.base", "wire", "config", "limits", "observability"},
     "web": {"errors", "clock", "callers", "wire", "config", "limits", "observability", "realtime"},
 }
-"""What each folder of the service may import, beside itself. `server` may import all; `features` has its own tests."""
+"""What each folder of the service may import besides itself. `server` may import all; `features` has its own tests."""
 
-EXTCLI_MAY: Mapping[str, Collection[str]] = {
+EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "output": {"errors", "clock"},
     "config": {"errors", "clock", "output", "atomic_file"},
     "extensions": {"errors", "output", "atomic_file"},
@@ -46,15 +45,15 @@ EXTCLI_MAY: Mapping[str, Collection[str]] = {
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
 }
-"""What each folder of the command line may import, beside itself. `commands` may import all of them."""
+"""What each folder of the command line may import besides itself. `commands` may import all of them."""
 
-CLOCKS = {"time", "datetime"}
-READINGS = {"time", "time_ns", "monotonic", "monotonic_ns", "now", "utcnow", "today"}
+TIME_MODULES = {"time", "datetime"}
+TIME_FUNCTIONS = {"time", "time_ns", "monotonic", "monotonic_ns", "now", "utcnow", "today"}
 
 
 @cache
 def modules() -> Mapping[str, ast.Module]:
-    """Every module of `src` by its dotted name."""
+    """Return the syntax trees of all modules in `src` by dotted name."""
     paths = sorted(SRC.rglob("*.py"))
     return {_name(path): ast.parse(path.read_text()) for path in paths}
 
@@ -65,7 +64,7 @@ def _name(path: Path) -> str:
 
 @cache
 def imports(name: str) -> frozenset[str]:
-    """The modules of this project that a module imports, anywhere in it, type checking included."""
+    """Return the modules of this project that a module imports anywhere, for type checking too."""
     found: set[str] = set()
     for node in ast.walk(modules()[name]):
         if isinstance(node, ast.Import):
@@ -80,54 +79,54 @@ def _imported(package: str, name: str) -> str:
     return inside if inside in modules() else package
 
 
-def may(imported: str, allowed: Iterable[str]) -> bool:
-    """Whether one of the allowed modules or folders holds this one."""
-    return any(imported == each or imported.startswith(f"{each}.") for each in allowed)
+def is_in(name: str, parents: Iterable[str]) -> bool:
+    """Whether a module is one of these modules, or in one of these folders."""
+    return any(name == parent or name.startswith(f"{parent}.") for parent in parents)
 
 
-def offenders(names: Iterable[str], allowed: Iterable[str]) -> list[str]:
-    """The imports of these modules that are neither allowed nor of their own folder."""
+def violations(names: Iterable[str], allowed: Iterable[str]) -> list[str]:
+    """Return the imports of these modules that are neither allowed nor from their own folder."""
     return [
         f"{name} imports {imported}"
         for name in names
         for imported in imports(name)
-        if not may(imported, (name.rpartition(".")[0], *allowed))
+        if not is_in(imported, (name.rpartition(".")[0], *allowed))
     ]
 
 
-def of_features(*files: str) -> Iterator[str]:
-    """The modules of features with one of these file names; without names, those with any other."""
-    named = ("http", "actions", "service", "updates", "attempt_limit", "gate", "metrics", "outages")
+def feature_modules(*files: str) -> Iterator[str]:
+    """Yield the modules of features with these file names; without names, the pure rules."""
+    impure = ("http", "actions", "service", "updates", "attempt_limit", "gate", "metrics", "outages")
     for name in modules():
         parts = name.split(".")
         if parts[:2] != ["emulator", "features"] or len(parts) < 4:
             continue
-        if parts[3] in files or (not files and parts[3] not in named):
+        if parts[3] in files or (not files and parts[3] not in impure):
             yield name
 
 
-def below_emulator(allowed: Iterable[str]) -> set[str]:
+def in_emulator(allowed: Iterable[str]) -> set[str]:
     return {f"emulator.{each}" for each in allowed}
 
 
-def test_rules_are_pure():
-    assert not offenders(of_features(), below_emulator(RULES_MAY))
+def test_rules_import_only_the_basics():
+    assert not violations(feature_modules(), in_emulator(BASICS))
 
 
-def test_a_service_knows_shapes_of_data_and_no_transport():
-    names = of_features("service", "updates", "attempt_limit", "metrics", "outages")
-    assert not offenders(names, below_emulator(SERVICE_MAY))
+def test_services_import_no_transport():
+    names = feature_modules("service", "updates", "attempt_limit", "metrics", "outages")
+    assert not violations(names, in_emulator(SERVICE_IMPORTS))
 
 
-def test_an_endpoint_knows_its_service_and_the_web():
-    assert not offenders(of_features("http"), below_emulator(HTTP_MAY))
+def test_endpoints_import_their_service_and_the_web():
+    assert not violations(feature_modules("http"), in_emulator(HTTP_IMPORTS))
 
 
-def test_an_action_knows_its_service_and_the_socket():
-    assert not offenders(of_features("actions"), below_emulator(ACTIONS_MAY))
+def test_actions_import_their_service_and_the_socket():
+    assert not violations(feature_modules("actions"), in_emulator(ACTIONS_IMPORTS))
 
 
-def test_a_feature_knows_no_other_feature():
+def test_features_do_not_import_each_other():
     assert not [
         f"{name} imports {imported}"
         for name in modules()
@@ -137,21 +136,21 @@ def test_a_feature_knows_no_other_feature():
     ]
 
 
-@pytest.mark.parametrize("folder", EMULATOR_MAY)
-def test_a_folder_of_the_service_imports_only_what_it_may(folder: str):
+@pytest.mark.parametrize("folder", EMULATOR_IMPORTS)
+def test_each_folder_of_the_service_has_only_allowed_imports(folder: str):
     root = f"emulator.{folder}"
-    names = [name for name in modules() if may(name, [root])]
-    assert not offenders(names, {root} | below_emulator(EMULATOR_MAY[folder]))
+    names = [name for name in modules() if is_in(name, [root])]
+    assert not violations(names, {root} | in_emulator(EMULATOR_IMPORTS[folder]))
 
 
-@pytest.mark.parametrize("folder", EXTCLI_MAY)
-def test_a_folder_of_the_command_line_imports_only_what_it_may(folder: str):
+@pytest.mark.parametrize("folder", EXTCLI_IMPORTS)
+def test_each_folder_of_the_command_line_has_only_allowed_imports(folder: str):
     root = f"extcli.{folder}"
-    names = [name for name in modules() if may(name, [root])]
-    assert not offenders(names, {root} | {f"extcli.{each}" for each in EXTCLI_MAY[folder]})
+    names = [name for name in modules() if is_in(name, [root])]
+    assert not violations(names, {root} | {f"extcli.{each}" for each in EXTCLI_IMPORTS[folder]})
 
 
-def test_only_the_server_imports_the_wiring():
+def test_only_the_server_imports_the_composition_root():
     assert {"emulator.server.run"} == {name for name in modules() if "emulator.app" in imports(name)}
 
 
@@ -164,26 +163,26 @@ def test_only_the_serve_command_imports_the_service():
     assert {"extcli.commands.serve"} == importers
 
 
-def test_no_files_import_each_other_in_a_circle():
-    assert [] == circle({name: imports(name) for name in modules()})
+def test_modules_have_no_import_cycle():
+    assert [] == cycle({name: imports(name) for name in modules()})
 
 
-def test_no_folders_import_each_other_in_a_circle():
-    """A file at the root of a package counts as a folder of its own."""
+def test_folders_have_no_import_cycle():
+    """A file at the root of a package counts as a folder."""
     graph: dict[str, set[str]] = {}
     for name in modules():
         graph.setdefault(folder_of(name), set()).update(folder_of(each) for each in imports(name))
-    assert [] == circle({folder: found - {folder} for folder, found in graph.items()})
+    assert [] == cycle({folder: found - {folder} for folder, found in graph.items()})
 
 
 def folder_of(name: str) -> str:
-    """`extcli.bulk` for `extcli.bulk.report`; each feature is a folder of its own."""
+    """Return `extcli.bulk` for `extcli.bulk.report`; each feature counts as a folder."""
     parts = name.split(".")
     return ".".join(parts[: 3 if parts[1:2] == ["features"] else 2])
 
 
-def circle(graph: Mapping[str, Collection[str]]) -> list[str]:
-    """One circle of the graph, or an empty list."""
+def cycle(graph: Mapping[str, Collection[str]]) -> list[str]:
+    """Return a cycle of the graph, or an empty list."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -197,23 +196,23 @@ def test_no_folder_has_more_than_twenty_modules():
         if not name.startswith("extcli.commands"):
             folder = name.rpartition(".")[0]
             folders[folder] = folders.get(folder, 0) + 1
-    assert {} == {folder: count for folder, count in folders.items() if count > MOST_MODULES}
+    assert {} == {folder: count for folder, count in folders.items() if count > MAX_MODULES}
 
 
-def test_no_file_is_named_like_a_module_of_the_standard_library():
-    """`http.py` is how each folder names its REST half; in `commands/` a file is named after its noun."""
+def test_no_file_shadows_a_module_of_the_standard_library():
+    """Except `http.py`, the REST half of a feature, and files in `commands/`, which are named after nouns."""
     names = {name.rpartition(".")[2] for name in modules() if not name.startswith("extcli.commands.")}
     assert {"http"} == names & sys.stdlib_module_names
 
 
-def test_only_the_clocks_read_the_time():
+def test_only_the_clock_modules_read_the_time():
     readers = {
         name
         for name, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
-        and node.attr in READINGS
+        and node.attr in TIME_FUNCTIONS
         and isinstance(node.value, ast.Name)
-        and node.value.id in CLOCKS
+        and node.value.id in TIME_MODULES
     }
     assert readers <= {"emulator.clock", "extcli.clock"}
