@@ -6,7 +6,7 @@ import base64
 import binascii
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,30 +76,29 @@ def _extension(path: Path, client_id: str, table: Any, environ: Mapping[str, str
     owner = table.get("owner_user_id")
     if owner is not None and not isinstance(owner, str):
         raise ConfigurationError(f"{where}.owner_user_id: must be a string")
-    secrets = (
-        *_inline(where, table.get("secrets", [])),
-        *_from_files(path, where, table.get("secret_files", [])),
-        *_from_environment(where, table.get("secret_env"), environ),
-    )
+    secrets = tuple(_secrets(path, where, table, environ))
     if not secrets:
         raise ConfigurationError(f"{where}: has no secret; add one of {', '.join(_SECRET_KEYS)}")
     return Extension(client_id, secrets, owner)
 
 
-def _inline(where: str, value: Any) -> list[bytes]:
-    texts = _strings(f"{where}.secrets", value)
-    return [_decode(f"{where}.secrets[{index}]", text) for index, text in enumerate(texts)]
+def _secrets(path: Path, where: str, table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[bytes]:
+    for index, text in enumerate(_strings(where, table, "secrets")):
+        yield _decode(f"{where}.secrets[{index}]", text)
+    for index, name in enumerate(_strings(where, table, "secret_files")):
+        key = f"{where}.secret_files[{index}]"
+        yield _decode(key, _read(key, path.parent / name))
+    variable = table.get("secret_env")
+    if variable is not None:
+        if not isinstance(variable, str) or not environ.get(variable):
+            raise ConfigurationError(f"{where}.secret_env: must name an environment variable that is set")
+        yield _decode(f"{where}.secret_env", environ[variable].strip())
 
 
-def _from_files(path: Path, where: str, value: Any) -> list[bytes]:
-    names = _strings(f"{where}.secret_files", value)
-    keys = [f"{where}.secret_files[{index}]" for index in range(len(names))]
-    return [_decode(key, _read(key, path.parent / name)) for key, name in zip(keys, names, strict=True)]
-
-
-def _strings(where: str, value: Any) -> list[str]:
+def _strings(where: str, table: dict[str, Any], key: str) -> list[str]:
+    value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigurationError(f"{where}: must be an array of strings")
+        raise ConfigurationError(f"{where}.{key}: must be an array of strings")
     return value
 
 
@@ -109,14 +108,6 @@ def _read(where: str, file: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise ConfigurationError(f"{where}: {str(file)!r} cannot be read: {reason}") from None
-
-
-def _from_environment(where: str, name: Any, environ: Mapping[str, str]) -> list[bytes]:
-    if name is None:
-        return []
-    if not isinstance(name, str) or not environ.get(name):
-        raise ConfigurationError(f"{where}.secret_env: must name an environment variable that is set")
-    return [_decode(f"{where}.secret_env", environ[name].strip())]
 
 
 def _decode(where: str, text: str) -> bytes:

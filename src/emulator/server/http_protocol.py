@@ -83,12 +83,10 @@ class Protocol(HttpToolsProtocol):
         self._since, self._received = None, 0
 
     def pause_writing(self) -> None:
-        """Note when the client stopped reading."""
         self._write_paused_since = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that the client reads again."""
         self._write_paused_since = None
         super().resume_writing()
 
@@ -106,9 +104,8 @@ class Protocol(HttpToolsProtocol):
         elif self.flow.read_paused:  # the server is the slow side
             self._since, self._received = now, 0
         elif now - self._since > timeout + self._received / MIN_BYTE_RATE:
-            if self._received and (
-                self.cycle is None or self.cycle.response_complete or not self.cycle.response_started
-            ):
+            responding = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+            if self._received and not responding:
                 detail = f"the request did not arrive within {timeout:g} seconds"
                 self._refuse(RequestTimeout("Request timeout", detail))
             else:
@@ -130,11 +127,8 @@ class Protocol(HttpToolsProtocol):
     @property
     def _is_in_application(self) -> bool:
         """Whether the application already handles the arriving request."""
-        return (
-            not self._in_head
-            and self._cycle_is_current
-            and all(self.cycle is not queued for queued, _ in self.pipeline)
-        )
+        is_queued = any(self.cycle is queued for queued, _ in self.pipeline)
+        return not self._in_head and self._cycle_is_current and not is_queued
 
     def _refuse(self, error: ServiceError) -> None:
         """Answer the arriving request with an error, log and count it once, and close."""

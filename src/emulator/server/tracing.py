@@ -18,7 +18,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
+from opentelemetry.trace import SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from emulator.errors import ConfigurationError
@@ -43,13 +43,8 @@ class Tracing:
     def __init__(self, environment: str) -> None:
         """Raise `ConfigurationError` for an invalid `OTEL_…` variable."""
         check_variables(os.environ)
-        defaults = Resource(
-            {
-                "service.name": "extcli",
-                "service.version": version("extcli"),
-                "deployment.environment.name": environment,
-            }
-        )
+        attributes = {"service.name": "extcli", "service.version": version("extcli")}
+        defaults = Resource(attributes | {"deployment.environment.name": environment})
         resource = defaults.merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         try:
@@ -97,7 +92,14 @@ class _Traced(Middleware):
         try:
             await self._app(scope, receive, send_and_note)
         finally:
-            _end(span, method, context.route, status)
+            if context.route:
+                span.update_name(f"{method} {context.route}")
+                span.set_attribute("http.route", context.route)
+            span.set_attribute("http.response.status_code", status)
+            if status >= 500:
+                span.set_attribute("error.type", str(status))
+                span.set_status(StatusCode.ERROR)
+            span.end()
 
 
 def check_variables(environ: Mapping[str, str]) -> None:
@@ -132,14 +134,3 @@ def _is_ratio(text: str) -> bool:
         return 0 <= float(text) <= 1
     except ValueError:
         return False
-
-
-def _end(span: Span, method: str, route: str, status: int) -> None:
-    if route:
-        span.update_name(f"{method} {route}")
-        span.set_attribute("http.route", route)
-    span.set_attribute("http.response.status_code", status)
-    if status >= 500:
-        span.set_attribute("error.type", str(status))
-        span.set_status(StatusCode.ERROR)
-    span.end()
