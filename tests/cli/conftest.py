@@ -1,4 +1,4 @@
-"""`extcli(…)` runs the real program in this process against the real service; `shell(…)` as a process of its own."""
+"""`extcli(…)` runs the program in this process against a live service; `shell(…)` runs it as a separate process."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from extcli.main import main
+from support.listen_process import TIMEOUT, Process, read_until
 from support.program import PROGRAM
 from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 
 
 @dataclass
 class Result:
-    """What a run left behind."""
+    """The outcome of a run."""
 
     exit_code: int
     stdout: str
@@ -62,7 +63,7 @@ def parsers_built_once() -> Iterator[None]:
 
 @pytest.fixture
 def environment(live: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
-    """The variables of this program: the live service's address, a place for what it keeps, and nothing else."""
+    """Set the variables of the program: only the address of the live service and places in a temporary directory."""
     for name in [name for name in os.environ if name.startswith("EXTCLI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("EXTCLI_URL", live.url)
@@ -111,7 +112,7 @@ def lines(file: Callable[..., str]) -> Callable[..., str]:
 
 @pytest.fixture
 def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
-    """Start the installed program; the caller waits for its end."""
+    """Start the installed program; the caller waits for it to end."""
 
     def start(*args: str, env: Mapping[str, str] | None = None, **settings: Any) -> subprocess.Popen[bytes]:
         pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
@@ -120,9 +121,25 @@ def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]
     return start
 
 
+@pytest.fixture
+def listening(shell: Callable[..., Process]) -> Iterator[Callable[..., Process]]:
+    """Start `extcli listen`; returns when it is ready."""
+    processes: list[Process] = []
+
+    def start(*args: str, stdout: int = subprocess.PIPE, **variables: str) -> Process:
+        processes.append(shell("listen", *args, env=variables, stdout=stdout))
+        assert read_until(processes[-1], "ready: ")
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate(timeout=TIMEOUT)
+
+
 @pytest.fixture(scope="session")
 def production() -> Iterator[LiveServer]:
-    """A production service that knows one extension and its secret."""
+    """A production service with one registered extension."""
     extension = Extension(CLIENT_ID, (SECRET,))
     with live_server(Settings(environment=PRODUCTION, extensions={CLIENT_ID: extension})) as live:
         yield live
@@ -130,11 +147,9 @@ def production() -> Iterator[LiveServer]:
 
 @pytest.fixture
 def answering() -> Iterator[Callable[..., str]]:
-    """A strange server: `answering(b"…", …)` gives each request the next of these bytes, then hangs up.
+    """Start a fake server: `answering(b"…", …)` answers each request with the next bytes, then hangs up.
 
-    With `hold` it stays silent then, in place of hanging up.
-
-    It stands for what is not ours: proxies, other programs on the port, a service that dies.
+    With `hold` it then keeps connections open in silence. It stands for proxies, other programs and dying services.
     """
     listeners: list[socket.socket] = []
 

@@ -211,7 +211,7 @@ def test_a_secret_that_is_alone_is_not_retired(extcli, folder: Path):
 
     result = extcli("extension", "retire", "--client-id", "other")
 
-    assert (0, "nothing to drop: it has one secret\n") == (result.exit_code, result.stderr)
+    assert (0, "nothing to drop: the extension has only one secret\n") == (result.exit_code, result.stderr)
     assert LAID_OUT == (folder / "extensions.toml").read_text()
 
 

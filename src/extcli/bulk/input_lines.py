@@ -110,9 +110,9 @@ def records(source: Path, column: str, *, skip: int = 0) -> Batches:
     return Batches(source, lambda lines: _records(lines, column), name_users=True, skip=skip)
 
 
-def blobs(source: Path, user_field: str | None, *, skip: int = 0) -> Batches:
+def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Batches:
     """Read one JSON document per line; `user_field` names the member with the user."""
-    return Batches(source, lambda lines: _blobs(lines, user_field), name_users=user_field is not None, skip=skip)
+    return Batches(source, lambda lines: _documents(lines, user_field), name_users=user_field is not None, skip=skip)
 
 
 def _records(lines: Numbered, column: str) -> Iterator[Line]:
@@ -156,7 +156,7 @@ def _json_records(lines: Numbered, column: str) -> Iterator[Line]:
             yield _attributed(number, document["user"], document[column])
 
 
-def _blobs(lines: Numbered, user_field: str | None) -> Iterator[Line]:
+def _documents(lines: Numbered, user_field: str | None) -> Iterator[Line]:
     for number, text in lines:
         stripped = text.strip()
         document = _parsed(stripped)

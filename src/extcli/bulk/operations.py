@@ -43,7 +43,7 @@ def answers(ranking: str) -> Operation:
     )
 
 
-def blobs(buffer: str) -> Operation:
+def additions(buffer: str) -> Operation:
     """Add each line to the buffer, unchanged."""
     return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 

@@ -56,8 +56,8 @@ def add(
         return
     from extcli.bulk import input_lines, operations, sender
 
-    blobs = input_lines.blobs(source, user_field, skip=skip)
-    sender.send(session, blobs, operations.blobs(_id(given)), acts_as=VIEWER, concurrency=concurrency)
+    documents = input_lines.documents(source, user_field, skip=skip)
+    sender.send(session, documents, operations.additions(_id(given)), acts_as=VIEWER, concurrency=concurrency)
 
 
 def _id(given: list[str]) -> str:

@@ -36,8 +36,8 @@ def init(
 ) -> None:
     """Register an extension with a new secret of 32 bytes.
 
-    Creates FILE (default: extensions.toml), or adds to it. The secret goes to a separate
-    file beside it that only you can read; EXTCLI_SECRET_FILE can name that file.
+    Creates FILE, or adds to it. The secret goes to a separate file beside it that only you
+    can read; EXTCLI_SECRET_FILE can name that file.
 
     \b
     Examples:
@@ -120,7 +120,7 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
     if dropped:
         _suggest_reload(session)
     else:
-        session.output.report("nothing to drop: it has one secret")
+        session.output.report("nothing to drop: the extension has only one secret")
 
 
 def _print_written(session: Session, path: Path, written: Written, show: bool) -> None:

@@ -75,8 +75,9 @@ def validate(session: Session, source: FromPipe = None) -> None:
 def login(session: Session, source: FromPipe = None) -> None:
     """Log in as a game with a PIN, and store the link.
 
-    Sends the PIN over the WebSocket. Prompts for the PIN, or reads it from a pipe. Stores the refresh token, for
-    `listen`, `socket` and `token refresh`. The access token is neither shown nor stored.
+    Prompts for the PIN, or reads it from a pipe, and sends it over the WebSocket. Stores
+    the refresh token, for `listen`, `socket` and `token refresh`. The access token is
+    neither shown nor stored.
 
     \b
     Examples:
@@ -112,8 +113,7 @@ def status(session: Session) -> None:
 def expire(session: Session) -> None:
     """Make every PIN of the emulator expire.
 
-    Advances the clock by five minutes, and prints what expired.
-    The clock moves for every client of the emulator.
+    Advances the clock by five minutes, for all clients, and prints what expired.
 
     Example: extcli pin expire
     """

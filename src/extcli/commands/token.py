@@ -96,8 +96,8 @@ def inspect(
 def refresh(session: Session, header: Header = False) -> None:
     """Print a new access token for a stored link.
 
-    `extcli pin login` stores links. The new refresh token replaces the stored one. With links to
-    several channels, choose one with --channel.
+    `extcli pin login` stores links. The new refresh token replaces the stored one. With
+    links to several channels, choose one with --channel.
 
     \b
     Examples:

@@ -121,7 +121,9 @@ def define(
         str | None, typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.")
     ] = None,
     user_data: Annotated[str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.")] = None,
-    total_votes: Annotated[int | None, typer.Option(metavar="N", help="The most votes per user; they add up.")] = None,
+    total_votes: Annotated[
+        int | None, typer.Option(metavar="N", help="The most votes per user; more than 1 add up.")
+    ] = None,
     votes_per_option: Annotated[
         int | None, typer.Option(metavar="N", help="The most votes per user and answer.")
     ] = None,
@@ -163,7 +165,7 @@ def define(
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
     if not yes and confirm.in_production(session) and _is_defined(service, poll):
-        confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Go on?")
+        confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
     given = {name: value for name, value in config.items() if value is not None}
     session.output.show(service.define_poll(poll, given), views.NOTHING)
     session.output.note(f"defined poll {poll}")
