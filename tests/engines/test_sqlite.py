@@ -18,6 +18,7 @@ class TestMemory(EngineContract):
         return partial(open_engine, "sqlite://")
 
 
+@pytest.mark.slow
 class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:

@@ -23,6 +23,8 @@ from support.process import server_process
 from support.pusher_client import decode_frame, parse_broadcast, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, RunningService, live_server, real_seconds
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_broadcast_reaches_only_its_channel(live, admin):
     with ExitStack() as stack:

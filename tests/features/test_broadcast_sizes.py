@@ -108,6 +108,7 @@ def received_by_game(game: SocketClient) -> object:
     return update["data"]["data"]
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("B2")
 @pytest.mark.parametrize("size", [LIMIT - 1, LIMIT])
 @pytest.mark.parametrize("text", [noise, words, "x".__mul__], ids=["noise", "words", "one letter"])
@@ -143,6 +144,7 @@ def test_4097_incompressible_bytes_are_refused(send, page, admin_game):
     assert admin_game.no_update()
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("B2")
 def test_4096_bytes_after_compression_are_sent_and_more_are_refused(send, page, admin_game):
     fitting, too_large = data_of_zlib_size(LIMIT // 4 * 3), data_of_zlib_size(LIMIT // 4 * 3 + 1)

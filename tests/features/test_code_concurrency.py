@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from support.codes import define, grant, redeem, redeemed
 from support.service import Client, LiveServer
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_thousand_users_redeem_500_codes_once_each(live: LiveServer, backend: Client):

@@ -109,6 +109,7 @@ def test_sets_may_swap_their_names(backend: Client):
     assert (200, ["Cap", "Hat"]) == (answer.status_code, names(backend))
 
 
+@pytest.mark.slow
 def test_a_set_has_fewer_than_a_million_codes(backend: Client):
     million = json.dumps([f"{number:06}" for number in range(1_000_000)])
 

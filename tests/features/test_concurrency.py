@@ -10,6 +10,8 @@ import pytest
 
 from support.connection import Connection
 
+pytestmark = pytest.mark.slow
+
 
 async def test_200_users_who_vote_repeatedly_are_counted_once_each(live, viewer):
     async def vote(user: int) -> list[int]:

@@ -13,6 +13,8 @@ from emulator.errors import BadRequest, NotFound
 from emulator.features.votes.definitions import PollConfig
 from support.service import CLIENT_ID, LiveServer, live_server
 
+pytestmark = pytest.mark.slow
+
 STEPS = 150
 
 

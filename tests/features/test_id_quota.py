@@ -37,6 +37,7 @@ def create(client: Client, kind: str, name: str) -> int:
     return client.post(kind, params={"id": name}, json=body).status_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_ids_over_the_quota_are_refused_and_existing_ids_still_work(admin: Client, kind: str):
     assert [200, 200, 200, 400] == [create(admin, kind, name) for name in "abcd"]

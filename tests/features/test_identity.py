@@ -83,6 +83,7 @@ def test_after_a_reset_the_next_call_adds_the_id_again(live: LiveServer, viewer,
     assert (("0", []), ("0", ["5551"])) == (emptied, list_ids(backend))
 
 
+@pytest.mark.slow
 def test_a_page_has_1000_ids(live: LiveServer, backend: Client):
     add_users(live, 2_001)
 

@@ -84,6 +84,7 @@ def test_expired_pins_are_not_listed_by_the_clock(live, broadcaster, stranger):
     assert [] == [each for each in pins if each in str(expired)]
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("T3")
 def test_a_pin_and_its_tokens_survive_a_restart(tmp_path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}

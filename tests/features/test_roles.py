@@ -39,6 +39,7 @@ def test_listed_roles_are_allowed_and_others_get_403(row: Row, by_role: dict[str
     assert {role: 200 if role in row.roles else 403 for role in ROLES} == statuses
 
 
+@pytest.mark.slow
 @each(ROWS)
 @pytest.mark.ruling("A2")
 def test_an_unknown_role_has_the_rights_of_a_viewer(row: Row, live: LiveServer, by_role: dict[str, Client]):

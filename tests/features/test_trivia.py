@@ -84,6 +84,7 @@ def test_questions_and_options_are_sorted_by_order_then_by_age(admin):
     assert (["early", "none", "zero", "late"], ["first", "b", "a"]) == (ids(admin), options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", STATES)
 @pytest.mark.parametrize("after", STATES)
 def test_a_question_moves_from_any_state_to_any_other(admin, viewer, before: str, after: str):

@@ -63,6 +63,7 @@ def test_an_extension_has_at_most_64_questions_of_64_options(admin):
     assert 200 == admin.post("curated_poll_edit", json={"id": "q64"}).status_code
 
 
+@pytest.mark.slow
 def test_all_questions_together_have_at_most_512_kib(admin):
     admin.post("curated_poll_edit", json={"id": "q1"})
     admin.post("curated_poll_edit", json={"id": "q2"})

@@ -189,6 +189,7 @@ def test_votes_for_removed_options_and_questions_do_not_count(admin, viewer):
     assert (1, 0.5) == (row["questions"]["q1"]["team_votes"], row["questions"]["q1"]["team_participation"])
 
 
+@pytest.mark.slow
 async def test_a_leaderboard_of_many_pages_of_voters_counts_each_once(live, admin, viewer):
     create_question(admin)
 

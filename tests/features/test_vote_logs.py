@@ -156,6 +156,7 @@ def test_the_log_has_an_alias_path(viewer, admin):
     assert admin.get("vote_logs").json() == admin.get("vote/vote_logs").json()
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("P3")
 def test_a_log_of_20_000_votes_is_complete_while_users_keep_voting(live, crowd, admin, viewer):
     crowd(20_000)
@@ -195,6 +196,7 @@ def test_the_log_is_streamed_without_blocking_other_requests(crowd, admin, viewe
     assert len(rest) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("P3")
 def test_a_log_stays_readable_if_the_poll_is_cleared_meanwhile(crowd, admin, broadcaster):
     crowd(5_000)

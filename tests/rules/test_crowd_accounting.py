@@ -13,6 +13,8 @@ from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
 from support.service import LiveServer, live_server
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def written(path: Path) -> Iterator[tuple[Crowd, LiveServer, sqlite3.Connection]]:

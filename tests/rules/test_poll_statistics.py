@@ -62,6 +62,7 @@ def test_statistics_of_the_histogram_equal_those_of_the_votes(votes):
     assert [votes.count(value) for value in range(64)] == stats.specific
 
 
+@pytest.mark.slow
 @given(HISTOGRAMS)
 def test_statistics_are_exact_for_any_number_of_votes(histogram):
     stats = of(histogram)

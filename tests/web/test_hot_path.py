@@ -13,6 +13,8 @@ import pytest
 from emulator.web.front import HOT
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_900_000_000_000
 SAMPLE = 400
 

@@ -13,6 +13,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from support.service import CHANNEL, SECRET, Client, LiveServer
 
+pytestmark = pytest.mark.slow
+
 RECEIPT = jwt.encode({"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}}, SECRET)
 
 # One call per endpoint; the fixture `filled` makes the writes first, so that the answers have content.
