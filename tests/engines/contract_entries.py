@@ -148,9 +148,9 @@ class EntriesContract:
         assert [len(VOTERS)] * 4 == [len(some) for some in readings]
 
     async def test_all_channels_are_read_as_one_in_the_same_order(self, engine: Engine) -> None:
-        places = [key(channel=f"p{number}") for number in range(3)]
+        channels = [key(channel=f"p{number}") for number in range(3)]
         for number in range(30):
-            await cast(engine, f"U{number}", "a", places[number % 3], now=NOW + number // 4)
+            await cast(engine, f"U{number}", "a", channels[number % 3], now=NOW + number // 4)
         await cast(engine, "else", "a", key("two"))
 
         assert [f"U{number}" for number in range(30)] == names(await entries(engine, EVERYWHERE))

@@ -158,7 +158,7 @@ async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -
 
         assert passes.count >= 120
         assert items[:3000] == await draws(engine, 3000)
-        assert [await listing(engine, name) for name in (*names[::9999], "nobody")] == [{"one"}] * 11 + [set()]
+        assert [await listing(engine, name) for name in (*names[::9999], "absent")] == [{"one"}] * 11 + [set()]
 
         await fill(engine, items[2990:], source("next"))
         await assign(engine, {key(): source("next")})

@@ -24,7 +24,8 @@ TIMEOUT = 2.0
 """Seconds in which Redis must accept a connection, or send up to `REPLIES_PER_TIMEOUT` replies."""
 REPLIES_PER_TIMEOUT = 50
 COOLDOWN = 0.2
-"""Seconds after a timeout in which operations fail at once, so that queued ones do not each wait for a timeout."""
+"""Seconds after a timeout or a failed connect in which operations fail at once. Otherwise queued operations would wait
+for a timeout each."""
 
 Command = Sequence[bytes]
 Reply = Any
@@ -74,7 +75,7 @@ def connection_factory(url: str) -> ConnectionPool:
 
 
 def _splits_credentials(rest: str) -> bool:
-    """Whether a URL parser would end the host, port or path before the `@`."""
+    """Whether a URL parser would cut the user and password at a special character."""
     credentials = rest.rpartition("@")[0]
     try:
         return urlsplit(f"//{credentials}@host").hostname != "host"

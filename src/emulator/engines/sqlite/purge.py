@@ -171,10 +171,12 @@ class Purge(Tables):
         return bool(rows)
 
     def _scan_members(self, root: int, member: str, roster: int) -> None:
-        """Scan members from this position on, and delete those whose roster is gone."""
+        """Scan members from this position on, and delete those whose roster was removed."""
         connection = self._group_commit.connection
         rows = connection.execute(_SCAN_MEMBERS, (root, member, roster)).fetchall()
-        connection.executemany(_DELETE_MEMBER, [(root, member, roster) for member, roster, is_gone in rows if is_gone])
+        connection.executemany(
+            _DELETE_MEMBER, [(root, member, roster) for member, roster, is_removed in rows if is_removed]
+        )
         if len(rows) < _SCAN_STEP:
             connection.execute("DELETE FROM dead_rosters WHERE root = ?", (root,))
         else:
