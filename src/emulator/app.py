@@ -47,7 +47,6 @@ from emulator.features.pins.service import Pins
 from emulator.features.ranking import http as ranking_http
 from emulator.features.ranking.service import Rankings
 from emulator.features.sdk_scripts import http as sdk_scripts_http
-from emulator.features.sdk_scripts.service import Scripts
 from emulator.features.stores import actions as stores_actions
 from emulator.features.stores import http as stores_http
 from emulator.features.stores.service import JsonStores, Stores
@@ -115,7 +114,6 @@ class Service:
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
         self.json_stores = JsonStores(engine.documents, clock, id_quota)
-        self.scripts = Scripts()
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.gateway.size)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
@@ -192,7 +190,7 @@ FEATURES: Final = (
         is_offered=lambda environment: environment.has_control,
     ),
     Feature(
-        lambda service: service.scripts,
+        lambda service: None,
         sdk_scripts_http.endpoints,
         is_offered=lambda environment: environment.issues_sandbox_tokens,
     ),

@@ -1,4 +1,4 @@
-"""The service's exceptions (ruling W4). `wire/errors.py` makes the bodies of error replies from them."""
+"""The service's exceptions (ruling W4). `wire/json_codec.py` encodes them as error bodies."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ class ServiceError(Exception):
     retry_after: int | None = None
     """Seconds to wait before a retry; `None` if a retry does not help."""
 
+    def __init_subclass__(cls, status: int | None = None, title: str = "") -> None:
+        cls.status, cls.title = status or cls.status, title or cls.title
+
     def __init__(self, reason: str, detail: str = "", *, others: Sequence[str] = ()) -> None:
         super().__init__(detail or reason)
         self.reason = reason
@@ -28,78 +31,49 @@ class ServiceError(Exception):
         return (self.detail, *self.others)
 
 
-class BadRequest(ServiceError):
+class BadRequest(ServiceError, status=400, title="Bad Request"):
     """The input is malformed or breaks a rule."""
 
-    status = 400
-    title = "Bad Request"
 
-
-class Unauthorized(ServiceError):
+class Unauthorized(ServiceError, status=401, title="Unauthorized"):
     """The credential is missing, malformed, expired or not yet valid."""
 
-    status = 401
-    title = "Unauthorized"
 
-
-class Forbidden(ServiceError):
+class Forbidden(ServiceError, status=403, title="Forbidden"):
     """The credential is valid, but its role or stage is not allowed."""
 
-    status = 403
-    title = "Forbidden"
 
-
-class NotFound(ServiceError):
+class NotFound(ServiceError, status=404, title="Not Found"):
     """The path, or the thing that it names, does not exist."""
 
-    status = 404
-    title = "Not Found"
 
-
-class MethodNotAllowed(ServiceError):
+class MethodNotAllowed(ServiceError, status=405, title="Method Not Allowed"):
     """The path does not support the method."""
 
-    status = 405
-    title = "Method Not Allowed"
 
-
-class RequestTimeout(ServiceError):
+class RequestTimeout(ServiceError, status=408, title="Request Timeout"):
     """The request did not arrive in time."""
 
-    status = 408
-    title = "Request Timeout"
 
-
-class TooLarge(ServiceError):
+class TooLarge(ServiceError, status=413, title="Content Too Large"):
     """The body exceeds its route's limit (ruling W8)."""
 
-    status = 413
-    title = "Content Too Large"
 
-
-class TooManyRequests(ServiceError):
+class TooManyRequests(ServiceError, status=429, title="Too Many Requests"):
     """A rate or count limit is exceeded."""
-
-    status = 429
-    title = "Too Many Requests"
 
     def __init__(self, reason: str, detail: str = "", *, retry_after: int | None = None) -> None:
         super().__init__(reason, detail)
         self.retry_after = retry_after
 
 
-class HeadTooLarge(ServiceError):
+class HeadTooLarge(ServiceError, status=431, title="Request Header Fields Too Large"):
     """The request line and headers exceed the limit."""
 
-    status = 431
-    title = "Request Header Fields Too Large"
 
-
-class Unavailable(ServiceError):
+class Unavailable(ServiceError, status=503, title="Service Unavailable"):
     """Storage failed or is unreachable. The call may or may not have taken effect."""
 
-    status = 503
-    title = "Service Unavailable"
     retry_after = 1
 
     def __init__(self) -> None:

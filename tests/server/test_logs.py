@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from emulator.observability.dedup import OncePerSecond
-from emulator.observability.logs import FORMATS, JsonFormatter, TextFormatter
+from emulator.observability.logs import FORMATS, JsonFormatter, OncePerSecond, TextFormatter
 from engines.redis_server import RedisServer
 from support.process import ServerProcess, server_process
 from support.service import CHANNEL

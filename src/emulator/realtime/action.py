@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from emulator.realtime.session import Session
 
 S = TypeVar("S")
+N = TypeVar("N")
 T = TypeVar("T")
 
 
@@ -51,56 +52,36 @@ class Message:
         return json_codec.convert(self.request.data, shape, inside="data")
 
 
-Answer = Callable[[Message], Awaitable[object]]
-Topics = Callable[[Message], Awaitable[tuple[Key, ...]]]
+@dataclass(frozen=True)
+class Bound(Generic[N, T]):
+    """An action or a feed, bound to the service of its feature."""
+
+    names: tuple[N, ...]
+    roles: frozenset[Role]
+    is_open: bool
+    handler: Callable[[Message], Awaitable[T]] = field(repr=False)
 
 
 @dataclass(frozen=True)
-class Action(Generic[S]):
-    """One or more names with their handler; `S` is the feature's service."""
+class Declared(Generic[S, N, T]):
+    """The names of an action or a feed, with their handler; `S` is the feature's service."""
 
-    names: tuple[tuple[str, str], ...]
-    """Pairs of action and target; current clients send the first."""
-    handler: Callable[[S, Message], Awaitable[object]]
+    names: tuple[N, ...]
+    handler: Callable[[S, Message], Awaitable[T]]
     roles: frozenset[Role]
     is_open: bool
     """Whether it is allowed before authentication."""
 
-    def bind(self, service: S) -> BoundAction:
-        return BoundAction(self.names, self.roles, self.is_open, partial(self.handler, service))
+    def bind(self, service: S) -> Bound[N, T]:
+        return Bound(self.names, self.roles, self.is_open, partial(self.handler, service))
 
 
-@dataclass(frozen=True)
-class BoundAction:
-    """An action bound to a service."""
-
-    names: tuple[tuple[str, str], ...]
-    roles: frozenset[Role]
-    is_open: bool
-    answer: Answer = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Feed(Generic[S]):
-    """Targets that clients can subscribe to; the handler returns the topics of a subscription."""
-
-    targets: tuple[str, ...]
-    handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]
-    roles: frozenset[Role]
-    is_open: bool
-
-    def bind(self, service: S) -> BoundFeed:
-        return BoundFeed(self.targets, self.roles, self.is_open, partial(self.handler, service))
-
-
-@dataclass(frozen=True)
-class BoundFeed:
-    """A feed bound to a service."""
-
-    targets: tuple[str, ...]
-    roles: frozenset[Role]
-    is_open: bool
-    topics: Topics = field(repr=False)
+Action = Declared[S, tuple[str, str], object]
+"""Its names are pairs of action and target; current clients send the first."""
+Feed = Declared[S, str, tuple[Key, ...]]
+"""Its names are targets that clients can subscribe to; the handler returns the topics of a subscription."""
+BoundAction = Bound[tuple[str, str], object]
+BoundFeed = Bound[str, tuple[Key, ...]]
 
 
 def action(
@@ -117,7 +98,7 @@ def action(
     """
 
     def declare(handler: Callable[[S, Message], Awaitable[object]]) -> Action[S]:
-        return Action(((name, target), *aliases), handler, roles, is_open)
+        return Declared(((name, target), *aliases), handler, roles, is_open)
 
     return declare
 
@@ -128,6 +109,6 @@ def feed(
     """Declare the decorated function as the one that returns the topics of a subscription to these targets."""
 
     def declare(handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]) -> Feed[S]:
-        return Feed(targets, handler, roles, is_open)
+        return Declared(targets, handler, roles, is_open)
 
     return declare

@@ -69,7 +69,7 @@ class Gateway:
         log_requests: bool = False,
     ) -> None:
         self._actions = {name: each for each in actions for name in each.names}
-        self._feeds = {target: each for each in feeds for target in each.targets}
+        self._feeds = {target: each for each in feeds for target in each.names}
         self._other_feed = other_feed
         """The feed of all other targets: the extension's own events (ruling X8)."""
         self._clock = clock
@@ -185,7 +185,7 @@ class Gateway:
                 raise self._unknown(request)
             if caller.role not in found.roles:
                 raise role_error(caller.role, found.roles)
-        return await found.answer(message)
+        return await found.handler(message)
 
     async def _change_subscription(self, message: Message) -> Done:
         target = message.target
@@ -200,7 +200,7 @@ class Gateway:
                 feed = self._other_feed
             if caller.role not in feed.roles:
                 raise role_error(caller.role, feed.roles)
-        topics = await feed.topics(message)
+        topics = await feed.handler(message)
         if message.request.action == SUBSCRIBE:
             message.session.subscribe(*topics)
         else:

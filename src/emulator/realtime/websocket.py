@@ -25,7 +25,7 @@ from emulator.observability.access_log import log_request
 from emulator.observability.request_context import RequestContext, bound_to, current, request_id
 from emulator.realtime.frames import PING, text_frame
 from emulator.wire.coalescing_transport import CoalescingTransport
-from emulator.wire.errors import error_body
+from emulator.wire.json_codec import error_body
 
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""

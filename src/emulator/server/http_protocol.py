@@ -20,7 +20,7 @@ from emulator.observability.request_context import (
     request_id,
 )
 from emulator.wire.coalescing_transport import CoalescingTransport, flush_batch_of
-from emulator.wire.errors import error_body
+from emulator.wire.json_codec import error_body
 
 MAX_HEAD = 64 * 1024
 """Bytes of a request line with its headers. uvicorn has no limit, and copies a header again for each piece of it."""

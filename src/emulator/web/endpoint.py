@@ -45,6 +45,14 @@ class Parameter:
     """Its JSON Schema type."""
 
 
+CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+
+
+def id_of(thing: str) -> Parameter:
+    """The parameter that names one poll, buffer or other thing of a channel."""
+    return Parameter("id", f"The {thing} id; `default` when absent or empty.")
+
+
 class Nothing(msgspec.Struct):
     """The answer `{}`."""
 

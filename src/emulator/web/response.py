@@ -9,7 +9,7 @@ from typing import Any
 from litestar.types import Send
 
 from emulator.errors import ServiceError
-from emulator.wire.errors import error_body
+from emulator.wire.json_codec import error_body
 
 JSON = b"application/json"
 CORS = (

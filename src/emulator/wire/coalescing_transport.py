@@ -6,6 +6,7 @@ uvicorn writes the head and the body of a response separately, which would cost 
 from __future__ import annotations
 
 import asyncio
+from operator import attrgetter
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -48,6 +49,11 @@ def flush_batch_of(loop: asyncio.AbstractEventLoop) -> FlushBatch:
     if batch is None:
         batch = _batches[loop] = FlushBatch(loop)
     return batch
+
+
+def _wrapped(name: str) -> Any:
+    """The method of this name of the wrapped transport. Without a call of its own, because some are on the hot path."""
+    return property(attrgetter(f"_transport.{name}"))
 
 
 class CoalescingTransport(asyncio.Transport):
@@ -97,41 +103,15 @@ class CoalescingTransport(asyncio.Transport):
         self.flush()
         self._transport.write_eof()
 
-    def is_closing(self) -> bool:
-        """Whether the transport is closing or closed."""
-        return self._transport.is_closing()
-
-    def abort(self) -> None:
-        """Close at once, without flushing."""
-        self._transport.abort()
-
-    def can_write_eof(self) -> bool:
-        """Whether `write_eof` is supported."""
-        return self._transport.can_write_eof()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Information of the wrapped transport."""
-        return self._transport.get_extra_info(name, default)
-
-    def pause_reading(self) -> None:
-        """Stop reading."""
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Resume reading."""
-        self._transport.resume_reading()
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Switch to another protocol, which writes through this transport too."""
-        self._transport.set_protocol(protocol)
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        """The current protocol."""
-        return self._transport.get_protocol()
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set the sizes in bytes at which writing pauses and resumes."""
-        self._transport.set_write_buffer_limits(high, low)
+    is_closing = _wrapped("is_closing")
+    abort = _wrapped("abort")
+    can_write_eof = _wrapped("can_write_eof")
+    get_extra_info = _wrapped("get_extra_info")
+    pause_reading = _wrapped("pause_reading")
+    resume_reading = _wrapped("resume_reading")
+    set_protocol = _wrapped("set_protocol")
+    get_protocol = _wrapped("get_protocol")
+    set_write_buffer_limits = _wrapped("set_write_buffer_limits")
 
     def get_write_buffer_size(self) -> int:
         """Unsent bytes, including those not yet flushed."""

@@ -1,4 +1,4 @@
-"""JSON encoding and decoding (rulings W2, W3)."""
+"""JSON encoding and decoding, and the body of error replies (rulings W2, W3, W4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, ServiceError
 
 T = TypeVar("T")
 
@@ -20,6 +20,17 @@ _any = msgspec.json.Decoder()
 def encode(value: object) -> bytes:
     """Compact UTF-8 JSON."""
     return _encoder.encode(value)
+
+
+def error_body(error: ServiceError) -> bytes:
+    """Serialize an error: `errors` as on the socket, and `reason` and `info` for REST clients, with the same facts."""
+    return encode(
+        {
+            "errors": [{"status": error.status, "title": error.title, "detail": detail} for detail in error.details],
+            "reason": error.reason,
+            "info": "; ".join(error.details),
+        }
+    )
 
 
 async def stream_array(start: bytes, pages: AsyncIterator[list[bytes]], end: bytes) -> AsyncIterator[bytes]:

@@ -10,11 +10,10 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS
 from emulator.features.accumulation.rules import BufferEntry
 from emulator.features.accumulation.service import Buffers
 from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
+from emulator.web.endpoint import CHANNEL, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 
-_BUFFER = Parameter("id", "The buffer id; `default` when absent or empty.")
-_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+_BUFFER = id_of("buffer")
 _START = Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")
 
 
@@ -26,14 +25,14 @@ class Buffer(Struct):
     """Unix ms of the newest entry in the caller's scope; 0 if there is none."""
 
 
-@endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, _CHANNEL))
+@endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
 async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
     """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
     await buffers.add(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
     return Nothing()
 
 
-@endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, _CHANNEL, _START))
+@endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, CHANNEL, _START))
 async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
     """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
     start = call.integer("start", 0)

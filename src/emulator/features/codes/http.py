@@ -11,11 +11,11 @@ from emulator.errors import BadRequest
 from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets, PendingGrant, Upload
 from emulator.web.call import Call
-from emulator.web.endpoint import Nothing, Parameter, endpoint
+from emulator.web.endpoint import Nothing, Parameter, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
 from emulator.wire import json_codec
 
-_POLL: Final = Parameter("id", "The poll id; `default` when absent or empty.")
+_POLL: Final = id_of("poll")
 _CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
 
 

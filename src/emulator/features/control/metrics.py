@@ -1,9 +1,11 @@
-"""The Prometheus metrics of one running service."""
+"""The Prometheus metrics of one running service, and its storage outages."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
@@ -12,12 +14,51 @@ from prometheus_client import CollectorRegistry, Info, ProcessCollector, generat
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from emulator.errors import HeadTooLarge, RequestTimeout, ServiceError, TooLarge, TooManyRequests
-from emulator.features.control.outages import Outages
+from emulator.clock import monotonic
+from emulator.errors import EngineError, HeadTooLarge, RequestTimeout, ServiceError, TooLarge, TooManyRequests
 
 BOUNDS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
 """Upper bounds of the histogram buckets, in seconds; `+Inf` follows."""
 _LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
+
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds between two checks during an outage."""
+_log = logging.getLogger("emulator")
+
+
+class Outages:
+    """Storage outages: each starts when a use of storage fails, and ends when a use or a check succeeds.
+
+    The end is logged once, even on an idle node.
+    """
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._started = asyncio.Event()
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def note(self, *, ok: bool) -> None:
+        if not ok:
+            self._since = monotonic() if self._since is None else self._since
+            self._started.set()
+        elif self._since is not None:
+            _log.info("storage answers again after %.1f s", monotonic() - self._since)
+            self._since = None
+            self._started.clear()
+
+    async def watch(self, check: Callable[[], Awaitable[None]]) -> None:
+        """During each outage, call `check` until it succeeds. Runs forever."""
+        while True:
+            await self._started.wait()
+            await asyncio.sleep(_CHECK_INTERVAL)
+            try:
+                await check()
+            except EngineError:
+                continue
+            self.note(ok=True)
 
 
 @dataclass(slots=True)

@@ -7,12 +7,10 @@ from typing import Any, Final
 from emulator.callers import ANYONE
 from emulator.features.datastream.service import Datastream
 from emulator.web.call import Call
-from emulator.web.endpoint import Nothing, Parameter, endpoint
-
-_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+from emulator.web.endpoint import CHANNEL, Nothing, endpoint
 
 
-@endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(_CHANNEL,))
+@endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(CHANNEL,))
 async def post_event(datastream: Datastream, call: Call) -> Nothing:
     """Send any JSON to the channel's games that follow the datastream."""
     await datastream.post(call.caller, call.channel, call.any_body())

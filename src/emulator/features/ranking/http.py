@@ -9,12 +9,9 @@ from msgspec import Struct
 from emulator.callers import ANYONE, CHANNEL_WRITERS
 from emulator.features.ranking.service import Accepted, Rankings, Score
 from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import Nothing, Parameter, endpoint
+from emulator.web.endpoint import CHANNEL, Nothing, endpoint, id_of
 
-_QUERY = (
-    Parameter("id", "The ranking id; `default` when absent or empty."),
-    Parameter("channel_id", "The channel, for roles admin and backend."),
-)
+_QUERY = (id_of("ranking"), CHANNEL)
 
 
 class AnswerBody(Struct):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Final
 
-from emulator.features.sdk_scripts.service import Scripts
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, JavaScript, Text, endpoint
 
@@ -12,15 +13,20 @@ _SCRIPT_TYPE = "text/javascript"  # Litestar adds the charset
 
 
 @endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, answer=JavaScript)
-async def read_sdk_script(scripts: Scripts, call: Call) -> Text:
+async def read_sdk_script(_: object, call: Call) -> Text:
     """Get the script that connects the published SDK to this service; load it before the SDK."""
-    return Text(scripts.sdk(), _SCRIPT_TYPE)
+    return Text(_read("sdk.js"), _SCRIPT_TYPE)
 
 
 @endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, answer=JavaScript)
-async def read_platform_helper(scripts: Scripts, call: Call) -> Text:
+async def read_platform_helper(_: object, call: Call) -> Text:
     """Get the script that replaces the platform's helper in a frame."""
-    return Text(scripts.platform_helper(), _SCRIPT_TYPE)
+    return Text(_read("platform-helper.js"), _SCRIPT_TYPE)
+
+
+@cache
+def _read(name: str) -> bytes:
+    return Path(__file__).with_name(name).read_bytes()
 
 
 endpoints: Final = (read_sdk_script, read_platform_helper)

@@ -10,12 +10,11 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, Role
 from emulator.features.stores.rules import STORES, Store
 from emulator.features.stores.service import ALL_CONFIG, ALL_STATE, JsonStores, Stores
 from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import Endpoint, Nothing, Parameter, endpoint
+from emulator.web.endpoint import CHANNEL, Endpoint, Nothing, Parameter, endpoint, id_of
 
-_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
-_STORE_ID = Parameter("id", "The store id; `default` when absent or empty.")
+_STORE_ID = id_of("store")
 
 JsonObject = dict[str, Any]
 Patch = list[JsonObject] | JsonObject
@@ -39,7 +38,7 @@ class AllConfig(msgspec.Struct):
 
 def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     path = f"/v1/e/{store.name}"
-    query = (_CHANNEL, _USERS, _USER) if store.per_viewer else (_CHANNEL,)
+    query = (CHANNEL, _USERS, _USER) if store.per_viewer else (CHANNEL,)
 
     async def read_store(stores: Stores, call: Call) -> object:
         if store.per_viewer and call.text("user_ids"):
@@ -70,30 +69,30 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     patch_limit = "user_map" if store.accepts_map else "body"
     return (
         endpoint("GET", path, roles=store.readers, answer=JsonObject, query=query)(read_store),
-        endpoint("POST", path, roles=store.writers, body=JsonObject, query=(_CHANNEL,))(replace_store),
-        endpoint("PATCH", path, roles=store.writers, body=Patch, query=(_CHANNEL,), limit=patch_limit)(patch_store),
+        endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL,))(replace_store),
+        endpoint("PATCH", path, roles=store.writers, body=Patch, query=(CHANNEL,), limit=patch_limit)(patch_store),
     )
 
 
-@endpoint("GET", "/v1/e/all_state", roles=ANYONE, answer=AllState, query=(_CHANNEL,))
+@endpoint("GET", "/v1/e/all_state", roles=ANYONE, answer=AllState, query=(CHANNEL,))
 async def read_all_state(stores: Stores, call: Call) -> object:
     """Read the four state stores at one instant."""
     return await stores.read_all(ALL_STATE, call.caller, call.channel)
 
 
-@endpoint("GET", "/v1/e/all_config", roles=ANYONE, answer=AllConfig, query=(_CHANNEL,))
+@endpoint("GET", "/v1/e/all_config", roles=ANYONE, answer=AllConfig, query=(CHANNEL,))
 async def read_all_config(stores: Stores, call: Call) -> object:
     """Read the two config stores at one instant."""
     return await stores.read_all(ALL_CONFIG, call.caller, call.channel)
 
 
-@endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=JsonObject, query=(_STORE_ID, _CHANNEL))
+@endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=JsonObject, query=(_STORE_ID, CHANNEL))
 async def read_json_store(stores: JsonStores, call: Call) -> object:
     """Read a JSON store; 404 if it does not exist."""
     return msgspec.Raw(await stores.read(call.caller, call.channel, checked_id(call.id, "id")))
 
 
-@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, _CHANNEL))
+@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, CHANNEL))
 async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
     """Write a JSON store: an object of at most 2 KiB. It expires after 14 days.
 

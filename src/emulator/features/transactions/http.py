@@ -8,12 +8,10 @@ from emulator.callers import ANYONE
 from emulator.features.transactions.rules import TransactionBody
 from emulator.features.transactions.service import Transactions
 from emulator.web.call import Call
-from emulator.web.endpoint import Nothing, Parameter, endpoint
-
-_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+from emulator.web.endpoint import CHANNEL, Nothing, endpoint
 
 
-@endpoint("POST", "/v1/e/bits/transactions", roles=ANYONE, body=TransactionBody, query=(_CHANNEL,))
+@endpoint("POST", "/v1/e/bits/transactions", roles=ANYONE, body=TransactionBody, query=(CHANNEL,))
 async def record_transaction(transactions: Transactions, call: Call) -> Nothing:
     """Post the receipt of a purchase; the channel's games are notified once.
 

@@ -11,9 +11,7 @@ from emulator.features.trivia.leaderboard import TeamScore
 from emulator.features.trivia.rules import Option, QuestionBody, QuestionView, State
 from emulator.features.trivia.service import Trivia
 from emulator.web.call import Call
-from emulator.web.endpoint import Nothing, Parameter, endpoint
-
-_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+from emulator.web.endpoint import CHANNEL, Nothing, Parameter, endpoint, id_of
 
 JsonObject = dict[str, Any]
 """Stands in the OpenAPI document for a response of several possible shapes."""
@@ -113,7 +111,7 @@ async def remove_option(trivia: Trivia, call: Call) -> QuestionView:
     roles=EXTENSION_WRITERS,
     body=TransitionBody,
     answer=StateAnswer,
-    query=(Parameter("id", "The question id; `default` when absent or empty."),),
+    query=(id_of("question"),),
 )
 async def set_question_state(trivia: Trivia, call: Call) -> StateAnswer:
     """Move a trivia question from any state to any other; `state-results` needs the `winner`."""
@@ -138,7 +136,7 @@ async def read_questions(trivia: Trivia, call: Call) -> Questions | QuestionView
     return Questions(await trivia.questions(call.caller))
 
 
-@endpoint("POST", "/v1/e/curated_poll", roles=ANYONE, body=QuestionVoteBody, query=(_CHANNEL,))
+@endpoint("POST", "/v1/e/curated_poll", roles=ANYONE, body=QuestionVoteBody, query=(CHANNEL,))
 async def vote_on_question(trivia: Trivia, call: Call) -> Nothing:
     """Vote on an unlocked trivia question, or replace an earlier vote. The first vote sets the voter's team."""
     body = call.body(QuestionVoteBody)
@@ -156,7 +154,7 @@ async def read_leaderboard(trivia: Trivia, call: Call) -> Leaderboard:
     return Leaderboard(await trivia.leaderboard(call.caller))
 
 
-@endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(_CHANNEL,))
+@endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))
 async def join_team(trivia: Trivia, call: Call) -> Team:
     """Join the channel's team unless the caller already has one, and return the caller's team."""
     return Team(await trivia.join(call.caller, call.channel))

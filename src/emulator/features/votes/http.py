@@ -12,11 +12,10 @@ from emulator.features.votes.definitions import Definition, PollConfig
 from emulator.features.votes.rules import Poll
 from emulator.features.votes.service import Polls, Vote
 from emulator.web.call import Call
-from emulator.web.endpoint import Nothing, Parameter, Streamed, endpoint
+from emulator.web.endpoint import CHANNEL, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 
-_POLL = Parameter("id", "The poll id; `default` when absent or empty.")
-_CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+_POLL = id_of("poll")
 _SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
 _LIMIT = Parameter("limit", "At most this many entries.", "integer")
 
@@ -41,7 +40,7 @@ class PollConfigBody(Struct):
     id: str = ""
 
 
-@endpoint("GET", "/v1/e/vote", roles=ANYONE, answer=Poll, query=(_POLL, _CHANNEL))
+@endpoint("GET", "/v1/e/vote", roles=ANYONE, answer=Poll, query=(_POLL, CHANNEL))
 async def read_poll(polls: Polls, call: Call) -> Poll:
     """Read a poll's statistics and the caller's own vote.
 
@@ -50,7 +49,7 @@ async def read_poll(polls: Polls, call: Call) -> Poll:
     return await polls.read(call.caller, call.channel, call.id)
 
 
-@endpoint("POST", "/v1/e/vote", roles=ANYONE, body=VoteBody, answer=Poll, query=(_POLL, _CHANNEL))
+@endpoint("POST", "/v1/e/vote", roles=ANYONE, body=VoteBody, answer=Poll, query=(_POLL, CHANNEL))
 async def cast_vote(polls: Polls, call: Call) -> Poll:
     """Vote, or replace an earlier vote.
 
@@ -60,7 +59,7 @@ async def cast_vote(polls: Polls, call: Call) -> Poll:
     return await polls.cast(call.caller, call.channel, call.id, body.value, body.count)
 
 
-@endpoint("DELETE", "/v1/e/vote", roles=CHANNEL_WRITERS, query=(_POLL, _CHANNEL))
+@endpoint("DELETE", "/v1/e/vote", roles=CHANNEL_WRITERS, query=(_POLL, CHANNEL))
 async def clear_poll(polls: Polls, call: Call) -> Nothing:
     """Delete a poll with its votes, log and definition.
 
@@ -70,7 +69,7 @@ async def clear_poll(polls: Polls, call: Call) -> Nothing:
     return Nothing()
 
 
-@endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, _CHANNEL, _SINCE, _LIMIT))
+@endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
 async def read_vote_log(polls: Polls, call: Call) -> Streamed:
     """Read every voter's latest vote, oldest first. The response is streamed."""
     since, limit = call.integer("since", 0), call.integer("limit", -1)
@@ -80,7 +79,7 @@ async def read_vote_log(polls: Polls, call: Call) -> Streamed:
     return Streamed(stream_array(b'{"result":[', pages, b"]}"))
 
 
-@endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, _CHANNEL))
+@endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, CHANNEL))
 async def define_poll(polls: Polls, call: Call) -> Nothing:
     """Create a poll, or replace the definition of an existing one and keep its votes."""
     body = call.body(PollConfigBody)
@@ -88,7 +87,7 @@ async def define_poll(polls: Polls, call: Call) -> Nothing:
     return Nothing()
 
 
-@endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, _CHANNEL))
+@endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, CHANNEL))
 async def read_poll_definition(polls: Polls, call: Call) -> Definition:
     """Read a poll's definition and its status: pending, active or expired."""
     return await polls.definition(call.caller, call.channel, call.id)
