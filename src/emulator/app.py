@@ -207,10 +207,7 @@ def create_routes() -> Litestar:
 async def open_app(
     settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
 ) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
-    """Open the application for a port, and the service of its plain paths, which `clock` is for.
-
-    The sandbox opens further services as namespaces.
-    """
+    """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
 

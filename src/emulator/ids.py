@@ -21,10 +21,7 @@ def pin() -> str:
 
 
 def anonymous_id() -> str:
-    """Return the opaque id of a viewer who is not logged in: `A` and 20 digits.
-
-    Only digits, so that a PATCH with a map of users recognizes it as an id (`stores.rules`).
-    """
+    """Return the opaque id of an anonymous viewer: `A` and 20 digits, which `stores.rules` recognizes as an id."""
     return "A" + "".join(secrets.choice(string.digits) for _ in range(20))
 
 

@@ -106,10 +106,7 @@ class Tokens:
         return claims if alive and claims.get("use") == use else None
 
     def check_receipt(self, client_id: str, receipt: str) -> None:
-        """Raise `BadRequest` if a purchase receipt has expired or is not signed with the extension's secret.
-
-        The sandbox accepts any receipt, because pages make their own there.
-        """
+        """Raise `BadRequest` if a receipt has expired or has a bad signature. The sandbox accepts any receipt."""
         if not self._environment.verifies_tokens:
             return
         try:

@@ -58,10 +58,7 @@ class Documents(Protocol):
         """
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        """Return up to `limit` users of the live documents that share all other parts of `key`.
-
-        Users are in code point order and greater than `after`.
-        """
+        """Return up to `limit` users with a live document under the rest of `key`, in code point order after `after`."""
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         """Delete these documents and return how many were alive. Absent keys are ignored."""
@@ -141,9 +138,9 @@ class Entry(NamedTuple):
 
 
 class Ballots(Protocol):
-    """Voters and their choices. A ballot, with its definition if it has one, expires as a whole.
+    """Voters and their choices. A ballot and its definition expire together.
 
-    Where `key.channel` may be `None`, the operation covers the ballots of all channels with that kind, owner and name.
+    With `key.channel` `None`, an operation covers the ballots of all channels with that kind, owner and name.
     """
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
@@ -163,10 +160,7 @@ class Ballots(Protocol):
         """
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        """Return the counts of at most `top` choices, and `voter`'s latest choice.
-
-        With `channel` `None`, the counts of a choice are added up over all channels.
-        """
+        """Return the counts of the `top` choices, in all channels if `channel` is `None`, and `voter`'s choice."""
 
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None

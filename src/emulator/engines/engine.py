@@ -10,10 +10,7 @@ from emulator.engines.pools import Pools, Rosters
 
 
 class Engine(Protocol):
-    """A place to keep data, divided into namespaces that never see each other.
-
-    Constructed closed; `async with` opens it. A closed engine can still describe itself.
-    """
+    """A place to keep data, divided into separate namespaces. `async with` opens it."""
 
     name: str
     """The name that `GET /_emulator/ready` shows: `sqlite` or `redis`."""
@@ -40,10 +37,7 @@ class Engine(Protocol):
         """Raise `EngineError` if a request sent now would fail."""
 
     async def purge(self, *, now: int) -> list[Expired]:
-        """Remove everything that has expired at `now` and return it, earliest first.
-
-        This is housekeeping: no result of another operation depends on it.
-        """
+        """Remove everything that has expired at `now` and return it, earliest first. No other result depends on it."""
 
     async def tidy(self) -> None:
         """Free the space of everything that was purged, dropped or reset, in short steps, until all is free."""

@@ -1,7 +1,4 @@
-"""The shapes behind rewards: pools, which hand out items, and rosters, which say who may have one.
-
-All that `engines/base.py` says about operations holds here too.
-"""
+"""The shapes behind rewards: pools of items, and rosters of users. The rules of `engines/base.py` hold here too."""
 
 from __future__ import annotations
 
@@ -74,10 +71,7 @@ class Pools(Protocol):
         """Return what the pools of these keys, dropped ones included, handed to `user`. Empty holdings are absent."""
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        """Delete these pools and their lists; return how many items each live one had handed out.
-
-        The history of handed-out items stays until the pools' expiry.
-        """
+        """Delete these pools and their lists, but no history; return how many items each live one had handed out."""
 
 
 class Rosters(Protocol):

@@ -1,7 +1,7 @@
-"""Limits the ids an extension uses in one channel, since viewers create polls, rankings and buffers by naming them.
+"""Limits the ids of an extension in one channel, since viewers create polls, rankings and buffers by naming them.
 
-One document per kind, extension and channel records the ids for all nodes. A node that recorded an id recently does not
-read it again, so a vote usually costs one dictionary lookup. The limit is therefore approximate.
+One document per kind, extension and channel records the ids for all nodes. A node skips ids that it recorded recently,
+so the limit is approximate and a vote usually costs one dictionary lookup.
 """
 
 from __future__ import annotations

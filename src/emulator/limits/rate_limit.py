@@ -57,10 +57,7 @@ class RateLimit:
 
 
 class RateLimits:
-    """Answers 429 when a caller, address or client id exceeds its rate; a rate of 0 is no limit.
-
-    Each process counts its own requests.
-    """
+    """Limits the rates of callers, addresses and client ids, per process; a rate of 0 is no limit."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int) -> None:
         self._clock = clock

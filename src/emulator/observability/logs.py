@@ -39,10 +39,9 @@ class _RequestId(logging.Filter):
 
 
 class OncePerSecond(logging.Filter):
-    """Passes warnings and errors once a second per logger, message template and exception type.
+    """Passes warnings and errors once a second per logger, message and exception type, so that none floods the log.
 
-    Records outside a request are compared by their whole message. The next record that passes carries the number of
-    dropped ones in `left_out`.
+    During a request, messages are compared by their template. `left_out` counts the dropped ones in the next record.
     """
 
     def __init__(self, read: Callable[[], float] = monotonic) -> None:

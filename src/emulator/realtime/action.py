@@ -92,10 +92,7 @@ def action(
     aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
 ) -> Callable[[Callable[[S, Message], Awaitable[object]]], Action[S]]:
-    """Declare the decorated function as the handler of an action on a target; `aliases` are older names.
-
-    The handler returns the reply's `data`, an object, or raises a `ServiceError`.
-    """
+    """Declare the decorated function as the handler of an action. It returns the reply's `data`, an object."""
 
     def declare(handler: Callable[[S, Message], Awaitable[object]]) -> Action[S]:
         return Declared(((name, target), *aliases), handler, roles, is_open)

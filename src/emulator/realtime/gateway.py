@@ -83,10 +83,7 @@ class Gateway:
         self.hub = hub
 
     def open(self, path: str, query: str, connection: Connection) -> Session | PusherConnection:
-        """Open the handler of a connection: Pusher at `/app/<key>`, a session at `/ws` or `/…/<client id>` (ruling X1).
-
-        Raises `NotFound` for any other path, and `TooManyRequests` beyond the connection limit.
-        """
+        """Open the handler for a path: Pusher at `/app/<key>`, else a session (ruling X1). Raises `ServiceError`."""
         peer: Session | PusherConnection
         pusher = _PUSHER_PATH.fullmatch(path)
         client_id = pusher["client_id"][:_MAX_CLIENT_ID_LENGTH] if pusher else client_id_of(path)

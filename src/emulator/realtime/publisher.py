@@ -32,10 +32,7 @@ class Publisher:
         return self._relay.is_local
 
     async def publish(self, topic: Key, target: str, data: object) -> None:
-        """Send an update with `target` and `data` to the topic's subscribers on all nodes.
-
-        It is serialized once, and not at all if there can be no subscriber. Raises `EngineError`.
-        """
+        """Send an update to the topic's subscribers on all nodes, unless there can be none. Raises `EngineError`."""
         if self.may_have_subscribers(topic):
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 

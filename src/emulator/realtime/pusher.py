@@ -1,7 +1,4 @@
-"""The Pusher protocol (version 7), by which web pages receive broadcasts, as far as the published SDK uses it.
-
-Only public channels are served, without a key. Only broadcast channels carry messages.
-"""
+"""The Pusher protocol (version 7), by which web pages receive broadcasts. Only public channels, without a key."""
 
 from __future__ import annotations
 

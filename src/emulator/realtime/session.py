@@ -146,9 +146,9 @@ class Session:
         return topic in self._topics
 
     def set_caller(self, caller: Caller) -> None:
-        """Set the connection's rights. A change of client id, channel or role ends all subscriptions.
+        """Set the connection's rights, or raise `TooManyRequests` if the client id has too many connections.
 
-        Raises `TooManyRequests` if the client id has too many connections; then nothing changes.
+        A change of client id, channel or role ends all subscriptions.
         """
         if not self._closed:
             self._handler.assign(self, caller.client_id)

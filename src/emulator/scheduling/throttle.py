@@ -14,10 +14,7 @@ _log = logging.getLogger("emulator")
 
 
 class Throttle(Generic[K]):
-    """Runs `callback` for each key at most once per `interval` seconds of real time, never concurrently with itself.
-
-    Triggers during a run or interval lead to one more run after it.
-    """
+    """Runs `callback` per key at most once per `interval` seconds; triggers in between lead to one more run."""
 
     def __init__(self, callback: Callable[[K], Awaitable[None]], interval: float) -> None:
         self._callback = callback

@@ -1,8 +1,4 @@
-"""Declarations of HTTP endpoints: method, path, roles, body and answer types, and handler.
-
-The Litestar routes, the OpenAPI document, the role checks and the hot path are all derived from these declarations,
-so they cannot disagree.
-"""
+"""Declarations of HTTP endpoints: the one source of routes, OpenAPI, role checks and the hot path."""
 
 from __future__ import annotations
 
@@ -124,10 +120,9 @@ def endpoint(
     limit: str = "body",
     streamed: bool = False,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
-    """Declare the decorated function as the handler of `method path`.
+    """Declare the decorated function as the handler of `method path`. `body` and `answer` are for the OpenAPI document.
 
-    `body` and `answer` are types for the OpenAPI document. The handler returns a value to encode as JSON, a `Streamed`
-    or a `Text`, or raises a `ServiceError`.
+    It returns a value to encode as JSON, a `Streamed` or a `Text`, or raises a `ServiceError`.
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:

@@ -1,7 +1,4 @@
-"""Streaming JSON: read an object with one member that is too large for memory, made of arrays of strings.
-
-Each piece takes a millisecond or two to parse; other requests run in between.
-"""
+"""Streaming JSON: objects with one member too large for memory. Other requests run after each piece of 1 to 2 ms."""
 
 from __future__ import annotations
 

@@ -15,10 +15,7 @@ _MAX_BUFFERED: Final = 64 * 1024
 
 
 class FlushBatch:
-    """The transports of an event loop with unflushed writes.
-
-    One callback flushes all of them; a callback for each would be costly when publishing to thousands.
-    """
+    """The transports of an event loop with unflushed writes, flushed by one callback for all of them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -106,10 +106,7 @@ class Connection:
         self._cooldown_until = 0.0
 
     async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
-        """Send commands together and return their replies in order.
-
-        If the connection fails, any of the commands may have been executed.
-        """
+        """Send commands together and return their replies in order. After a failure, any may have run."""
         with engine_errors():
             try:
                 connection = await self._ready()
@@ -160,10 +157,9 @@ class Connection:
         self._cooldown_until = asyncio.get_running_loop().time() + COOLDOWN
 
     async def _kill_abandoned(self, connection: AbstractConnection) -> None:
-        """Have Redis drop the abandoned connection and what it has not read from it yet.
+        """Make Redis drop the abandoned connection, unless the ACL forbids it.
 
-        Otherwise a write that failed here might arrive late and undo one that was acknowledged since. Skipped when the
-        ACL forbids it.
+        Otherwise a write that failed here might arrive late and undo a later, acknowledged one.
         """
         info = (b"CLIENT", b"INFO")
         if self._abandoned:

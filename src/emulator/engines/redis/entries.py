@@ -1,7 +1,6 @@
 """Reads a ballot's entries while voting goes on.
 
-Redis keeps a record of each active reading, and the entries that are replaced meanwhile. So a reading sees the ballot
-as it was when the reading began.
+Redis keeps the entries that are replaced during a reading, so it sees the ballot as it was at the start.
 """
 
 from __future__ import annotations

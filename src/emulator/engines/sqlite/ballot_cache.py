@@ -1,7 +1,4 @@
-"""Caches ballots: their expiry, terms and definition, and their counts if there are few.
-
-Changes are collected in memory and written once per group commit.
-"""
+"""Caches ballots, with their counts if there are few. Changes are written once per group commit."""
 
 from __future__ import annotations
 

@@ -89,10 +89,9 @@ class Corruption:
 
 
 def examine(path: str) -> None:
-    """Raise `EngineError` if a file is not writable, or if it is found corrupt before it is used.
+    """Raise `EngineError` if a file is not writable or is corrupt.
 
-    It is checked if it is marked, or if a crash left a write-ahead log. A process that has the file open has done so
-    already.
+    Only a marked file, or one with a log left by a crash, is checked, and only if no process has it open.
     """
     file = os.path.abspath(path)
     for each in (file, f"{file}-wal", os.path.dirname(file)):

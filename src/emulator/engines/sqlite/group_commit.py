@@ -1,7 +1,4 @@
-"""One connection, and group commit: all writes that are ready at the same time share one transaction.
-
-It decides when an operation may return. The operations themselves are in the modules of the shapes.
-"""
+"""Group commit on one connection: all writes that are ready at the same time share one transaction."""
 
 from __future__ import annotations
 
@@ -171,10 +168,7 @@ class GroupCommit:
             self._loop.call_soon(self._loop.call_soon, self._commit, group)
 
     async def _begin(self, statement: str) -> bool:
-        """Begin a transaction; return False if a group was begun meanwhile.
-
-        Waits for other writers without blocking the event loop.
-        """
+        """Begin a transaction, without blocking the event loop. Return False if a group was begun meanwhile."""
         self.corruption.check()
         for pause in PAUSES:
             if self._group is not None:

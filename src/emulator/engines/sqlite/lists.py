@@ -54,10 +54,7 @@ class Lists(Tables):
         self._group_commit.connection.execute(_ASSIGN, (pool, expires_at, id))
 
     def chunk(self, id: int, position: int) -> tuple[int, list[str]]:
-        """Return the position of a chunk's first item, and its items.
-
-        The chunk includes `position`, unless the list is shorter.
-        """
+        """Return the chunk with `position`, or the last: the position of its first item, and its items."""
         row = self._group_commit.connection.execute(_CHUNK, (id, position)).fetchone()
         return (0, []) if row is None else (row[0], row[1].decode().split("\0"))
 

@@ -1,7 +1,6 @@
-"""Caches pools: their progress in their list, and the next items.
+"""Caches pools: their position in their list, and the next items. Progress is written once per group commit.
 
-Progress is collected in memory and written once per group commit. Each pool, from its first assignment to its drop or
-expiry, is one row of the table.
+A pool is one row of the table from its first assignment to its drop or expiry.
 """
 
 from __future__ import annotations

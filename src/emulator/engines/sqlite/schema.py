@@ -140,10 +140,7 @@ def _names(version: int) -> list[str]:
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Create missing tables, and set the connection's options.
-
-    Raises `UnusableDatabase`, or `sqlite3.OperationalError` (busy) while another process does the same.
-    """
+    """Create missing tables and set the options. Raises `UnusableDatabase`, or a busy `OperationalError`."""
     connection.execute("BEGIN")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}

@@ -58,10 +58,7 @@ def user_of_target(target: str) -> str:
 
 
 def needs_compression(data: object) -> bool:
-    """Return whether pages receive this data compressed, because its compact JSON exceeds 4,096 bytes (ruling B2).
-
-    Raises `BadRequest` if it exceeds 4,096 bytes after zlib and base64, too.
-    """
+    """Whether pages receive this data compressed: over 4,096 bytes of JSON (ruling B2). Raises `BadRequest`."""
     text = json_codec.encode(data)
     if len(text) <= MAX_MESSAGE_BYTES:
         return False
@@ -91,10 +88,7 @@ class Envelope(Struct, omit_defaults=True):
 
 
 def encode_for_page(event: str, data: object, *, compress: bool) -> str:
-    """Return a message as the published SDK decodes it: JSON, or base64 of its zlib compression.
-
-    `event` is the full name: environment, client id and event, separated by colons.
-    """
+    """Encode a message as the published SDK decodes it: JSON, or base64 of zlib. `event` is the full name."""
     text = json_codec.encode(Envelope(event, data))
     return (base64.b64encode(zlib.compress(text, 9)) if compress else text).decode()
 

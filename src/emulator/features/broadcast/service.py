@@ -59,8 +59,7 @@ class Broadcasts:
     ) -> None:
         """Send a message of the published SDK, whose event has its full name.
 
-        In sandbox every role may, as the SDK's development mode expects. In production, raises `Forbidden` for a role
-        that may not broadcast.
+        In sandbox every role may, as the SDK expects. In production, raises `Forbidden` for roles without that right.
         """
         if self._environment.verifies_tokens and caller.role not in CHANNEL_WRITERS:
             raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast")

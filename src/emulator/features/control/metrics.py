@@ -27,10 +27,7 @@ _log = logging.getLogger("emulator")
 
 
 class Outages:
-    """Storage outages: each starts when a use of storage fails, and ends when a use or a check succeeds.
-
-    The end is logged once, even on an idle node.
-    """
+    """Storage outages, from the first failed use to a successful use or check. The end is logged once."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -76,11 +73,7 @@ class _Responses:
 
 
 class Metrics(Collector):
-    """The metrics of one running service, in a registry of its own. Implements `Recorder`.
-
-    Label cardinality is bounded: declared endpoints, known actions, statuses and refusal reasons. Recording updates
-    dictionaries; metric families are built at each scrape.
-    """
+    """The metrics of one service. Implements `Recorder`. Label cardinality is bounded."""
 
     def __init__(self, environment: str, version: str, *, open_sockets: Callable[[], int]) -> None:
         self._open_sockets = open_sockets

@@ -124,10 +124,9 @@ class Control:
         return ClockRecord(self._clock.now(), self._clock.offset, self._clock.frozen)
 
     async def move_clock(self, move: ClockMove) -> MovedClock:
-        """Move the clock, remove what has expired, and list it. A refused move changes nothing. Moves are serialized.
+        """Move the clock, remove what has expired, and list it. A refused move changes nothing.
 
-        Items that expired before the move are removed first, so that setting the clock back never revives them,
-        whether or not housekeeping has run.
+        What expired before the move is removed first, so that setting the clock back never revives it.
         """
         if self._settings.has_peers:
             raise Forbidden(

@@ -35,10 +35,7 @@ class Identity(Struct):
 
 
 def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[Identity]:
-    """Return the users that the body names, in order, or one anonymous user with an id from `anonymous_id`.
-
-    A broadcaster is always the owner of the channel.
-    """
+    """Return the users that the body names, or one anonymous user. A broadcaster always owns the channel."""
     if body.role == "broadcaster" and id_text(body.channel_id):
         return [_identity(id_text(body.channel_id))]
     user_ids = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]

@@ -44,10 +44,7 @@ class Page(NamedTuple):
 
 
 class Identities:
-    """Sandbox tokens, callers, and the directory of shared user ids.
-
-    `linked_caller` returns the caller behind the `jti` of a PIN token.
-    """
+    """Sandbox tokens, callers and shared user ids. `_linked_caller` finds the caller of a PIN token by its `jti`."""
 
     def __init__(
         self,
@@ -64,10 +61,7 @@ class Identities:
         self._extensions = extensions
 
     async def authenticate(self, header: str | None) -> Caller:
-        """Verify an `Authorization` header, and record a shared user id in the extension's directory.
-
-        Raises `Unauthorized` or `Forbidden`.
-        """
+        """Verify an `Authorization` header, and record a shared user id. Raises `Unauthorized` or `Forbidden`."""
         credential = self._tokens.verify(header)
         caller = credential.caller
         if credential.pin_token_id:
@@ -79,10 +73,7 @@ class Identities:
         return caller
 
     async def issue(self, body: AuthtokenBody) -> list[str]:
-        """Return a sandbox token for each user that the body names, in order.
-
-        The body may omit the extension, as the published SDK does at a refresh. Raises `BadRequest`.
-        """
+        """Return a sandbox token for each user that the body names. The extension is optional. Raises `BadRequest`."""
         client_id = id_text(body.extension_id) or id_text(body.app_id)
         if client_id and not self._extensions.admits(client_id):
             raise BadRequest("No such extension found", f"{client_id} is not a registered extension")

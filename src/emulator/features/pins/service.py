@@ -96,10 +96,7 @@ class Pins:
         return token, await self._create_pin(client_id, token_id=token_id, token_until=until)
 
     async def validate(self, caller: Caller, pin: str) -> None:
-        """Bind a PIN and its token to the broadcaster's channel.
-
-        Raises `BadRequest` if the PIN is wrong, expired or bound to another channel, and `TooManyRequests`.
-        """
+        """Bind a PIN and its token to the broadcaster's channel. Raises `BadRequest` and `TooManyRequests`."""
         channel_id = caller.channel_id
         if not channel_id:
             raise BadRequest("Invalid channel", "the token needs a channel_id: the channel to link")

@@ -68,10 +68,7 @@ class _Patch(jsonpatch.JsonPatch):
 
 
 def apply_patch(document: dict[str, Any], patch: dict[str, Any] | list[Any]) -> dict[str, Any]:
-    """Return the document after a JSON Patch (array) or a merge patch (object). May change `document` in place.
-
-    Raises `BadRequest` if an operation is malformed or fails, or if the result is no object.
-    """
+    """Return the document after a JSON Patch (array) or a merge patch (object). Raises `BadRequest`."""
     if isinstance(patch, dict):
         merged: dict[str, Any] = json_merge_patch.merge(document, patch)
         return merged

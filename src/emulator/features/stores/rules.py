@@ -103,10 +103,7 @@ def update_message(store: Store, text: bytes) -> tuple[str, object]:
 
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
-    """Return the key of a JSON store. Ids that start with `global` are extension-wide (ruling S5).
-
-    Raises `BadRequest` for any other id without a channel.
-    """
+    """Return the key of a JSON store. Without `global` in front, an id needs a channel (ruling S5)."""
     if store_id.startswith("global"):
         return Key("json_store", caller.client_id, store_id)
     if not channel:

@@ -66,10 +66,7 @@ class Stores:
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
     ) -> dict[str, msgspec.Raw]:
-        """Return up to 1,000 users' records by id, without users who have none (ruling S1).
-
-        Raises `Forbidden` unless the caller is an admin.
-        """
+        """Return up to 1,000 users' records by id, without users who have none (ruling S1). Only an admin may."""
         if caller.role is not Role.ADMIN:
             raise Forbidden("role is not authorized", f"the role {caller.role} may not read other users' stores")
         keys = {self._key(store, caller, channel, user_id): user_id for user_id in unique_ids(user_ids)}

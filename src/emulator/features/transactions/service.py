@@ -33,10 +33,7 @@ _PAGE: Final = 100
 
 
 class Transactions:
-    """Purchases of a channel. Each is posted once, and outstanding until a game validates or refunds it.
-
-    All methods raise `BadRequest` if there is no channel.
-    """
+    """Purchases, outstanding until a game validates or refunds them. Methods raise `BadRequest` without a channel."""
 
     def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, publisher: Publisher) -> None:
         self._documents = documents
@@ -45,10 +42,7 @@ class Transactions:
         self._publisher = publisher
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
-        """Store a purchase and notify the channel's games; a known transaction is ignored. Raises `BadRequest`.
-
-        Only production verifies the receipt.
-        """
+        """Store a purchase and notify the channel's games; ignore a known one. Production verifies the receipt."""
         channel_id = _required(channel)
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now = self._clock.now()

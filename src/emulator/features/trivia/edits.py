@@ -29,10 +29,7 @@ _MAX_ORDER: Final = 1_000_000_000
 
 
 def with_question(contest: Contest, body: QuestionBody, *, serial: str) -> Contest:
-    """Add an inactive question, or replace the texts of the question with this id.
-
-    `serial` identifies a new question. Raises `BadRequest` naming a limit that the question exceeds.
-    """
+    """Add an inactive question with this `serial`, or replace the texts of a known one. Raises `BadRequest`."""
     _check(body, "")
     before = contest.get(body.id)
     if before is None:
@@ -56,10 +53,7 @@ def without_question(contest: Contest, question_id: str) -> Contest:
 
 
 def with_option(contest: Contest, question_id: str, option: Option) -> Contest:
-    """Add an option to a question, or replace the option with this id.
-
-    Raises `NotFound` for an unknown question and `BadRequest` naming a limit that the option exceeds.
-    """
+    """Add an option, or replace the option with its id. Raises `NotFound` and `BadRequest`."""
     _check(option, "option.")
 
     def added(question: Question) -> Question:
@@ -87,10 +81,7 @@ def without_option(contest: Contest, question_id: str, option_id: str) -> Contes
 
 
 def with_state(contest: Contest, question_id: str, transition: str, winner: str) -> Contest:
-    """Move a question from any state to any other. `state-results` requires `winner`; other states ignore it.
-
-    Raises `BadRequest` for an unknown state or a missing winner, `NotFound` for an unknown question or option.
-    """
+    """Move a question to any state; only `state-results` has a `winner`. Raises `BadRequest` and `NotFound`."""
     if transition not in list(State):
         raise BadRequest("Invalid transition", f"transition: {transition[:40]!r} is not one of {', '.join(State)}")
     state = State(transition)

@@ -1,7 +1,4 @@
-"""Trivia questions, their states, and what a user sees of them. Pure: no clock, no storage.
-
-An extension's questions are one record, so that an edit is atomic, also with concurrent votes.
-"""
+"""Trivia questions, their states and views. Pure. An extension's questions are one record, so that edits are atomic."""
 
 from __future__ import annotations
 

@@ -41,10 +41,9 @@ _PAGE: Final = 500
 
 
 class Trivia:
-    """Questions, votes and teams of all extensions. A question belongs to its extension, not to a channel.
+    """Questions, votes and teams of all extensions.
 
-    Records live as long as state stores: an extension's questions from the last edit or change of state, a voter's team
-    and votes from the last vote or joining.
+    Records live as long as state stores: questions from the last edit, voters from the last vote or joining.
     """
 
     def __init__(self, documents: Documents, clock: Clock, environment: Environment) -> None:
@@ -90,10 +89,7 @@ class Trivia:
         return view_of(question, voter.vote(question))
 
     async def vote(self, caller: Caller, channel: str | None, question_id: str, option_id: str) -> None:
-        """Record or replace the caller's vote; the first vote sets the team. A refused vote changes nothing.
-
-        Raises `BadRequest` while the question takes no votes, `NotFound` for an unknown question or option.
-        """
+        """Record or replace the caller's vote; the first one sets the team. Raises `BadRequest` and `NotFound`."""
         contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:

@@ -1,7 +1,4 @@
-"""A voter's record: the team, and a vote per question. Pure.
-
-Team and votes share a record, so that a first vote and the team it sets are written in one step.
-"""
+"""A voter's record. It holds both the team and the votes, so that a first vote and its team are one write. Pure."""
 
 from __future__ import annotations
 
@@ -44,10 +41,7 @@ def decoded_voter(text: bytes | None) -> Voter:
 
 
 def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
-    """The voter with a team: the current one, else `channel`. A broadcaster's team is always their own channel.
-
-    Raises `BadRequest` if there is neither a team nor a channel.
-    """
+    """The voter with a team: the current one, else `channel`, which broadcasters always have. Raises `BadRequest`."""
     if caller.role is Role.BROADCASTER and channel:
         return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
     if voter.team:
@@ -58,10 +52,7 @@ def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
 
 
 def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:
-    """The voter with this vote added or replaced, and without votes for removed questions.
-
-    Raises `NotFound` for an unknown question or option, and `BadRequest` while the question takes no votes.
-    """
+    """The voter with this vote, and without votes for removed questions. Raises `NotFound` and `BadRequest`."""
     question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
     if question.state is not State.UNLOCKED:
         raise BadRequest(

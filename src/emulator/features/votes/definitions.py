@@ -131,10 +131,7 @@ def next_status_change(definition: Definition, *, now: int) -> int | None:
 
 
 def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
-    """The definition with the members in `config` replaced; raises `BadRequest` naming an invalid one.
-
-    `endsAt: -1` ends the poll now. A poll that has already ended keeps its end.
-    """
+    """The definition with these members replaced; `endsAt: -1` ends it, unless it has ended. Raises `BadRequest`."""
     members = msgspec.to_builtins(definition) | config
     if "endsIn" in config and "endsAt" not in config:
         members["endsAt"] = 0
@@ -152,10 +149,7 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
 
 
 def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
-    """`startsAt` or `endsAt` in Unix seconds; 0 if unset.
-
-    Relative times are rounded up to a whole second, so that a poll is never open for less than requested.
-    """
+    """`startsAt` or `endsAt` in Unix seconds; 0 if unset. Relative times are rounded up, so no poll ends early."""
     seconds = now // 1000
     if absolute == _NOW and name == "endsAt":
         return seconds

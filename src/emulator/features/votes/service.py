@@ -93,10 +93,9 @@ class Polls:
         return poll_of(counts, choice)
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
-        """Record or replace the caller's vote, extend the poll's lifetime, and return the poll including the vote.
+        """Record or replace the caller's vote; return the poll with it. Raises `BadRequest` if it is refused.
 
-        `count` applies only to polls where votes add up. Raises `BadRequest` for a value out of bounds and for a vote
-        that the poll's definition refuses.
+        `count` applies only to polls where votes add up.
         """
         key = _key(caller, channel or "", poll_id)
         choice = str(checked_value(value))
