@@ -58,7 +58,7 @@ class Documents(Protocol):
         """
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        """Return up to `limit` users with a live document under the rest of `key`, in code point order after `after`."""
+        """Return up to `limit` users with a live document under the rest of `key`, in order, after `after`."""
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         """Delete these documents and return how many were alive. Absent keys are ignored."""
