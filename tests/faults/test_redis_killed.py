@@ -26,7 +26,7 @@ def test_nodes_refuse_while_redis_is_dead_and_recover_with_its_data(
 ) -> None:
     """With `everysec` and a busy disk Redis answers before it writes, so the last moments may be lost."""
     crowd = Crowd(size=4)
-    back = heard = 0.0
+    back = received = 0.0
     with (
         RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", appendfsync) as server,
         two_nodes(server) as (one, other),
@@ -43,8 +43,8 @@ def test_nodes_refuse_while_redis_is_dead_and_recover_with_its_data(
                 assert (False, False) == (is_ready(one), is_ready(other))
                 server.start()
                 back = max(back, seconds_until(lambda: is_ready(one) and is_ready(other)))
-                heard = max(heard, wait_for_broadcast(one, game))
+                received = max(received, wait_for_broadcast(one, game))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
-        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", keeps_all=keeps_all)
+        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(received)}", keeps_all=keeps_all)
         watch.check()

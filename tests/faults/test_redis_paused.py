@@ -29,9 +29,9 @@ def test_with_a_paused_redis_no_call_hangs_and_no_write_repeats(tmp_path: Path) 
             assert (False, False) == (is_ready(one), is_ready(other))
             server.go_on()
             back = seconds_until(lambda: is_ready(one) and is_ready(other))
-            heard = wait_for_broadcast(one, game)
+            received = wait_for_broadcast(one, game)
             crowd.wait_for(ACKNOWLEDGED, 300)
 
         alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
-        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(heard)}", *alive)
+        check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(received)}", *alive)
         watch.check()

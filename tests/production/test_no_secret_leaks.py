@@ -95,7 +95,7 @@ def corrupt(extensions_file: Path, seen: LeakDetector) -> None:
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format: str):
     with running(tmp_path, "--log-format", log_format) as (logged, service):
-        Scenario(service, seen, b"whatever signs it in a sandbox, 32 bytes").run()
+        Scenario(service, seen, b"any key signs tokens in a sandbox, 32 B+").run()
         text = logged.stop()
 
     assert text.count("emulator.requests") > 80

@@ -1,4 +1,4 @@
-"""The scheduler runs callbacks at an instant of the service's clock, wherever the clock is moved meanwhile."""
+"""The scheduler runs callbacks at an instant of the service's clock, even if the clock is moved."""
 
 from __future__ import annotations
 

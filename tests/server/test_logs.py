@@ -129,9 +129,9 @@ def test_a_failure_of_many_requests_is_logged_once_a_second(redis: RedisServer):
     with server_process("--data", redis.url(), "--log-format", "json") as served:
         client = served.client("viewer", user="1", channel=CHANNEL)
         redis.kill()
-        began = time.monotonic()
+        started = time.monotonic()
         statuses = {client.get("vote").status_code for _ in range(200)}
-        elapsed = time.monotonic() - began
+        elapsed = time.monotonic() - started
         lines = [json.loads(line) for line in logged(served) if "storage failed" in line]
 
     assert {503} == statuses

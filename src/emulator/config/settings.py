@@ -21,7 +21,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one service. Unless noted, they apply per caller or connection."""
+    """Limits on requests, connections and data."""
 
     body: int = 64 * KIB
     """Bytes in a request body (ruling W8)."""

@@ -9,7 +9,7 @@ from emulator.clock import SECOND, Clock
 from emulator.errors import TooManyRequests
 
 WINDOW = 5 * SECOND
-"""Ms over which the average is taken. After that long without requests, a caller may send as many at once."""
+"""Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""
 SERVER_FACTOR = 10
 """How many times a viewer's rate applies to the extension's own servers, and to unauthenticated callers at an address.
 
@@ -30,7 +30,7 @@ class RateLimit:
         self._sweep_at = _SWEEP_SIZE
 
     def delay(self, key: tuple[str, str], now: int, *, count: bool = True) -> int:
-        """Return 0 and count a request at `now` (Unix ms) if it may proceed, else the ms to wait."""
+        """Return 0 and count a request at `now` (Unix ms), or return the ms to wait. `count=False` only checks."""
         at = now * _MICROSECONDS
         due, latest = self._due.get(key, 0), at + WINDOW * _MICROSECONDS
         if due < at or due > latest:  # later only if the clock was set back: start over
