@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from emulator.errors import Forbidden
+from emulator.errors import BadRequest, Forbidden
 
 
 class Role(StrEnum):
@@ -26,6 +26,13 @@ def role_error(role: Role, allowed: frozenset[Role]) -> Forbidden:
     return Forbidden(
         "role is not authorized", f"the role {role} may not do this; allowed: {', '.join(sorted(allowed))}"
     )
+
+
+def required_channel(channel: str | None, what: str) -> str:
+    """Return the channel; raise `BadRequest` if there is none (ruling A4)."""
+    if not channel:
+        raise BadRequest("Invalid channel", f"{what} needs a channel: use a token with channel_id, or ?channel_id=")
+    return channel
 
 
 @dataclass(frozen=True, slots=True)

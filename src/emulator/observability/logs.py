@@ -1,4 +1,4 @@
-"""The log on standard error, as text or JSON. Each line has the id of its request."""
+"""The log on standard error, as text or JSON, and the access log. Each line has the id of its request."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
+from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.errors import ConfigurationError
-from emulator.observability.access_log import REQUESTS
 from emulator.observability.redaction import exception_name, redact, safe_traceback
 from emulator.observability.request_context import current
 
+LONGEST_PATH: Final = 200
+_request_log: Final = logging.getLogger("emulator.requests")
 _OWN: Final = "emulator"
 _OFF: Final = logging.CRITICAL + 1
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -133,9 +135,20 @@ class LogSettings:
         # Below warning, libraries may quote requests and responses.
         logging.getLogger().setLevel(max(logging.WARNING, level))
         logging.getLogger(_OWN).setLevel(level)
-        logging.getLogger(REQUESTS).setLevel(logging.INFO if self.requests else _OFF)
+        _request_log.setLevel(logging.INFO if self.requests else _OFF)
         # If a line cannot be written, logging would print its arguments.
         logging.raiseExceptions = False
+
+
+def log_request(request: dict[str, str], status: int, seconds: float, size: int, caller: Caller | None) -> None:
+    """Log one answered request, without its user. `request` holds JSON fields; `size` is the response in bytes."""
+    fields: dict[str, object] = {**request, "status": status, "duration_ms": round(seconds * 1000, 3), "bytes": size}
+    who = ""
+    if caller is not None:
+        fields |= {"client_id": caller.client_id, "role": str(caller.role), "channel": caller.channel_id}
+        who = f", {caller.client_id} {caller.role} {caller.channel_id or '-'}"
+    shown = " ".join(filter(None, request.values())) or "unreadable request"
+    _request_log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)
 
 
 def _message_of(record: logging.LogRecord) -> str:

@@ -17,7 +17,7 @@ from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.limits.connection_limit import ConnectionLimit
 from emulator.limits.rate_limit import RateLimits
-from emulator.observability.access_log import log_request
+from emulator.observability.logs import log_request
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.realtime import envelope

@@ -21,7 +21,7 @@ from websockets.server import ServerProtocol
 
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
-from emulator.observability.access_log import log_request
+from emulator.observability.logs import log_request
 from emulator.observability.request_context import RequestContext, bound_to, current, request_id
 from emulator.realtime.frames import PING, text_frame
 from emulator.wire.coalescing_transport import CoalescingTransport

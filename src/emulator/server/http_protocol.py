@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
-from emulator.observability.access_log import LONGEST_PATH, log_request
+from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import (
     REQUEST_ID,
     RequestContext,

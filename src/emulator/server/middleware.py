@@ -9,7 +9,7 @@ from litestar.types import Receive, Scope, Send
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
-from emulator.observability.access_log import LONGEST_PATH, log_request
+from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import bind_context
 from emulator.realtime.websocket import Peer, PeerFactory, WebSocket
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
 from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.rosters import SqliteRosters
 
@@ -68,21 +70,14 @@ _ROWS_OF_NAMESPACE = tuple(
 )
 
 
-class Purge(Tables):
-    def __init__(
-        self,
-        group_commit: GroupCommit,
-        namespace: NamespaceIds,
-        ballot_cache: BallotCache,
-        pool_cache: PoolCache,
-        lists: Lists,
-        rosters: SqliteRosters,
-    ) -> None:
-        super().__init__(group_commit, namespace)
-        self._ballot_cache = ballot_cache
-        self._pool_cache = pool_cache
-        self._lists = lists
-        self._rosters = rosters
+@dataclass(eq=False)
+class Purge:
+    _group_commit: GroupCommit
+    _namespace: NamespaceIds
+    _ballot_cache: BallotCache
+    _pool_cache: PoolCache
+    _lists: Lists
+    _rosters: SqliteRosters
 
     async def __call__(self, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.

@@ -5,14 +5,33 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from emulator.callers import Caller
-from emulator.clock import Clock, clamp_instant
+from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
-from emulator.features.accumulation.rules import LIFETIME, BufferEntry, checked_blob
+from emulator.errors import BadRequest
 from emulator.limits.id_quota import IdQuota
 from emulator.wire import json_codec
+
+LIFETIME = DAY
+"""An entry expires after this many ms (ruling R2)."""
+LIMIT = 256
+"""A blob must be under this many bytes (ruling R3)."""
+
+
+class BufferEntry(Struct):
+    """One entry of a buffer, as GET returns it."""
+
+    observed: int
+    channel_id: str
+    opaque_id: str
+    """Empty if `user_id` is set."""
+    opaque_user_id: str
+    """Always set."""
+    user_id: str
+    """Empty if the user does not share it."""
+    data: Raw
 
 
 class Entries(NamedTuple):
@@ -41,7 +60,7 @@ class Buffers:
             opaque_id="" if caller.user_id else caller.opaque_id,
             opaque_user_id=caller.opaque_id,
             user_id=caller.user_id or "",
-            data=Raw(checked_blob(value)),
+            data=Raw(_checked_blob(value)),
         )
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
         await self._id_quota.claim(key, LIFETIME)
@@ -52,3 +71,11 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         return Entries(latest, ([item.value for item in page] async for page in pages))
+
+
+def _checked_blob(value: object) -> bytes:
+    """The blob as compact JSON; raises `BadRequest` if it is 256 bytes of UTF-8 or more."""
+    blob = json_codec.encode(value)
+    if len(blob) >= LIMIT:
+        raise BadRequest("Body too large", f"the body is {len(blob)} bytes as compact JSON; it must be under {LIMIT}")
+    return blob

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from emulator.callers import Caller
+from emulator.callers import Caller, required_channel
 from emulator.clock import SECOND, Clock
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
 from emulator.realtime.publisher import Publisher
 
 TARGET: Final = "datastream"
@@ -41,8 +40,4 @@ class Datastream:
         await self._publisher.publish(self.topic(caller, channel), TARGET, update)
 
     def topic(self, caller: Caller, channel: str | None) -> Key:
-        if not channel:
-            raise BadRequest(
-                "Invalid channel", "the datastream needs a channel: use a token with channel_id, or ?channel_id="
-            )
-        return Key("datastream", caller.client_id, "", channel)
+        return Key("datastream", caller.client_id, "", required_channel(channel, "the datastream"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -43,22 +44,15 @@ class Page(NamedTuple):
     next: str
 
 
+@dataclass(eq=False, repr=False)
 class Identities:
     """Sandbox tokens, callers and shared user ids. `_linked_caller` finds the caller of a PIN token by its `jti`."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        clock: Clock,
-        tokens: Tokens,
-        extensions: Extensions,
-        linked_caller: Callable[[Caller, str], Awaitable[Caller]],
-    ) -> None:
-        self._linked_caller = linked_caller
-        self._documents = documents
-        self._clock = clock
-        self._tokens = tokens
-        self._extensions = extensions
+    _documents: Documents
+    _clock: Clock
+    _tokens: Tokens
+    _extensions: Extensions
+    _linked_caller: Callable[[Caller, str], Awaitable[Caller]]
 
     async def authenticate(self, header: str | None) -> Caller:
         """Verify an `Authorization` header, and record a shared user id. Raises `Unauthorized` or `Forbidden`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -54,31 +55,22 @@ class AuthResult(NamedTuple):
     """The event for subscribers of `authentication`."""
 
 
+@dataclass(eq=False, repr=False)
 class Pins:
-    """PINs, links and tokens. `authenticate` verifies an `Authorization` header, as for any REST call."""
+    """PINs, links and tokens. `_authenticate` verifies an `Authorization` header, as for any REST call."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        clock: Clock,
-        tokens: Tokens,
-        settings: Settings,
-        extensions: Extensions,
-        publisher: Publisher,
-        service_key: SigningKey,
-        authenticate: Callable[[str], Awaitable[Caller]],
-    ) -> None:
-        self._documents = documents
-        self._clock = clock
-        self._tokens = tokens
-        self._settings = settings
-        self._extensions = extensions
-        self._publisher = publisher
-        self._service_key = service_key
-        self._authenticate = authenticate
-        self._attempt_limit = AttemptLimit(
-            clock, settings.limits.pin_attempts if settings.environment.limits_pin_attempts else None
-        )
+    _documents: Documents
+    _clock: Clock
+    _tokens: Tokens
+    _settings: Settings
+    _extensions: Extensions
+    _publisher: Publisher
+    _service_key: SigningKey
+    _authenticate: Callable[[str], Awaitable[Caller]]
+
+    def __post_init__(self) -> None:
+        limited = self._settings.environment.limits_pin_attempts
+        self._attempt_limit = AttemptLimit(self._clock, self._settings.limits.pin_attempts if limited else None)
 
     async def request(self, client_id: str, caller: Caller | None) -> str:
         """Create a PIN. It is bound to the caller's channel if the caller is a broadcaster, else unbound."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role
+from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
@@ -82,15 +82,11 @@ def store_key(
 
     `user_id` names another user than the caller. `per_extension` separates channel stores by client id.
     """
-    if store.per_channel and not channel:
-        raise BadRequest(
-            "Invalid channel", f"{store.name} needs a channel: use a token with channel_id, or ?channel_id="
-        )
     return Key(
         store.name,
         caller.client_id if store.per_extension or per_extension else "",
         "",
-        (channel or "") if store.per_channel else "",
+        required_channel(channel, store.name) if store.per_channel else "",
         (user_id or caller.identity) if store.per_viewer else "",
     )
 
@@ -106,9 +102,7 @@ def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     """Return the key of a JSON store. Without `global` in front, an id needs a channel (ruling S5)."""
     if store_id.startswith("global"):
         return Key("json_store", caller.client_id, store_id)
-    if not channel:
-        raise BadRequest("Invalid channel", "json_store needs a channel: use a token with channel_id, or ?channel_id=")
-    return Key("json_store", caller.client_id, store_id, channel)
+    return Key("json_store", caller.client_id, store_id, required_channel(channel, "json_store"))
 
 
 def encode_document(document: Any, *, max_bytes: int = MAX_BYTES, name: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from emulator.auth.tokens import Tokens
-from emulator.callers import Caller
+from emulator.callers import Caller, required_channel
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, NotFound
@@ -43,7 +43,7 @@ class Transactions:
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
         """Store a purchase and notify the channel's games; ignore a known one. Production verifies the receipt."""
-        channel_id = _required(channel)
+        channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now = self._clock.now()
         transaction = transaction_of(receipt_of(body.transaction_receipt), body, own_id=new_id(), now=now)
@@ -61,7 +61,7 @@ class Transactions:
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
         """Return up to 10 outstanding purchases of a product, or of all with `*`, oldest first."""
         listed: list[Transaction] = []
-        async for _, transaction in self._outstanding(caller, _required(channel)):
+        async for _, transaction in self._outstanding(caller, required_channel(channel, "a purchase")):
             if sku in (ANY, transaction.sku):
                 listed.append(transaction)
                 if len(listed) == MAX_LISTED:
@@ -74,14 +74,14 @@ class Transactions:
         """Remove the outstanding purchase with this id, or the user's oldest of this product. Raises `NotFound`."""
         if not (transaction_id or (sku and user_id)):
             raise BadRequest("Invalid body", "data must contain transaction_id, or sku and user_id")
-        async for key, each in self._outstanding(caller, _required(channel)):
+        async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
             if each.id == transaction_id if transaction_id else (each.sku, each.user_id) == (sku, user_id):
                 await self._documents.drop([key], now=self._clock.now())
                 return
         raise NotFound("Not Found", "no outstanding transaction matches")
 
     def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
-        return transaction_topic(caller.client_id, _required(channel), sku)
+        return transaction_topic(caller.client_id, required_channel(channel, "a purchase"), sku)
 
     async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:
         prefix, after = outstanding_key(caller.client_id, channel_id), ""
@@ -96,9 +96,3 @@ class Transactions:
             if len(suffixes) < _PAGE:
                 return
             after = suffixes[-1]
-
-
-def _required(channel: str | None) -> str:
-    if not channel:
-        raise BadRequest("Invalid channel", "a purchase needs a channel: use a token with channel_id, or ?channel_id=")
-    return channel

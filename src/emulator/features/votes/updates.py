@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from emulator.clock import Clock
@@ -18,28 +19,23 @@ INTERVAL: Final = 1.0
 _DEFINED: Final = "poll_definition"
 
 
+@dataclass(eq=False, repr=False)
 class PollUpdates:
     """Sends results to the subscribers of this node, and notifies the other nodes of changes made on this one."""
 
-    def __init__(
-        self,
-        results: Callable[[Key], Awaitable[PollResults | None]],
-        definition: Callable[[Key], Awaitable[Definition | None]],
-        publisher: Publisher,
-        scheduler: Scheduler,
-        clock: Clock,
-    ) -> None:
-        self._results = results
-        self._definition = definition
-        self._publisher = publisher
-        self._scheduler = scheduler
-        self._clock = clock
+    _results: Callable[[Key], Awaitable[PollResults | None]]
+    _definition: Callable[[Key], Awaitable[Definition | None]]
+    _publisher: Publisher
+    _scheduler: Scheduler
+    _clock: Clock
+
+    def __post_init__(self) -> None:
         self._updating = Throttle(self._send_update, INTERVAL)
-        self._notifying = Throttle(publisher.notify, INTERVAL)
+        self._notifying = Throttle(self._publisher.notify, INTERVAL)
         self._scheduling = Throttle(self.watch, 0.0)
         self._throttles = (self._updating, self._notifying, self._scheduling)
-        publisher.on_notice("poll", self._request_update)
-        publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
+        self._publisher.on_notice("poll", self._request_update)
+        self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
         """Handle a new vote, or the early end of the poll."""
