@@ -48,7 +48,7 @@ def additions(buffer: str) -> Operation:
     return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 
 
-def lets_votes_add_up(status: int, definition: bytes) -> bool:
+def votes_add_up(status: int, definition: bytes) -> bool:
     """Return whether votes add up, by the answer of `vote_config`; true if the answer does not say."""
     if status == 404:
         return False

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from extcli import clock
-from extcli.bulk.operations import Operation, lets_votes_add_up
+from extcli.bulk.operations import Operation, votes_add_up
 from extcli.bulk.report import Report
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class RetryPolicy:
         if self._may_repeat is False or not self._has_time_for(pause):
             return None
         self._report.report_once(_UNAVAILABLE)
-        return pause if await self._is_harmless_twice(connection, job) else None
+        return pause if await self._is_repeatable(connection, job) else None
 
-    async def _is_harmless_twice(self, connection: Connection, job: Job) -> bool:
+    async def _is_repeatable(self, connection: Connection, job: Job) -> bool:
         """Return whether repeating is harmless, from the definition of the poll if necessary."""
         definition = self._operation.definition
         while self._may_repeat is None and definition is not None:
@@ -68,7 +68,7 @@ class RetryPolicy:
             elif answer.status_code >= 500:
                 return False
             else:
-                self._may_repeat = not lets_votes_add_up(answer.status_code, answer.content)
+                self._may_repeat = not votes_add_up(answer.status_code, answer.content)
         return bool(self._may_repeat)
 
     def _has_time_for(self, pause: float) -> bool:

@@ -47,14 +47,14 @@ class ValidationErrors:
         self._named: list[str] = []
 
     @property
-    def unnamed_left(self) -> int:
+    def names_left(self) -> int:
         """How many more errors will be named."""
         return _NAMED - len(self._named)
 
     def add(self, place: str, fault: str) -> None:
         """Count an error, and name it if it is among the first."""
         self.count += 1
-        if self.unnamed_left:
+        if self.names_left:
             self._named.append(f"{place}: {fault}")
 
     def raise_any(self) -> None:
@@ -137,7 +137,7 @@ def _valid(code_set: CodeSet, numbers: Sequence[int], items: Sequence[Any], erro
 
 def _add_duplicates(sets: Sequence[CodeSet], candidates: array[int], errors: ValidationErrors) -> None:
     """Name the first duplicates, and correct the counts where only the hashes are equal."""
-    found, equal_hashes = compare([each.entries for each in sets], candidates, max(errors.unnamed_left, 1))
+    found, equal_hashes = compare([each.entries for each in sets], candidates, max(errors.names_left, 1))
     for source, _ in equal_hashes:
         if sets[source].in_earlier_sets:
             sets[source].in_earlier_sets -= 1

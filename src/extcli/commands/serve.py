@@ -33,10 +33,9 @@ class ServeCommand(Command):
             raise typer.Exit(ExitCode.USAGE) from None
 
 
-def _number(flag: str, unit: str, meaning: str, *, at_least: int = 1) -> Any:
-    """Return an option for a limit."""
-    variable = f"{_VARIABLES}{flag.replace('-', '_').upper()}"
-    return typer.Option(f"--{flag}", envvar=variable, min=at_least, metavar=unit, help=meaning, show_default=True)
+def _option(flag: str, help: str, **settings: Any) -> Any:
+    """Return an option with its variable, for example EXTCLI_SERVE_MAX_BODY for max-body."""
+    return typer.Option(f"--{flag}", envvar=f"{_VARIABLES}{flag.replace('-', '_').upper()}", help=help, **settings)
 
 
 def _warn_of_unknown_variables() -> None:
@@ -54,144 +53,113 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command("serve", cls=ServeCommand)
 def serve(
-    host: Annotated[str, typer.Option(envvar="EXTCLI_SERVE_HOST", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(envvar="EXTCLI_SERVE_PORT", min=0, max=65535, help="Port; 0 takes a free one.")
-    ] = 8282,
+    host: Annotated[str, _option("host", "Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, _option("port", "Port; 0 takes a free one.", min=0, max=65535)] = 8282,
     production: Annotated[
-        bool,
-        typer.Option(
-            "--production",
-            envvar="EXTCLI_SERVE_PRODUCTION",
-            help="Verify tokens, serve registered extensions only, no control API.",
-        ),
+        bool, _option("production", "Verify tokens, serve registered extensions only, no control API.")
     ] = False,
     data: Annotated[
         str,
-        typer.Option(
-            envvar="EXTCLI_SERVE_DATA",
+        _option(
+            "data",
+            "sqlite:// is in memory, sqlite:///path a file, redis://host:port/number for several nodes.",
             metavar="URL",
-            help="sqlite:// is in memory, sqlite:///path a file, redis://host:port/number for several nodes.",
         ),
     ] = "sqlite://",
     extensions: Annotated[
         Path | None,
-        typer.Option(
-            envvar="EXTCLI_SERVE_EXTENSIONS",
-            metavar="FILE",
-            help="TOML file of registered extensions; required with --production.",
-        ),
+        _option("extensions", "TOML file of registered extensions; required with --production.", metavar="FILE"),
     ] = None,
     leeway: Annotated[
         int,
-        typer.Option(
-            envvar="EXTCLI_SERVE_LEEWAY",
-            min=0,
-            max=3_600,
-            metavar="SECONDS",
-            help="Seconds of clock skew tolerated in a token's exp and nbf.",
+        _option(
+            "leeway", "Seconds of clock skew tolerated in a token's exp and nbf.", min=0, max=3_600, metavar="SECONDS"
         ),
     ] = 0,
-    workers: Annotated[
-        int,
-        typer.Option(envvar="EXTCLI_SERVE_WORKERS", min=1, max=64, help="Processes that share the port and the data."),
-    ] = 1,
+    workers: Annotated[int, _option("workers", "Processes that share the port and the data.", min=1, max=64)] = 1,
     registered_only: Annotated[
-        bool,
-        typer.Option(
-            "--registered-only",
-            envvar="EXTCLI_SERVE_REGISTERED_ONLY",
-            help="Serve registered extensions only, in the sandbox too.",
-        ),
+        bool, _option("registered-only", "Serve registered extensions only, in the sandbox too.")
     ] = False,
     channel_stores: Annotated[
         str,
-        typer.Option(
-            envvar="EXTCLI_SERVE_CHANNEL_STORES",
-            metavar="shared|extension",
-            help="One channel store for all extensions, or one for each.",
-        ),
+        _option("channel-stores", "One channel store for all extensions, or one for each.", metavar="shared|extension"),
     ] = "shared",
     control_host: Annotated[
         list[str] | None,
-        typer.Option(
-            envvar="EXTCLI_SERVE_CONTROL_HOST",
-            metavar="NAME",
-            help="Host name, beside loopback, on which the control API answers. Repeatable.",
+        _option(
+            "control-host", "Host name, beside loopback, on which the control API answers. Repeatable.", metavar="NAME"
         ),
     ] = None,
-    max_body: Annotated[int, _number("max-body", "KIB", "Largest body, in KiB.")] = 64,
-    max_user_map: Annotated[int, _number("max-user-map", "MIB", "Largest PATCH of many users, in MiB.")] = 4,
-    max_codes: Annotated[int, _number("max-codes", "MIB", "Largest upload of codes, in MiB.")] = 1024,
-    max_user_list: Annotated[int, _number("max-user-list", "MIB", "Largest list of users to mark, in MiB.")] = 64,
-    max_frame: Annotated[int, _number("max-frame", "KIB", "Largest WebSocket message, in KiB.")] = 2048,
-    max_sockets: Annotated[int, _number("max-sockets", "N", "Open WebSockets of one client id.")] = 10_000,
+    max_body: Annotated[int, _option("max-body", "Largest body, in KiB.", min=1, metavar="KIB")] = 64,
+    max_user_map: Annotated[
+        int, _option("max-user-map", "Largest PATCH of many users, in MiB.", min=1, metavar="MIB")
+    ] = 4,
+    max_codes: Annotated[int, _option("max-codes", "Largest upload of codes, in MiB.", min=1, metavar="MIB")] = 1024,
+    max_user_list: Annotated[
+        int, _option("max-user-list", "Largest list of users to mark, in MiB.", min=1, metavar="MIB")
+    ] = 64,
+    max_frame: Annotated[int, _option("max-frame", "Largest WebSocket message, in KiB.", min=1, metavar="KIB")] = 2048,
+    max_sockets: Annotated[
+        int, _option("max-sockets", "Open WebSockets of one client id.", min=1, metavar="N")
+    ] = 10_000,
     max_subscriptions: Annotated[
-        int, _number("max-subscriptions", "N", "Topics of one WebSocket; an event uses about six.")
+        int,
+        _option("max-subscriptions", "Topics of one WebSocket; an event uses about six.", min=1, metavar="N"),
     ] = 1_000,
     max_ids: Annotated[
         int,
-        _number("max-ids", "N", "Polls of one extension in one channel; also rankings, buffers and JSON stores, each."),
+        _option(
+            "max-ids",
+            "Polls of one extension in one channel; also rankings, buffers and JSON stores, each.",
+            min=1,
+            metavar="N",
+        ),
     ] = 1_000,
     caller_rate: Annotated[
         int | None,
-        _number(
+        _option(
             "caller-rate",
-            "N",
             "Requests per second of one viewer or game; backends get ten times as many. 0: no limit. "
             "Default: 100 in production, none in the sandbox.",
-            at_least=0,
+            min=0,
+            metavar="N",
         ),
     ] = None,
     client_rate: Annotated[
         int | None,
-        _number(
+        _option(
             "client-rate",
-            "N",
             "Requests per second of one client id. 0: no limit. Default: 5000 in production, none in the sandbox.",
-            at_least=0,
+            min=0,
+            metavar="N",
         ),
     ] = None,
     request_timeout: Annotated[
         int,
-        _number(
+        _option(
             "request-timeout",
-            "SECONDS",
             "Time for a request to arrive and its response to be read. 0: no limit.",
-            at_least=0,
+            min=0,
+            metavar="SECONDS",
         ),
     ] = 30,
     proxy: Annotated[
         list[str] | None,
-        typer.Option(
-            envvar="EXTCLI_SERVE_PROXY",
-            metavar="ADDRESS",
-            help="Address or network of a proxy whose X-Forwarded-For is trusted. Repeatable.",
+        _option(
+            "proxy", "Address or network of a proxy whose X-Forwarded-For is trusted. Repeatable.", metavar="ADDRESS"
         ),
     ] = None,
     log_level: Annotated[
-        str,
-        typer.Option(envvar="EXTCLI_SERVE_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning, error or critical."),
+        str, _option("log-level", "debug, info, warning, error or critical.", metavar="LEVEL")
     ] = "info",
     log_format: Annotated[
-        str,
-        typer.Option(envvar="EXTCLI_SERVE_LOG_FORMAT", metavar="text|json", help="Text, or one JSON object per line."),
+        str, _option("log-format", "Text, or one JSON object per line.", metavar="text|json")
     ] = "text",
     log_requests: Annotated[
-        bool,
-        typer.Option(
-            "--log-requests",
-            envvar="EXTCLI_SERVE_LOG_REQUESTS",
-            help="Log each response; costs a third of the throughput.",
-        ),
+        bool, _option("log-requests", "Log each response; costs a third of the throughput.")
     ] = False,
     otel: Annotated[
-        bool,
-        typer.Option(
-            "--otel",
-            envvar="EXTCLI_SERVE_OTEL",
-            help="Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].",
-        ),
+        bool, _option("otel", "Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].")
     ] = False,
 ) -> None:
     """Start the service.
