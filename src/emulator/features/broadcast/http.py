@@ -37,40 +37,44 @@ class MessageBody(Struct):
     """The same as `user_id`."""
 
 
-async def _to_channel(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+Send = Callable[[Broadcasts, Call, MessageBody], Awaitable[None]]
+
+
+async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event to a channel, or to one user there."""
     channel = _channel(call.caller, call.channel, body)
     await broadcasts.send(call.caller, channel, body.event, _required(body), target=body.target)
 
 
-async def _to_extension(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event to all channels of the extension."""
     await broadcasts.send_extension_wide(call.caller, body.event, _required(body), target=body.target)
 
 
-async def _to_self(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event to the caller's own clients in the channel."""
     await broadcasts.whisper_self(call.caller, call.channel, body.event, _required(body))
 
 
-async def _as_page(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event of a page under its full name.
+
+    In sandbox, every role may.
+    """
     channel = _channel(call.caller, call.channel, body)
     await broadcasts.send_as_page(call.caller, channel, body.event, body.data, target=body.target)
 
 
-def _endpoints_of(
-    name: str,
-    roles: frozenset[Role],
-    send: Callable[[Broadcasts, Call, MessageBody], Awaitable[None]],
-    doc: str,
-    *,
-    methods: tuple[str, ...] = ("GET", "POST"),
-) -> tuple[Endpoint[Broadcasts], ...]:
-    """Declare one endpoint for each method."""
+def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[Endpoint[Broadcasts], ...]:
+    """Declare an endpoint for each method, named after the function."""
 
     def declare(method: str) -> Endpoint[Broadcasts]:
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
             await send(broadcasts, call, _body(call))
             return Nothing()
 
-        handler.__doc__ = doc
+        name = send.__name__
+        handler.__doc__ = send.__doc__
         handler.__name__ = name if method == methods[0] else f"{method.lower()}_{name}"
         query = _QUERY if method == "GET" else ()
         return endpoint(method, f"/v1/e/{name}", roles=roles, body=MessageBody, query=query)(handler)
@@ -99,7 +103,7 @@ def _required(body: MessageBody) -> Any:
 
 
 def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | None:
-    """Return the channel of the body, else the caller's. Raises `Forbidden` if the caller may not choose a channel."""
+    """Return the body's channel, else the caller's. Raises `Forbidden` if the caller may not choose a channel."""
     channel_id = str(body.user_id or body.channel_id)
     if not channel_id or channel_id == channel:
         return channel
@@ -111,16 +115,8 @@ def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | No
 
 
 endpoints: Final = (
-    *_endpoints_of("broadcast", CHANNEL_WRITERS, _to_channel, "Send an event to a channel, or to one user there."),
-    *_endpoints_of(
-        "extension_broadcast", EXTENSION_WRITERS, _to_extension, "Send an event to all channels of the extension."
-    ),
-    *_endpoints_of("whisper_self", ANYONE, _to_self, "Send an event to the caller's own clients in the channel."),
-    *_endpoints_of(
-        "pusher_broadcast",
-        ANYONE,
-        _as_page,
-        "Send an event of a page under its full name.\n\nIn sandbox, every role may.",
-        methods=("POST",),
-    ),
+    *_endpoints_of(broadcast, CHANNEL_WRITERS, "GET", "POST"),
+    *_endpoints_of(extension_broadcast, EXTENSION_WRITERS, "GET", "POST"),
+    *_endpoints_of(whisper_self, ANYONE, "GET", "POST"),
+    *_endpoints_of(pusher_broadcast, ANYONE, "POST"),
 )

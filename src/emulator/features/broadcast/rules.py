@@ -24,8 +24,6 @@ MAX_EVENT_LENGTH: Final = 256
 BROADCAST: Final = "broadcast"
 """The target for all subscribers."""
 WHISPER_PREFIX: Final = "whisper-"
-CHANNEL, EXTENSION, WHISPER = "channel", "extension", "whisper"
-"""Scopes of an event."""
 
 
 class Event(Struct):
@@ -104,11 +102,7 @@ def subscribed_topics(caller: Caller, channel: str, event: str) -> tuple[Key, ..
     return (
         Key("event", caller.client_id, event, channel),
         Key("event", caller.client_id, event),
-        *(
-            Key("event", caller.client_id, event, channel_id, user)
-            for user in sorted(users)
-            for channel_id in (channel, "")
-        ),
+        *(Key("event", caller.client_id, event, where, user) for user in sorted(users) for where in (channel, "")),
     )
 
 

@@ -6,15 +6,12 @@ from typing import Any
 
 from msgspec import UNSET
 
-from emulator.callers import CHANNEL_WRITERS, Caller
+from emulator.callers import CHANNEL_WRITERS, Caller, required_channel
 from emulator.config.environment import Environment
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, Forbidden
+from emulator.errors import Forbidden
 from emulator.features.broadcast.rules import (
     BROADCAST,
-    CHANNEL,
-    EXTENSION,
-    WHISPER,
     WHISPER_PREFIX,
     Event,
     checked_event,
@@ -44,7 +41,9 @@ class Broadcasts:
         self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
     ) -> None:
         """Send to all subscribers in a channel, or to one user there."""
-        await self._publish(caller, _required(channel), self._full_name(caller, event), data, target)
+        await self._publish(
+            caller, required_channel(channel, "a broadcast"), self._full_name(caller, event), data, target
+        )
 
     async def send_extension_wide(self, caller: Caller, event: str, data: Any, *, target: str = BROADCAST) -> None:
         """Send to all subscribers in all channels of the extension, or to one user."""
@@ -63,7 +62,7 @@ class Broadcasts:
         """
         if self._environment.verifies_tokens and caller.role not in CHANNEL_WRITERS:
             raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast")
-        channel_id = _required(channel)
+        channel_id = required_channel(channel, "a broadcast")
         checked_event(strip_prefix(event, self._environment.name, caller.client_id))
         await self._publish(caller, channel_id, event, data, target)
 
@@ -78,7 +77,7 @@ class Broadcasts:
         compress = data is not UNSET and needs_compression(data)
         users = spellings(user_id) if user_id else ("",)
         name = strip_prefix(event, self._environment.name, caller.client_id)
-        scope = WHISPER if user_id else CHANNEL if channel_id else EXTENSION
+        scope = "whisper" if user_id else "channel" if channel_id else "extension"
         update = Event(name, {} if data is UNSET else data, channel_id, scope)
         # One spelling is enough for games, because they subscribe to both.
         await self._publisher.publish(Key("event", caller.client_id, name, channel_id, users[0]), name, update)
@@ -88,9 +87,3 @@ class Broadcasts:
             for user in users:
                 pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
                 await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
-
-
-def _required(channel: str | None) -> str:
-    if not channel:
-        raise BadRequest("Invalid channel", "a broadcast needs a channel: use a token with channel_id, or user_id")
-    return channel

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.features.identity.rules import AuthtokenBody
-from emulator.features.identity.service import Identities, UserInfo
+from emulator.features.identity.service import Identities, UserIds, UserInfo
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Parameter, endpoint
 
@@ -18,19 +18,6 @@ class Issued(Struct):
 
     token: str | UnsetType = UNSET
     tokens: list[str] | UnsetType = UNSET
-
-
-class SharedId(Struct):
-    """A user who shared their platform id with the extension."""
-
-    twitch_id: str
-
-
-class UserIds(Struct):
-    """One page; `next` is `0` on the last page."""
-
-    next: str
-    results: list[SharedId]
 
 
 @endpoint("POST", "/v1/e/authtoken", audience=Audience.PUBLIC, body=AuthtokenBody, answer=Issued)
@@ -59,8 +46,7 @@ async def read_user_info(identities: Identities, call: Call) -> UserInfo:
 )
 async def list_user_ids(identities: Identities, call: Call) -> UserIds:
     """List the ids that users shared with the extension, 1,000 at a time."""
-    page = await identities.list_user_ids(call.caller, call.text("cursor"))
-    return UserIds(page.next, [SharedId(user_id) for user_id in page.user_ids])
+    return await identities.list_user_ids(call.caller, call.text("cursor"))
 
 
 authtoken: Final = issue_sandbox_token

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -37,11 +36,17 @@ class UserInfo(Struct):
     extension_id: str
 
 
-class Page(NamedTuple):
-    """Some of the ids, and the cursor of the next page."""
+class SharedId(Struct):
+    """A user who shared their platform id with the extension."""
 
-    user_ids: list[str]
+    twitch_id: str
+
+
+class UserIds(Struct):
+    """One page; `next` is `0` on the last page."""
+
     next: str
+    results: list[SharedId]
 
 
 @dataclass(eq=False, repr=False)
@@ -97,12 +102,13 @@ class Identities:
             extension_id=caller.client_id,
         )
 
-    async def list_user_ids(self, caller: Caller, cursor: str) -> Page:
+    async def list_user_ids(self, caller: Caller, cursor: str) -> UserIds:
         """Return up to 1,000 ids that users shared with the extension, in code point order. Raises `BadRequest`."""
         directory = Key("user", caller.client_id, "")
         ids = await self._documents.users(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
         page = ids[:PAGE]
-        return Page(page, page[-1].encode().hex() if len(ids) > PAGE else LAST)
+        next_cursor = page[-1].encode().hex() if len(ids) > PAGE else LAST
+        return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 
 def _after(cursor: str) -> str:

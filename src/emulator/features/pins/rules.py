@@ -26,8 +26,8 @@ _MAX_CLIENT_ID_LENGTH: Final = 100
 class PinRecord(Struct):
     """A live PIN. Only its digest is stored, in the key."""
 
-    until: int
-    """When the PIN expires, in ms."""
+    until: int = 0
+    """When the PIN expires, in Unix ms."""
     channel_id: str = ""
     """The channel that the PIN is bound to; empty for an unbound PIN."""
     link: str = ""
@@ -35,7 +35,7 @@ class PinRecord(Struct):
     token_id: str = ""
     """The `jti` of the token that becomes valid with this PIN; empty if there is none."""
     token_until: int = 0
-    """When that token expires, in ms."""
+    """When that token expires, in Unix ms."""
 
 
 class LinkRecord(Struct):

@@ -76,8 +76,8 @@ class Pins:
         """Create a PIN. It is bound to the caller's channel if the caller is a broadcaster, else unbound."""
         if caller is not None and caller.role is Role.BROADCASTER and caller.channel_id:
             link = await self._link(client_id, caller.channel_id)
-            return await self._create_pin(client_id, channel_id=caller.channel_id, link=link)
-        return await self._create_pin(client_id)
+            return await self._create_pin(client_id, PinRecord(channel_id=caller.channel_id, link=link))
+        return await self._create_pin(client_id, PinRecord())
 
     async def issue(self, client_id: str) -> tuple[str, str]:
         """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN."""
@@ -85,7 +85,7 @@ class Pins:
         token = self._tokens.issue(
             ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=token_id
         )
-        return token, await self._create_pin(client_id, token_id=token_id, token_until=until)
+        return token, await self._create_pin(client_id, PinRecord(token_id=token_id, token_until=until))
 
     async def validate(self, caller: Caller, pin: str) -> None:
         """Bind a PIN and its token to the broadcaster's channel. Raises `BadRequest` and `TooManyRequests`."""
@@ -181,17 +181,18 @@ class Pins:
         if result.caller.channel_id:
             await self._publish(result.caller.client_id, result.caller.channel_id, result.event)
 
-    async def _create_pin(self, client_id: str, **members: str | int) -> str:
+    async def _create_pin(self, client_id: str, record: PinRecord) -> str:
         """Store a new PIN that differs from the client id's other live PINs, and return it."""
         for _ in range(_MAX_PIN_TRIES):
             now, pin = self._clock.now(), new_pin()
             key = pin_key(client_id, pin, self._service_key.value)
-            text = json_codec.encode(msgspec.convert({"until": now + PIN_LIFETIME, **members}, PinRecord))
+            record.until = now + PIN_LIFETIME
+            text = json_codec.encode(record)
 
             def create(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
                 return {} if found else {key: text}
 
-            if await self._documents.update([key], create, now=now, expires_at=now + PIN_LIFETIME):
+            if await self._documents.update([key], create, now=now, expires_at=record.until):
                 return pin
         raise EngineError(f"no free PIN in {_MAX_PIN_TRIES} tries")
 

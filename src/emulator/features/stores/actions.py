@@ -7,9 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller
+from emulator.callers import Caller, role_error
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, Forbidden
+from emulator.errors import BadRequest
 from emulator.features.stores.rules import CHANNEL_CONFIG, CHANNEL_STATE, EXTENSION_CONFIG, EXTENSION_STATE, Store
 from emulator.features.stores.service import ALL_CONFIG, Stores
 from emulator.realtime.action import Message, action, feed
@@ -73,13 +73,7 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
 @action(
     "patch",
     "state",
-    aliases=(
-        ("update", "state"),
-        ("patch", "channel"),
-        ("update", "channel"),
-        ("patch", "extension"),
-        ("update", "extension"),
-    ),
+    aliases=(("update", "state"), *((verb, store_id) for store_id in _STATES for verb in ("patch", "update"))),
 )
 async def patch_state(stores: Stores, message: Message) -> StateReply:
     """Apply a JSON Patch or a merge patch to a state store."""
@@ -155,9 +149,7 @@ def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -
 
 def _writable(store: Store, caller: Caller) -> Store:
     if caller.role not in store.writers:
-        allowed = ", ".join(sorted(store.writers))
-        detail = f"the role {caller.role} may not write {store.name}; allowed: {allowed}"
-        raise Forbidden("role is not authorized", detail)
+        raise role_error(caller.role, store.writers)
     return store
 
 

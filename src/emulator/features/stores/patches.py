@@ -6,7 +6,6 @@ One leniency, because published clients rely on it: `add` creates missing parent
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any
 
 import json_merge_patch
@@ -18,7 +17,7 @@ from emulator.features.stores.rules import MAX_BYTES
 from emulator.wire import json_codec
 
 _MAX_COPIED_BYTES = 4 * MAX_BYTES
-"""Compact JSON that all `copy` operations of one patch may copy. Without a limit, a small patch could take minutes."""
+"""The limit for all `copy` operations of one patch. Without it, a small patch could take minutes."""
 
 _PATCH_ERRORS = (jsonpatch.JsonPatchException, JsonPointerException, TypeError, ValueError, KeyError, IndexError)
 
@@ -33,28 +32,19 @@ class _AddWithParents(jsonpatch.AddOperation):
         return super().apply(obj)
 
 
-class _CopyBudget:
-    """The bytes that a patch may still copy."""
+def _limited_copy() -> type[jsonpatch.CopyOperation]:
+    """Return a `copy` operation that limits what one patch copies in total."""
+    remaining = _MAX_COPIED_BYTES
 
-    def __init__(self) -> None:
-        self._remaining = _MAX_COPIED_BYTES
+    class LimitedCopy(jsonpatch.CopyOperation):
+        def apply(self, obj: Any) -> Any:
+            nonlocal remaining
+            remaining -= len(json_codec.encode(self.pointer_cls(self.operation["from"]).resolve(obj)))
+            if remaining < 0:
+                raise ValueError(f"a patch may copy at most {_MAX_COPIED_BYTES} bytes in total")
+            return super().apply(obj)
 
-    def spend(self, value: Any) -> None:
-        self._remaining -= len(json_codec.encode(value))
-        if self._remaining < 0:
-            raise ValueError(f"a patch may copy at most {_MAX_COPIED_BYTES} bytes in total")
-
-
-class _LimitedCopy(jsonpatch.CopyOperation):
-    """`copy` within the budget of its patch."""
-
-    def __init__(self, budget: _CopyBudget, operation: Any, pointer_cls: Any) -> None:
-        super().__init__(operation, pointer_cls)
-        self._budget = budget
-
-    def apply(self, obj: Any) -> Any:
-        self._budget.spend(self.pointer_cls(self.operation["from"]).resolve(obj))
-        return super().apply(obj)
+    return LimitedCopy
 
 
 _OPERATIONS = {**jsonpatch.JsonPatch.operations, "add": _AddWithParents, "add_intermediates": _AddWithParents}
@@ -62,8 +52,8 @@ _OPERATIONS = {**jsonpatch.JsonPatch.operations, "add": _AddWithParents, "add_in
 
 class _Patch(jsonpatch.JsonPatch):
     def __init__(self, patch: list[Any]) -> None:
-        # Set before the library reads it. Each patch has a copy budget of its own.
-        vars(self)["operations"] = {**_OPERATIONS, "copy": partial(_LimitedCopy, _CopyBudget())}
+        # The library reads the operations during initialization.
+        vars(self)["operations"] = {**_OPERATIONS, "copy": _limited_copy()}
         super().__init__(patch)
 
 

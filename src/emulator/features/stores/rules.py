@@ -15,9 +15,9 @@ from emulator.errors import BadRequest
 from emulator.wire import json_codec
 
 MAX_BYTES = 64 * 1024
-"""Compact JSON in a store after a write (ruling S4)."""
+"""The limit of a store's compact JSON after a write (ruling S4)."""
 MAX_USERS = 1_000
-"""Users that one call of an admin may read or patch (ruling S1)."""
+"""The number of users that an admin may read or patch in one call (ruling S1)."""
 JSON_STORE_MAX_BYTES = 2 * 1024
 JSON_STORE_LIFETIME = 14 * DAY
 """In ms (ruling S5)."""
@@ -99,7 +99,7 @@ def update_message(store: Store, text: bytes) -> tuple[str, object]:
 
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
-    """Return the key of a JSON store. Without `global` in front, an id needs a channel (ruling S5)."""
+    """Return the key of a JSON store. Ids that start with `global` are extension-wide; others need a channel."""
     if store_id.startswith("global"):
         return Key("json_store", caller.client_id, store_id)
     return Key("json_store", caller.client_id, store_id, required_channel(channel, "json_store"))
