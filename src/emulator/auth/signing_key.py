@@ -14,7 +14,7 @@ _log = logging.getLogger("emulator")
 
 
 class SigningKey:
-    """The key `value`, the same on all nodes that share data; nodes agree again if the data is deleted."""
+    """The key in `value`. All nodes that share data use the same key, even after the data is deleted."""
 
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents

@@ -48,7 +48,7 @@ class IdQuota:
         self._recorded[key] = now
 
     async def release(self, key: Key) -> None:
-        """Uncount the id of `key`. An id deleted in all channels at once counts there until it expires."""
+        """Stop counting the id of `key`. One deleted in all channels at once counts until it expires."""
         self._recorded.pop(key, None)
         if key.channel is None:
             return

@@ -11,10 +11,7 @@ from emulator.errors import TooManyRequests
 WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""
 SERVER_FACTOR = 10
-"""How many times a viewer's rate applies to the extension's own servers, and to unauthenticated callers at an address.
-
-Both may stand for many users.
-"""
+"""The rate of an extension's servers and of unauthenticated addresses, as a multiple of a viewer's."""
 _SWEEP_SIZE = 10_000
 _MICROSECONDS = 1_000
 """Per ms. Integers add up exactly, fractions of a ms would not."""
@@ -26,7 +23,7 @@ class RateLimit:
     def __init__(self, per_second: int) -> None:
         self._spacing = SECOND * _MICROSECONDS // per_second
         self._due: dict[tuple[str, str], int] = {}
-        """When all requests of a key would be served, one by one at the rate, in Unix µs."""
+        """The Unix µs at which all requests of a key would be done, if they were served one by one at the rate."""
         self._sweep_at = _SWEEP_SIZE
 
     def delay(self, key: tuple[str, str], now: int, *, count: bool = True) -> int:

@@ -109,7 +109,7 @@ def _object(envelope: dict[str, Any], name: str, request: Request) -> dict[str, 
 
 
 def _request_id(params: dict[str, Any], request: Request) -> int | float:
-    """The id, which the reply repeats unchanged."""
+    """The id of a request; the reply repeats it unchanged."""
     value: Any = params.get("request_id", NO_REQUEST)
     if isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_ID < value < _LARGEST_ID:
         return value

@@ -37,7 +37,7 @@ class Hub:
                 del self._subscribers[topic]
 
     def has_subscribers(self, topic: Key) -> bool:
-        """Whether anyone in this process is subscribed to a topic, by its name or by `*`."""
+        """Whether this process has subscribers to a topic, by its name or by `*`."""
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
     def deliver(self, topic: Key, message: bytes) -> None:

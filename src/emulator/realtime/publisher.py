@@ -65,7 +65,7 @@ class Publisher:
         await _log_failure(self.notify(key))
 
     def on_notice(self, kind: str, callback: Callable[[Key], None]) -> None:
-        """Call `callback` with the key of each thing of that kind that a node notifies of. It must not block."""
+        """Call `callback` with the key of each thing of this kind that changed on any node. It must not block."""
         self._notices[kind] = callback
 
     def _receive(self, topic: Key, message: bytes) -> None:

@@ -105,7 +105,7 @@ class PusherConnection:
             if topic is not None:
                 self._hub.unsubscribe(topic, self)
         elif event != "pusher:pong":
-            raise BadRequest("Bad frame", f"event: unknown event {event[:60]!r}; pages send over REST")
+            raise BadRequest("Bad frame", f"event: unknown event {event[:60]!r}; to send an event, use REST")
 
     def _subscribe(self, channel: str) -> None:
         if channel.startswith(("private-", "presence-")):

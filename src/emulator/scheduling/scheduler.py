@@ -25,7 +25,7 @@ class _Timer:
 
 
 class Scheduler:
-    """Holds one timer per key. The event loop runs it while the clock runs; moving the clock runs what it passes."""
+    """Holds one timer per key. The event loop runs it when due; moving the clock past it runs it too."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

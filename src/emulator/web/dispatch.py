@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
 
 from litestar.types import HTTPScope, Receive
@@ -31,29 +32,22 @@ Gate = Callable[[HTTPScope], None]
 """Raises a `ServiceError` if a request may not reach the control API."""
 
 
+@dataclass(eq=False, repr=False)
 class Dispatcher:
     """Runs the endpoints of one service after their checks."""
 
-    def __init__(
-        self,
-        endpoints: Iterable[Bound],
-        *,
-        cached_caller: Callable[[str | None], Caller | None],
-        authenticate: Callable[[str | None], Awaitable[Caller]],
-        check_registered: Callable[[str], None],
-        control_gate: Gate,
-        limits: Limits,
-        rate_limits: RateLimits,
-        recorder: Recorder,
-    ) -> None:
+    endpoints: InitVar[Iterable[Bound]]
+    _: KW_ONLY
+    cached_caller: Callable[[str | None], Caller | None]
+    authenticate: Callable[[str | None], Awaitable[Caller]]
+    check_registered: Callable[[str], None]
+    control_gate: Gate
+    limits: Limits
+    rate_limits: RateLimits
+    recorder: Recorder
+
+    def __post_init__(self, endpoints: Iterable[Bound]) -> None:
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
-        self._cached_caller = cached_caller
-        self._authenticate = authenticate
-        self._check_registered = check_registered
-        self._control_gate = control_gate
-        self._limits = limits
-        self._rate_limits = rate_limits
-        self._recorder = recorder
 
     def serves(self, method: str, path: str) -> bool:
         """Whether this service has the endpoint; production lacks the control API and `authtoken`."""
@@ -73,18 +67,18 @@ class Dispatcher:
         try:
             reply = _reply(await self._answer(bound, context, scope, receive), cors)
         except ServiceError as error:
-            self._recorder.refused(error)
+            self.recorder.refused(error)
             reply = error_reply(error, cors=cors)
         except RecursionError:
             reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
         except EngineError as error:
-            self._recorder.storage(ok=False)
+            self.recorder.storage(ok=False)
             _log.error("storage failed in %s %s: %s", method, path, error)
             reply = error_reply(Unavailable(), cors=cors)
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        self._recorder.answered(method, path, reply.status, monotonic() - started)
+        self.recorder.answered(method, path, reply.status, monotonic() - started)
         return reply
 
     async def _answer(self, bound: Bound, context: RequestContext, scope: HTTPScope, receive: Receive) -> object:
@@ -95,8 +89,8 @@ class Dispatcher:
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
-            context.caller = caller = self._cached_caller(header) or await self._authenticated(header, peer)
-            self._rate_limits.check(caller)
+            context.caller = caller = self.cached_caller(header) or await self._authenticated(header, peer)
+            self.rate_limits.check(caller)
             if caller.role not in endpoint.roles:
                 raise role_error(caller.role, endpoint.roles)
         elif endpoint.audience is Audience.CLIENT_ID:
@@ -104,26 +98,26 @@ class Dispatcher:
             client_id = _bare_client_id(header)
             if client_id:
                 with self._counting_failures(peer):
-                    self._check_registered(client_id)
+                    self.check_registered(client_id)
             elif header:
-                context.caller = caller = self._cached_caller(header) or await self._authenticated(header, peer)
+                context.caller = caller = self.cached_caller(header) or await self._authenticated(header, peer)
                 client_id = caller.client_id
-            self._rate_limits.check(caller) if caller else self._rate_limits.check_address(client_id, peer)
+            self.rate_limits.check(caller) if caller else self.rate_limits.check_address(client_id, peer)
         elif endpoint.audience is Audience.PUBLIC:
-            self._rate_limits.check_address("", peer)
+            self.rate_limits.check_address("", peer)
         elif endpoint.audience is Audience.CONTROL:
-            self._control_gate(scope)
-        chunks = _stream_body(headers, receive, getattr(self._limits, endpoint.limit))
-        body = b"" if endpoint.streamed else await _read_body(headers, receive, getattr(self._limits, endpoint.limit))
-        call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self._check_registered, chunks)
+            self.control_gate(scope)
+        chunks = _stream_body(headers, receive, getattr(self.limits, endpoint.limit))
+        body = b"" if endpoint.streamed else await _read_body(headers, receive, getattr(self.limits, endpoint.limit))
+        call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self.check_registered, chunks)
         answer = await bound.answer(call)
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
 
     async def _authenticated(self, header: str | None, peer: str) -> Caller:
         """Authenticate a header that is not cached, unless its address has failed too often."""
-        self._rate_limits.check_failures(peer)
+        self.rate_limits.check_failures(peer)
         with self._counting_failures(peer):
-            return await self._authenticate(header)
+            return await self.authenticate(header)
 
     @contextmanager
     def _counting_failures(self, peer: str) -> Iterator[None]:
@@ -131,12 +125,12 @@ class Dispatcher:
         try:
             yield
         except (Unauthorized, Forbidden):
-            self._rate_limits.check_failures(peer, one_more=True)
+            self.rate_limits.check_failures(peer, one_more=True)
             raise
 
 
 async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
-    """Produce the first chunk now, so that an early failure still gets an error reply; a later one cuts the body."""
+    """Produce the first chunk now, so that an early failure still gets an error reply."""
     first = await anext(chunks, b"")
 
     async def resumed() -> AsyncIterator[bytes]:

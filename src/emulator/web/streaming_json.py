@@ -59,7 +59,7 @@ class StreamReader:
         self._tail = b""
 
     async def read(self, chunks: AsyncIterator[bytes], restart: Callable[[], None]) -> AsyncIterator[Strings]:
-        """Yield all strings of the long member. Calls `restart` if a repeated member voids those so far."""
+        """Yield all strings of the long member. If the member is repeated, calls `restart` and starts again."""
         restarts = 0
         async for piece in _pieces(chunks):
             for strings in self._feed(piece):
@@ -183,7 +183,7 @@ async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             first += chunk
             if len(first) > _MAX_WRAPPED:
-                raise BadRequest("Invalid body", f"a body wrapped in a JSON string: at most {_MAX_WRAPPED} bytes")
+                raise BadRequest("Invalid body", f"a body inside a JSON string may have at most {_MAX_WRAPPED} bytes")
         first = json_codec.decode(first, str).encode()
     for start in range(0, len(first), PIECE):
         yield first[start : start + PIECE]

@@ -43,7 +43,7 @@ class Corruption:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Report corruption found in this block by its `EngineError`; after the block, it is logged."""
+        """Raise corruption found in this block as an `EngineError`; later findings are logged."""
         try:
             yield
         except EngineError as error:

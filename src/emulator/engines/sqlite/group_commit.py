@@ -30,7 +30,7 @@ class WriteCache(Protocol):
 
 
 class GroupCommit:
-    """`write` and `read` call a plain function at once, and return its result when all that it saw is committed.
+    """`write` and `read` call a plain function at once, and return its result once all that it read is committed.
 
     The first write begins a transaction. The writes that become ready meanwhile join it, and then the event loop
     commits it. If a statement or the commit fails, the whole group is rolled back: its writers get `EngineError`, and

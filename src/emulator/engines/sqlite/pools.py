@@ -1,4 +1,4 @@
-"""Pools on SQLite: one row per handed-out item; the lists of items to come are in `lists.py`."""
+"""Pools on SQLite: one row per handed-out item; the lists they come from are in `lists.py`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
 from emulator.errors import EngineError
 
 POLL_INTERVAL = 0.05
-"""Seconds between two polls. If nobody has written, a poll takes microseconds."""
+"""Seconds between two polls. If nothing was written, a poll takes microseconds."""
 MAX_ROWS = 2_000
 """Messages that stay in the table for processes that have not read them yet."""
 _AT_ONCE = 100

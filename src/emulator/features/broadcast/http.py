@@ -110,7 +110,7 @@ def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | No
     if not caller.spans_channels:
         raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast to another channel")
     if len(channel_id) > 64 or not channel_id.isprintable():
-        raise BadRequest("Invalid body", "user_id: at most 64 printable characters")
+        raise BadRequest("Invalid body", "user_id: must be at most 64 printable characters")
     return channel_id
 
 

@@ -40,7 +40,7 @@ class Event(Struct):
 def checked_event(event: str) -> str:
     """Return the event's name; raise `BadRequest` unless it has 1 to 256 printable characters."""
     if not event or len(event) > MAX_EVENT_LENGTH or not event.isprintable():
-        raise BadRequest("Invalid event", f"event: 1 to {MAX_EVENT_LENGTH} printable characters")
+        raise BadRequest("Invalid event", f"event: must be 1 to {MAX_EVENT_LENGTH} printable characters")
     return event
 
 

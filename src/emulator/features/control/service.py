@@ -89,7 +89,7 @@ class Control:
         self._on_move.append(moved)
 
     async def check(self) -> None:
-        """Return if storage works; raise `EngineError` otherwise."""
+        """Raise `EngineError` if storage does not work."""
         await self._engine.check()
         await self._key.sync()
 

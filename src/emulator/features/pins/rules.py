@@ -96,7 +96,7 @@ def link_key(client_id: str, channel_id: str) -> Key:
 
 
 def pin_token_key(client_id: str, token_id: str) -> Key:
-    """Return the key of the record that a token's PIN was validated."""
+    """Return the key of the record that marks a token's PIN as validated."""
     return Key("pin_token", client_id, token_id)
 
 
@@ -106,7 +106,7 @@ def authentication_topic(client_id: str, channel_id: str = "") -> Key:
 
 
 def broadcaster_of(client_id: str, channel_id: str) -> Caller:
-    """Return the caller as which a linked game acts."""
+    """Return the broadcaster that a linked game acts as."""
     opaque_id = channel_id if channel_id.startswith("U") else f"U{channel_id}"
     return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id)
 

@@ -127,7 +127,7 @@ def unique_ids(ids: list[str]) -> list[str]:
 def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
     """Return whether an admin's PATCH body maps ids to patches: every key looks like an id, every value like a patch.
 
-    A user id may be any name that ends in a digit, because an admin's own viewer record hardly needs a patch. A
+    A user id may be any name that ends in a digit, because admins rarely patch their own viewer record. A
     channel id must be digits only, because channel config may have a member such as `level1`.
     """
     id_pattern = _USER_ID if store.per_viewer else _CHANNEL_ID

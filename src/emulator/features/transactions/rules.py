@@ -93,7 +93,7 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     data = receipt.data
     for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
         if not text or len(text) > _MAX_LENGTH or not text.isprintable():
-            raise _bad(f"{name}: 1 to {_MAX_LENGTH} printable characters")
+            raise _bad(f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
     try:
         cost = int(data.product.cost.amount)
     except ValueError:

@@ -1,6 +1,6 @@
 """The team leaderboard, computed from the voters' records. Pure.
 
-A question in `state-results` is worth up to 100 points to a team: 50 if its broadcaster voted correctly, plus 50 times
+A team gets up to 100 points for a question in `state-results`: 50 if its broadcaster voted correctly, plus 50 times
 the share of correct votes in the team, including the broadcaster's, rounded half up.
 """
 
