@@ -1,6 +1,7 @@
-"""The interface of an engine: the shapes of data it stores, and a relay of messages between processes.
+"""The shapes of data that every engine stores, and a relay of messages between processes.
 
-Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`.
+Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`, and the
+engine as a whole is in `engines/engine.py`.
 
 An engine knows no feature, no HTTP and no clock. Times are arguments: `now` and all `…_at` are integer Unix
 milliseconds, and a thing is alive while `now < expires_at`. Results never depend on housekeeping (`Engine.purge`).

@@ -14,6 +14,7 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 
 PIN_LIFETIME: Final = 5 * MINUTE
+"""An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one."""
 ACCESS_LIFETIME: Final = 7 * DAY
 REFRESH_LIFETIME: Final = 365 * DAY
 LINK_LIFETIME: Final = REFRESH_LIFETIME
