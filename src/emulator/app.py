@@ -185,9 +185,7 @@ FEATURES: Final = (
     Feature(lambda service: service.control, control_http.monitoring),
     Feature(lambda service: service.metrics, (control_http.metrics,)),
     Feature(
-        lambda service: service.control,
-        control_http.control,
-        is_offered=lambda environment: environment.has_control,
+        lambda service: service.control, control_http.control, is_offered=lambda environment: environment.has_control
     ),
     Feature(
         lambda service: None,

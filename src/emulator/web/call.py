@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from emulator.callers import Caller
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
+from emulator.wire.text import checked_text
 
 T = TypeVar("T")
 
@@ -54,10 +55,8 @@ class Call:
     def channel(self) -> str | None:
         """The channel that the call acts on; `None` for all channels together (ruling A4)."""
         requested = self._query.get("channel_id", "")
-        if requested and self.caller.spans_channels and (len(requested) > MAX_ID_LENGTH or not requested.isprintable()):
-            raise BadRequest(
-                "Malformed channel_id parameter", f"channel_id: must be 1 to {MAX_ID_LENGTH} printable characters"
-            )
+        if requested and self.caller.spans_channels:
+            checked_text(requested, MAX_ID_LENGTH, reason="Malformed channel_id parameter", name="channel_id")
         return self.caller.channel(requested)
 
     def text(self, name: str) -> str:
@@ -84,6 +83,4 @@ class Call:
 
 def checked_id(text: str, name: str) -> str:
     """Return a valid id of a buffer or JSON store; raises `BadRequest` naming the parameter `name`."""
-    if not text or len(text) > MAX_ID_LENGTH or not text.isprintable():
-        raise BadRequest(f"Invalid {name}", f"{name}: must be 1 to {MAX_ID_LENGTH} printable characters")
-    return text
+    return checked_text(text, MAX_ID_LENGTH, reason=f"Invalid {name}", name=name)

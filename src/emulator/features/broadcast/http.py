@@ -12,9 +12,10 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller,
 from emulator.errors import BadRequest, Forbidden
 from emulator.features.broadcast.rules import BROADCAST
 from emulator.features.broadcast.service import Broadcasts
-from emulator.web.call import Call
+from emulator.web.call import MAX_ID_LENGTH, Call
 from emulator.web.endpoint import Endpoint, Nothing, Parameter, endpoint
 from emulator.wire import json_codec
+from emulator.wire.text import checked_text
 
 _QUERY: Final = (
     Parameter("event", "If the GET has no body: the event."),
@@ -109,9 +110,7 @@ def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | No
         return channel
     if not caller.spans_channels:
         raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast to another channel")
-    if len(channel_id) > 64 or not channel_id.isprintable():
-        raise BadRequest("Invalid body", "user_id: must be at most 64 printable characters")
-    return channel_id
+    return checked_text(channel_id, MAX_ID_LENGTH, reason="Invalid body", name="user_id")
 
 
 endpoints: Final = (

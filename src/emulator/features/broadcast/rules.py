@@ -12,6 +12,7 @@ from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
+from emulator.wire.text import checked_text
 
 MAX_MESSAGE_BYTES: Final = 4_096
 """The limit of a message: compact JSON, or else base64 of its zlib compression (Limits; ruling B2)."""
@@ -39,9 +40,7 @@ class Event(Struct):
 
 def checked_event(event: str) -> str:
     """Return the event's name; raise `BadRequest` unless it has 1 to 256 printable characters."""
-    if not event or len(event) > MAX_EVENT_LENGTH or not event.isprintable():
-        raise BadRequest("Invalid event", f"event: must be 1 to {MAX_EVENT_LENGTH} printable characters")
-    return event
+    return checked_text(event, MAX_EVENT_LENGTH, reason="Invalid event", name="event")
 
 
 def user_of_target(target: str) -> str:

@@ -57,12 +57,7 @@ EXTENSION_VIEWER_STATE: Final = Store("extension_viewer_state", per_viewer=True)
 HIDDEN_STATE: Final = Store("extension_hidden_state", readers=EXTENSION_WRITERS, writers=EXTENSION_WRITERS)
 EXTENSION_CONFIG: Final = Store("extension_config", is_config=True, writers=EXTENSION_WRITERS, feed_id="extension")
 CHANNEL_CONFIG: Final = Store(
-    "channel_config",
-    per_extension=False,
-    per_channel=True,
-    is_config=True,
-    writers=CHANNEL_WRITERS,
-    feed_id="channel",
+    "channel_config", per_extension=False, per_channel=True, is_config=True, writers=CHANNEL_WRITERS, feed_id="channel"
 )
 STORES: Final = (
     EXTENSION_STATE,

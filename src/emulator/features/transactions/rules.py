@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
+from emulator.wire.text import checked_text
 
 LIFETIME: Final = 30 * DAY
 """How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
@@ -92,8 +93,7 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
     data = receipt.data
     for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
-        if not text or len(text) > _MAX_LENGTH or not text.isprintable():
-            raise _bad(f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
+        checked_text(text, _MAX_LENGTH, reason="Invalid receipt", name=f"transactionReceipt: {name}")
     try:
         cost = int(data.product.cost.amount)
     except ValueError:

@@ -20,6 +20,7 @@ from emulator.features.trivia.rules import (
     question_of,
     sort_order,
 )
+from emulator.wire.text import checked_text
 
 MAX_QUESTIONS: Final = 64
 MAX_OPTIONS: Final = 64
@@ -103,8 +104,7 @@ def _changed(contest: Contest, question_id: str, change: Callable[[Question], Qu
 
 def _check(body: Option, where: str) -> None:
     """Raise `BadRequest` naming the first member over its limit, prefixed with `where`."""
-    if not body.id or len(body.id) > MAX_ID_LENGTH or not body.id.isprintable():
-        raise BadRequest("Invalid body", f"{where}id: must be 1 to {MAX_ID_LENGTH} printable characters")
+    checked_text(body.id, MAX_ID_LENGTH, reason="Invalid body", name=f"{where}id")
     for name, longest in _MAX_LENGTHS.items():
         text = getattr(body, name)
         if text is not UNSET and len(text) > longest:
