@@ -37,8 +37,8 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
 
 EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "output": {"errors", "clock"},
-    "config": {"errors", "clock", "output", "atomic_file"},
-    "extensions": {"errors", "output", "atomic_file"},
+    "config": {"errors", "clock", "output", "atomic_file", "toml_edit"},
+    "extensions": {"errors", "output", "atomic_file", "toml_edit"},
     "api": {"errors", "clock", "output", "config"},
     "cli": {"errors", "output", "config", "session"},
     "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},

@@ -23,13 +23,16 @@ def write_new(path: Path, text: str, *, owned_like: Path) -> None:
         raise
 
 
-def replace(path: Path, text: str) -> None:
-    """Replace a file's content, or create the file. A reader sees the old content or the new, never a mix."""
+def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
+    """Replace a file's content, or create the file. A reader sees the old content or the new, never a mix.
+
+    A new file has mode 0600. So has a replaced one, unless it keeps its mode.
+    """
     target = path.resolve()
     descriptor, name = mkstemp(prefix=f".{target.name}-", dir=target.parent)  # with mode 0600
     try:
         _fill(descriptor, text, target)
-        if target.exists():
+        if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
         os.replace(name, target)
     except BaseException:
@@ -39,7 +42,7 @@ def replace(path: Path, text: str) -> None:
 
 
 def cannot_be_written(path: Path, error: OSError) -> UsageError:
-    """The error for a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     return UsageError(f"cannot write {path}: {error.strerror}")
 
 

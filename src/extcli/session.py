@@ -76,13 +76,13 @@ class Session:
             self.output.report(f"unknown role {identity.role}: the service treats it as viewer")
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
-    def open_service(self) -> Service:
+    def anonymous_service(self) -> Service:
         """The service, called without credentials."""
         from extcli.api.client import Service
 
         return Service(SignedCalls(self, None))
 
-    def named_service(self) -> Service:
+    def service_by_client_id(self) -> Service:
         """The service, called with a client id but no token."""
         from extcli.api.client import Service
         from extcli.api.credentials import NoToken
@@ -101,7 +101,7 @@ class Session:
         """The WebSocket of the service, connected."""
         from extcli.api.websocket import WebSocketClient
 
-        self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.told_socket())
+        self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.configured_ws_url())
         return WebSocketClient(self.resolver.ws_url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
     def reconnect(self, seconds: float) -> None:
@@ -109,7 +109,7 @@ class Session:
         from extcli.api.websocket import WebSocketClient
 
         seconds = min(seconds, self.resolver.timeout())
-        self.http.allow(seconds)
+        self.http.set_timeout(seconds)
         if "websocket" in self.__dict__:
             self.websocket.close()
         self.websocket = WebSocketClient(self.resolver.ws_url(), timeout=seconds, trace=self.output.trace)
@@ -130,7 +130,7 @@ class Session:
     def _warn_if_elsewhere(self, address: str, told: Found[str] | None) -> None:
         """Report that a profile was named, but the command goes to another address: that may be a mistake."""
         profile = self.resolver.profile
-        if profile and told and self.resolver.asked_profile and not profile.is_of(address):
+        if profile and told and self.resolver.named_profile and not profile.is_of(address):
             self.output.report(
                 f"{told.origin} is {address}, not an address of profile {profile.name}: "
                 "the profile's secret and token are not used"

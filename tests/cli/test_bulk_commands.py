@@ -238,14 +238,14 @@ def test_a_service_that_never_answers_exits_3(extcli, answering, file):
     result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", url, "--timeout", "200ms", env=SIGNED)
 
     assert 3 == result.exit_code
-    assert "took too long to answer" in result.stderr
+    assert "in time" in result.stderr
 
 
 def test_an_unreachable_service_exits_3(extcli, file):
     result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", "http://127.0.0.1:1", env=SIGNED)
 
     assert 3 == result.exit_code
-    assert "nobody answers at http://127.0.0.1:1" in result.stderr
+    assert "cannot connect to http://127.0.0.1:1" in result.stderr
 
 
 def test_lines_of_a_pipe_are_sent_when_they_arrive(monkeypatch):

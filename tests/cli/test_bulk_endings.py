@@ -34,7 +34,7 @@ def test_a_service_that_dies_while_tokens_are_fetched_is_one_error(shell, tmp_pa
     _, stderr = process.communicate(timeout=20)
 
     assert 3 == process.returncode
-    assert f"extcli: {url} took too long to answer" == stderr.decode().splitlines()[0]
+    assert f"extcli: no answer from {url} in time" == stderr.decode().splitlines()[0]
     assert 2 == len(stderr.splitlines())
 
 

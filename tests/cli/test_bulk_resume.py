@@ -47,7 +47,7 @@ def test_only_a_line_that_was_sent_is_reported_as_unconfirmed(extcli, answering)
     unreachable = extcli("accumulate", "add", "--from", "-", "--url", "http://127.0.0.1:1", input="1\n2\n", env=SIGNED)
 
     assert "  sent but unconfirmed: line 1\n" in failed.stderr
-    assert (3, "extcli: nobody answers at http://127.0.0.1:1") == (
+    assert (3, "extcli: cannot connect to http://127.0.0.1:1") == (
         unreachable.exit_code,
         unreachable.stderr.splitlines()[0],
     )

@@ -124,7 +124,7 @@ def test_path_says_where_the_file_is_or_would_be_whatever_is_in_it(config):
     assert f"{config_file()}\n" == config("path", "-p", "none").stdout
 
 
-def test_a_table_names_the_file_of_profiles_once(config):
+def test_a_table_names_the_profiles_file_once(config):
     file = write_profiles(
         'profile = "live"', live={"url": "https://ext.example", "secret_file": "s", "production": True}
     )

@@ -1,4 +1,4 @@
-"""`extcli config set` and `unset`: edits of the file of profiles, which keep what they do not concern."""
+"""`extcli config set` and `unset`: edits of the profiles file, which keep what they do not concern."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_set_without_a_profile_asks_which(config):
         ("broadcast_method", "PUT", "is not a broadcast method"),
         ("production", "yes", "must be true or false"),
         ("channel", "", "must not be empty"),
-        ("secret_file", "none", "cannot be read"),
+        ("secret_file", "none", "cannot read"),
         ("secret_file", "weak", "is not base64"),
         ("token_file", "weak", "is not a valid token"),
         ("colour", "blue", "is not a known key"),
@@ -133,7 +133,7 @@ def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, 
     assert TEXT == config_file().read_text()
 
 
-def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_file_of_profiles(config, monkeypatch, tmp_path):
+def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_profiles_file(config, monkeypatch, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     write_profiles(live={"url": "https://ext.example"})
@@ -162,7 +162,7 @@ def test_unset_takes_a_value_out(config):
 def test_unset_names_what_is_not_there(config):
     config_file().write_text(TEXT)
 
-    assert "profiles.dev.channel: is not set" in config("unset", "channel").stderr
+    assert "profiles.dev.channel is not set" in config("unset", "channel").stderr
     assert "no profile 'none'" in config("unset", "channel", "-p", "none").stderr
 
 
@@ -201,7 +201,7 @@ def test_a_layout_that_has_no_room_for_a_profile_is_left_alone(extcli):
     result = extcli("profile", "add", "live", "--url", "https://ext.example")
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "is laid out in a way that cannot be edited here" in result.stderr
+    assert "cannot edit the layout of profiles" in result.stderr
     assert text == config_file().read_text()
 
 

@@ -148,7 +148,7 @@ def test_wait_exits_3_if_the_service_is_unreachable(extcli):
     result = extcli("wait", "--ready", "--url", "http://127.0.0.1:1", "--timeout", "1ms")
 
     assert (3, "") == (result.exit_code, result.stdout)
-    assert "nobody answers" in result.stderr
+    assert "cannot connect to" in result.stderr
 
 
 def test_wait_exits_7_if_the_service_is_not_ready(extcli, answering):

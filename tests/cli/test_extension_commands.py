@@ -127,7 +127,7 @@ def test_init_takes_no_file_and_no_client_id_that_is_there(extcli, folder: Path)
     assert "somebody's" == (folder / "my-extension.secret").read_text()
     assert ["secret_file", "my-extension.2.secret"] in first.rows
     assert (2, "") == (again.exit_code, again.stdout)
-    assert again.stderr.startswith("extcli: extensions.toml: extensions.my-extension: is registered already\n")
+    assert again.stderr.startswith("extcli: extensions.toml: extensions.my-extension is registered already\n")
     assert "extcli extension rotate --client-id my-extension" in again.stderr
     assert not (folder / "my-extension.3.secret").exists()
 
@@ -305,11 +305,14 @@ WRONG = {
     "no TOML": ("[extensions.e\n", "is not TOML"),
     "a number without end": ("a = " + "1" * 5_000, "is not TOML"),
     "no text": ("\udcff", "is not TOML"),
-    "an extension that is text": ('[extensions]\ne = "QUJD"', "extensions.e: must be a table"),
-    "extensions that are a list": ("extensions = []", "extensions: must be a table"),
-    "a misspelled key": ('[extensions.e]\nsecret = "QUJD"', "extensions.e.'secret': is not a known key"),
-    "secrets that are text": ('[extensions.e]\nsecrets = "QUJD"', "extensions.e.secrets: must be an array of strings"),
-    "an owner that is a number": ('[extensions.e]\nsecrets = ["QUJD"]\nowner_user_id = 1', "owner_user_id: must be"),
+    "an extension that is text": ('[extensions]\ne = "QUJD"', "extensions.e must be a table"),
+    "extensions that are a list": ("extensions = []", "extensions must be a table"),
+    "a misspelled key": ('[extensions.e]\nsecret = "QUJD"', "extensions.e.'secret' is not a known key"),
+    "secrets that are text": ('[extensions.e]\nsecrets = "QUJD"', "extensions.e.secrets must be an array of strings"),
+    "an owner that is a number": (
+        '[extensions.e]\nsecrets = ["QUJD"]\nowner_user_id = 1',
+        "extensions.e.owner_user_id must be",
+    ),
 }
 
 
@@ -324,7 +327,7 @@ def test_what_is_wrong_with_the_file_is_named_with_file_and_key_and_nothing_is_w
     result = extcli("extension", verb, *(() if verb == "list" else ("--client-id", "e")))
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert re.match(f"extcli: extensions.toml: .*{re.escape(expected)}", result.stderr)
+    assert re.match(f"extcli: extensions.toml.* {re.escape(expected)}", result.stderr)
     assert ["extensions.toml"] == [path.name for path in folder.iterdir()]
     assert text.encode("utf-8", "surrogateescape") == (folder / "extensions.toml").read_bytes()
 
@@ -332,10 +335,10 @@ def test_what_is_wrong_with_the_file_is_named_with_file_and_key_and_nothing_is_w
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('secrets = ["QUJD", "QUJD!"]', "extensions.e.secrets[1]: is not base64"),
-        ('secrets = [""]', "extensions.e.secrets[0]: is empty"),
-        ('secret_files = ["absent"]', "extensions.e.secret_files[0]: 'absent' cannot be read: No such file"),
-        ('owner_user_id = "1"', "extensions.e: has no secret"),
+        ('secrets = ["QUJD", "QUJD!"]', "extensions.e.secrets[1] is not base64"),
+        ('secrets = [""]', "extensions.e.secrets[0] is empty"),
+        ('secret_files = ["absent"]', "extensions.e.secret_files[0]: cannot read 'absent': No such file"),
+        ('owner_user_id = "1"', "extensions.e has no secret"),
     ],
 )
 def test_list_names_a_secret_that_the_service_would_not_take(extcli, folder: Path, text: str, expected: str):
@@ -354,7 +357,7 @@ def test_a_layout_that_cannot_be_edited_is_left_alone(extcli, folder: Path):
     result = extcli("extension", "init", "--client-id", "other")
 
     assert 2 == result.exit_code
-    assert result.stderr.startswith("extcli: extensions.toml: extensions: is laid out in a way that cannot be edited")
+    assert result.stderr.startswith("extcli: extensions.toml: cannot edit the layout of extensions")
     assert text == (folder / "extensions.toml").read_text()
     assert 1 == len(list(folder.iterdir()))
 
@@ -364,7 +367,7 @@ def test_a_file_that_is_not_there_is_made_by_init_alone(extcli, folder: Path, ve
     result = extcli("extension", verb)
 
     assert 2 == result.exit_code
-    assert result.stderr.startswith("extcli: extensions.toml: cannot be read: No such file or directory\n")
+    assert result.stderr.startswith("extcli: cannot read extensions.toml: No such file or directory\n")
     assert "extcli extension init" in result.stderr
     assert [] == list(folder.iterdir())
 
@@ -383,6 +386,6 @@ def test_only_what_is_registered_is_rotated_and_retired(extcli, folder: Path, ve
     result = extcli("extension", verb, "--client-id", "nobody")
 
     assert 2 == result.exit_code
-    assert "extensions.toml: extensions.nobody: is not registered" in result.stderr
-    assert "registered are my-extension, other" in result.stderr
+    assert "extensions.toml: extensions.nobody is not registered" in result.stderr
+    assert "registered: my-extension, other" in result.stderr
     assert LAID_OUT == (folder / "extensions.toml").read_text()

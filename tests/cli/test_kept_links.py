@@ -45,6 +45,7 @@ def test_refresh_prints_a_header_for_curl(extcli, login):
 
 
 def test_each_use_keeps_the_new_refresh_token_in_the_place_of_the_old(extcli, login, live, kept):
+    live.freeze()
     login()
     (before,) = kept()
     live.advance(2000)

@@ -23,7 +23,7 @@ from extcli.config.link_store import Link, LinkStore
 directory, name, count = sys.argv[1:]
 sys.stdin.readline()
 for number in range(int(count)):
-    LinkStore(Path(directory)).keep(Link("http://h", "ws://h", "app", f"{name}{number}", "r" * 500, since=1))
+    LinkStore(Path(directory)).add(Link("http://h", "ws://h", "app", f"{name}{number}", "r" * 500, since=1))
 """
 
 
@@ -179,8 +179,8 @@ def test_a_place_where_nothing_can_be_kept_is_found_before_the_pin_is_sent(extcl
     )
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert f"no links can be kept in {tmp_path / 'file' / 'x'}" in result.stderr
-    assert "set EXTCLI_STATE_DIR to a directory of yours" in result.stderr
+    assert f"cannot store links in {tmp_path / 'file' / 'x'}" in result.stderr
+    assert "set EXTCLI_STATE_DIR to a directory that you can write" in result.stderr
     assert "CONNECT" not in result.stderr
 
 
@@ -193,7 +193,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(extcli, shell, 
     stdout, stderr = full.communicate(timeout=20)
 
     assert (2, b"") == (full.returncode, stdout)
-    assert f"extcli: no links can be kept in {state}\n  file too large\n" in stderr.decode().lower()
+    assert f"extcli: cannot store links in {state}\n  file too large\n" in stderr.decode().lower()
     assert before == (state / "links.json").read_bytes()
     assert {"links.json", "links.lock"} == {path.name for path in state.iterdir()}
 
@@ -203,16 +203,16 @@ def test_a_new_token_takes_the_place_of_its_own_and_of_no_other(tmp_path):
     links = LinkStore(tmp_path)
     old, anew = (Link("http://h", "ws://h", "app", "1", refresh, since=1) for refresh in ("old", "anew"))
 
-    links.keep(old)
+    links.add(old)
     links.renew(old, "next", 5)
     assert [("next", 1, 5)] == [(link.refresh, link.since, link.until) for link in links.all()]
 
-    links.keep(anew)
+    links.add(anew)
     links.renew(old, "late", 6)
-    links.forget(old)
+    links.delete(old)
     assert [anew] == links.all()
 
-    links.forget(anew)
+    links.delete(anew)
     links.renew(anew, "late", 6)
     assert [] == links.all()
 

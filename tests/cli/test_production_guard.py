@@ -119,7 +119,7 @@ def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, t
 
     with Terminal("vote", "rm", "lunch", "-p", "live") as terminal:
         terminal.read_until(f"profile live is production: {live.url}")
-        terminal.read_until("poll lunch ends, with its votes, its log and its definition")
+        terminal.read_until("poll lunch is deleted, with its votes, log and definition")
         terminal.read_until("Continue? [y/N] ")
         terminal.type(typed)
 

@@ -57,8 +57,8 @@ def test_a_wrong_secret_of_a_profile_is_named_as_the_likely_cause(extcli, tmp_pa
     ("args", "variables", "client_id"),
     [
         ((), {}, "my-extension (profile live)?"),
-        ((), {"EXTCLI_CLIENT_ID": "game"}, "game (EXTCLI_CLIENT_ID), where profile live says my-extension?"),
-        (("--client-id", "game"), {}, "game (--client-id), where profile live says my-extension?"),
+        ((), {"EXTCLI_CLIENT_ID": "game"}, "game (EXTCLI_CLIENT_ID)? Profile live has client id my-extension\n"),
+        (("--client-id", "game"), {}, "game (--client-id)? Profile live has client id my-extension\n"),
     ],
 )
 def test_a_refused_token_names_the_client_id_it_was_for_and_where_that_comes_from(
@@ -90,7 +90,7 @@ def test_what_leads_away_from_production_is_not_taken_for_a_sandbox(extcli, live
     result = extcli("vote", "get", "-v", "-p", "live", "--url", live.url)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert f"there is no secret for {live.url}, as profile live is of {production.url}" in result.stderr
+    assert f"no secret for {live.url}: profile live is for {production.url}" in result.stderr
     assert "> " not in result.stderr
 
 
@@ -100,7 +100,7 @@ def test_production_that_was_not_asked_for_is_named(extcli, production):
     result = extcli("vote", "get", "-v", "--url", production.url)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "choose it: extcli -p live" in result.stderr
+    assert "select it, as it has the secret: extcli -p live" in result.stderr
     assert "> " not in result.stderr
 
 

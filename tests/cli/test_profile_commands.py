@@ -51,11 +51,11 @@ def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_na
     before = config_file().read_text()
 
     for args, why in (
-        (("add", "dev", "--url", "http://127.0.0.1:2"), "profiles.dev: is there already"),
+        (("add", "dev", "--url", "http://127.0.0.1:2"), "profiles.dev exists already"),
         (("add", "live"), "--url is missing"),
         (("add", "a.b", "--url", "http://127.0.0.1:2"), "is not a valid profile name"),
         (("add", "live", "--url", "nonsense"), "is not a URL with http or https"),
-        (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel: must not be empty"),
+        (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel must not be empty"),
     ):
         result = profile(*args)
         assert (2, "") == (result.exit_code, result.stdout)

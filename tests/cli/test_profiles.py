@@ -1,4 +1,4 @@
-"""Which profile is chosen, in which order places are asked, and what is wrong with a file of profiles."""
+"""Which profile is chosen, in which order places are asked, and what is wrong with a profiles file."""
 
 from __future__ import annotations
 

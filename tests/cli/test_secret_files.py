@@ -24,7 +24,7 @@ def secret_file(tmp_path):
 def test_a_secret_that_others_may_read_is_used_and_remarked_on_once(extcli, live, secret_file, mode):
     secret_file.chmod(mode)
     write_profiles(live={"url": live.url, "secret_file": secret_file.name})
-    remark = f"others may read {secret_file}, by its mode: chmod 600 {secret_file}\n"
+    remark = f"other users can read {secret_file}: chmod 600 {secret_file}\n"
 
     by_variable = extcli(*GET, env={"EXTCLI_SECRET_FILE": str(secret_file)})
     by_profile = extcli("socket", "send", "get", "state", "--data", '{"state_id": "channel"}', "-p", "live")
@@ -38,7 +38,7 @@ def test_a_token_that_others_may_read_is_remarked_on(extcli, tmp_path):
     token.write_text(extcli("token", "sandbox").stdout)
     token.chmod(0o644)
 
-    assert f"others may read {token}" in extcli(*GET, "--token-file", str(token)).stderr
+    assert f"other users can read {token}" in extcli(*GET, "--token-file", str(token)).stderr
 
 
 def test_one_for_its_owner_alone_is_not_nor_with_quiet_any(extcli, secret_file):
@@ -66,4 +66,4 @@ def test_it_is_remarked_on_where_it_is_set(extcli, secret_file):
 
     for result in (added, changed):
         assert 0 == result.exit_code
-        assert f"others may read {secret_file}" in result.stderr
+        assert f"other users can read {secret_file}" in result.stderr

@@ -67,7 +67,7 @@ def test_no_auth_skips_authentication(send):
     result = send(*GET, "--no-auth")
 
     assert (4, "") == (result.exit_code, result.stdout)
-    assert "leave --no-auth out" in result.stderr
+    assert "omit --no-auth" in result.stderr
     assert {"ok": True} == send("subscribe", "authentication", "--no-auth").json
 
 
@@ -111,7 +111,7 @@ def test_too_few_updates_before_the_timeout_exit_7(send):
 
 
 def test_the_default_identity_is_the_broadcaster(send):
-    assert "authenticated as broadcaster of channel 1001, with a token of the sandbox\n" == send(*GET).stderr
+    assert "authenticated as broadcaster of channel 1001, with a sandbox token\n" == send(*GET).stderr
 
 
 def test_a_stored_link_is_used_and_its_new_token_stored(extcli, send, live, tmp_path):
@@ -128,11 +128,11 @@ def test_a_stored_link_is_used_and_its_new_token_stored(extcli, send, live, tmp_
 @pytest.mark.parametrize(
     ("args", "identity"),
     [
-        (("--as", "broadcaster"), "as broadcaster of channel 1001, with a token of the sandbox"),
-        (("--as", "viewer:U5"), "as viewer of channel 1001, with a token of the sandbox"),
-        (("--channel", "5"), "as broadcaster of channel 5, with a token of the sandbox"),
+        (("--as", "broadcaster"), "as broadcaster of channel 1001, with a sandbox token"),
+        (("--as", "viewer:U5"), "as viewer of channel 1001, with a sandbox token"),
+        (("--channel", "5"), "as broadcaster of channel 5, with a sandbox token"),
         (("--channel", "777"), "as broadcaster of channel 777, with the stored refresh token"),
-        (("--client-id", "other"), "as broadcaster of channel 1001, with a token of the sandbox"),
+        (("--client-id", "other"), "as broadcaster of channel 1001, with a sandbox token"),
     ],
 )
 def test_an_identity_option_overrides_a_stored_link(extcli, send, live, args, identity):
@@ -147,7 +147,7 @@ def test_a_given_token_overrides_a_stored_link(extcli, send, live):
 
     result = send("set", "state", "--data", '{"state_id": "extension", "state": {}}', env={"EXTCLI_TOKEN": token})
 
-    assert (0, "authenticated with the token given\n") == (result.exit_code, result.stderr)
+    assert (0, "authenticated with the given token\n") == (result.exit_code, result.stderr)
 
 
 def test_links_to_several_channels_need_a_choice(extcli, send, live):
@@ -171,7 +171,7 @@ def test_a_locally_signed_token_follows_the_emulator_s_clock(send, live):
 
     result = send(*GET, env={"EXTCLI_SECRET": SECRET_BASE64})
 
-    assert (0, "as broadcaster of channel 1001, with a token signed here") == (
+    assert (0, "as broadcaster of channel 1001, with a self-signed token") == (
         result.exit_code,
         result.stderr.strip().removeprefix("authenticated "),
     )

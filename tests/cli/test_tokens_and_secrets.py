@@ -268,7 +268,7 @@ def test_what_is_no_token_is_wrong_usage(extcli, text):
     result = extcli("token", "inspect", text)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "this is no token" in result.stderr
+    assert "this is not a token" in result.stderr
 
 
 def test_exp_in_milliseconds_is_a_trap(extcli):
@@ -298,8 +298,8 @@ def test_many_users_are_listed_page_by_page(extcli, tmp_path):
 @pytest.mark.parametrize(
     ("use", "trap"),
     [
-        ("pin", "it is dead until the broadcaster has typed in the PIN that came with it"),
-        ("refresh", "it calls nothing"),
+        ("pin", "it is invalid until the broadcaster enters the PIN that was issued with it"),
+        ("refresh", "it is for no endpoint"),
     ],
 )
 def test_inspect_explains_a_token_that_waits_or_calls_nothing(extcli, use, trap):
@@ -311,4 +311,4 @@ def test_inspect_explains_a_token_that_waits_or_calls_nothing(extcli, use, trap)
 def test_inspect_explains_the_token_that_comes_with_a_game_s_pin(extcli):
     token = extcli("pin", "request", "--game", "-o", "json").json["token"]
 
-    assert "until the broadcaster has typed in the PIN" in extcli("token", "inspect", token).stdout
+    assert "until the broadcaster enters the PIN" in extcli("token", "inspect", token).stdout

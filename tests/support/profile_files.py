@@ -1,4 +1,4 @@
-"""Writes the file of profiles."""
+"""Writes the profiles file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service's endpoints as methods, under the names its handlers have. What goes over the wire is decided here."""
+"""The service's endpoints as methods, with the names of the service's handlers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ CONTROL = "/_emulator/"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, before anybody's credentials are put on it."""
+    """One request, without credentials."""
 
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Body | None = None
     signed: bool = True
+    """Whether to send it with the credentials of the caller."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
 
 class Caller(Protocol):
-    """Makes calls as somebody; an answer of 300 or more is raised as an error."""
+    """Sends calls with credentials. Raises `ErrorAnswer` for a status of 300 or above."""
 
     def perform(self, call: Call) -> Answer: ...
     @contextmanager
@@ -39,7 +40,7 @@ class Caller(Protocol):
 
 
 def encoded(value: object) -> bytes:
-    """Compact UTF-8 JSON. Raises `UsageError` for text that is none: an argument of other bytes than UTF-8."""
+    """Return compact UTF-8 JSON. Raises `UsageError` for an argument that was not UTF-8."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -47,29 +48,29 @@ def encoded(value: object) -> bytes:
 
 
 def vote_cast(value: int, *, poll: str, count: int | None = None) -> Call:
-    """`POST vote`, also for many at once."""
+    """Return the call `POST vote`, also used for votes from a file."""
     body = {"value": value} if count is None else {"value": value, "count": count}
     return Call("POST", f"{SERVICE}vote", {"id": poll}, encoded(body))
 
 
 def answer_submission(key: str, *, ranking: str) -> Call:
-    """`POST rank`, also for many at once."""
+    """Return the call `POST rank`, also used for answers from a file."""
     return Call("POST", f"{SERVICE}rank", {"id": ranking}, encoded({"key": key}))
 
 
 def buffer_addition(blob: bytes, *, buffer: str) -> Call:
-    """`POST accumulate`, also for many at once; `blob` is JSON text and sent as it is."""
+    """Return the call `POST accumulate`, also used for documents from a file. `blob` is JSON, sent unchanged."""
     return Call("POST", f"{SERVICE}accumulate", {"id": buffer}, blob)
 
 
 class Service:
-    """One method per endpoint; each raises `Refused`, `ServerError` or `Unreachable`."""
+    """One method per endpoint. Each raises `Refused`, `ServerError` or `Unreachable`."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
     def perform(self, call: Call) -> Answer:
-        """Any call at all."""
+        """Send any call."""
         return self._caller.perform(call)
 
     # Polls
@@ -85,7 +86,7 @@ class Service:
 
     @contextmanager
     def read_vote_log(self, poll: str, *, since: int | None = None, limit: int | None = None) -> Iterator[Answer]:
-        """The answer may be very large, so its body is left to be streamed."""
+        """Yield the answer before its body, which may be very large."""
         query = _given(id=poll, since=since, limit=limit)
         with self._caller.stream(Call("GET", f"{SERVICE}vote_logs", query)) as answer:
             yield answer
@@ -114,11 +115,11 @@ class Service:
 
     @contextmanager
     def read_buffer(self, buffer: str, *, start: int | None = None) -> Iterator[Answer]:
-        """The answer may be very large, so its body is left to be streamed."""
+        """Yield the answer before its body, which may be very large."""
         with self._caller.stream(Call("GET", f"{SERVICE}accumulate", _given(id=buffer, start=start))) as answer:
             yield answer
 
-    # Stores, named as in their paths: extension_state, channel_config, …
+    # Stores, by the last part of their path: extension_state, channel_config, …
 
     def read_store(self, store: str, *, users: str | None = None) -> Answer:
         return self._get(store, **_given(user_ids=users))
@@ -141,8 +142,7 @@ class Service:
         return self.perform(Call("DELETE", f"{SERVICE}codes"))
 
     def mark_from_poll(self, poll: str, grant: Mapping[str, Any]) -> Answer:
-        call = Call("POST", f"{SERVICE}codes/mark_from_poll", {"id": poll}, encoded(grant))
-        return self.perform(call)
+        return self.perform(Call("POST", f"{SERVICE}codes/mark_from_poll", {"id": poll}, encoded(grant)))
 
     def mark_from_list(self, body: Body) -> Answer:
         return self.perform(Call("POST", f"{SERVICE}codes/mark_from_list", body=body))
@@ -156,7 +156,7 @@ class Service:
     def redeem_code(self, prize: int) -> Answer:
         return self._post("codes/redeem", {"prize": prize})
 
-    # Broadcasts: GET with a body, as specified, or POST for deployments that take only that
+    # Broadcasts: GET with a body, as specified, or POST for deployments that accept nothing else
 
     def broadcast(self, event: str, data: object, *, target: str, channel: str | None, method: str) -> Answer:
         message = {"event": event, "target": target, **_given(user_id=channel), "data": data}
@@ -180,11 +180,11 @@ class Service:
     # PINs
 
     def request_pin(self, path: str = DEFAULT_PIN_PATH) -> Answer:
-        """A PIN for a game to send; `path` because deployments name it differently."""
+        """Request a PIN to type into a game. Deployments have different paths for it."""
         return self.perform(Call("POST", f"{SERVICE}{path}"))
 
     def issue_pin(self, client_id: str) -> Answer:
-        """A PIN for a game to show, and the token that its validation brings to life."""
+        """Request a PIN for a game to show, and a token that becomes valid with the PIN."""
         return self.perform(Call("POST", f"{SERVICE}pin", body=encoded({"identifier": client_id}), signed=False))
 
     def validate_pin(self, pin: str) -> Answer:

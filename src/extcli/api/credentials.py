@@ -1,7 +1,4 @@
-"""By which token a call is made: one that was given, one signed here, or one the sandbox hands out.
-
-Each kind answers the same questions, so nobody else has to know which it is.
-"""
+"""The sources of tokens: a given token, the extension's secret, or a sandbox."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from extcli.api.client import CONTROL, SERVICE, Call, encoded
 from extcli.api.http import Answer, Http
 from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
-from extcli.config.resolver import Place, Resolver
+from extcli.config.resolver import Resolver, Source
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
 from extcli.errors import ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
@@ -25,82 +22,79 @@ _EXPIRED = "expire"
 
 
 class Credentials(Protocol):
-    """Where tokens come from."""
+    """A source of tokens."""
 
     given: bool
-    """Whether it is a ready-made token, whose channel is its own affair."""
+    """Whether it is a ready-made token, which has its own channel or none."""
     origin: str
-    """What to call these tokens."""
+    """The name of the source in messages."""
 
     def token(self) -> str:
-        """The token to call with."""
+        """Return the token for the identity of the command."""
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
-        """A token for each of many users, in order."""
+        """Return a token for each user, in order. Raises `UsageError` if that is impossible."""
 
     def renew(self, reason: str) -> bool:
-        """After a 401 for this reason: whether tokens asked for from now on may do better."""
+        """Prepare a retry after a 401 with this reason. Return whether a new token may work."""
 
     @property
     def advice(self) -> str:
-        """What to do when a token is refused."""
+        """The fix to show if a token is refused."""
 
 
 def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) -> Credentials:
-    """A given token, else the secret's, else the sandbox's, to be sent to an address.
+    """Choose a given token, else the secret, else the sandbox. `to` is the address that receives the token.
 
-    Production hands out no tokens, so nothing is asked of it without one: that is `UsageError`.
+    Raises `UsageError` for production without a token or secret, because production issues no tokens.
     """
     if token := secret_lookup.token(resolver, to):
         return GivenToken(token)
     channel = channel_of(identity, resolver)
     if secret := secret_lookup.secret(resolver, to):
-        question = f"is {_name_of_secret(resolver, to)} the secret of {_client_id_in_words(resolver)}?"
-        return SelfSigned(secret, identity, channel, http, advice=question)
+        return SelfSigned(secret, identity, channel, http, advice=_advice_on_secret(resolver, to))
     if profile := resolver.production():
-        raise _nothing_opens(profile, to)
+        raise _no_credentials(profile, to)
     return SandboxTokens(resolver.client_id(), identity, channel, http)
 
 
-def _name_of_secret(resolver: Resolver, to: str) -> str:
-    found = secret_lookup.secret_at(resolver, to)
-    of_profile = found and found.place is Place.PROFILE
-    return found.label if found and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
+def _advice_on_secret(resolver: Resolver, to: str) -> str:
+    """Return the advice if a self-signed token is refused: the secret may belong to another client id."""
+    secret, client_id = secret_lookup.find_secret(resolver, to), resolver.find(settings.CLIENT_ID)
+    of_profile = secret and secret.source is Source.PROFILE
+    name = secret.label if secret and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
+    question = f"is {name} the secret of client id {resolver.client_id()}"
+    if client_id is None:
+        return f"{question} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)?"
+    profile = resolver.profile
+    if client_id.source is Source.PROFILE and profile:
+        return f"{question} (profile {profile.name})?"
+    own = profile.texts.get(client_id.key, client_id.value) if profile else client_id.value
+    note = f" Profile {profile.name} has client id {own}" if profile and own != client_id.value else ""
+    return f"{question} ({client_id.origin})?{note}"
 
 
-def _client_id_in_words(resolver: Resolver) -> str:
-    """The client id, where it comes from, and what the profile says in its place."""
-    found, profile = resolver.find(settings.CLIENT_ID), resolver.profile
-    if found is None:
-        return f"client id {resolver.client_id()} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)"
-    if profile is None or found.place is Place.PROFILE:
-        return f"client id {found.value} ({f'profile {profile.name}' if profile else found.origin})"
-    own = profile.texts.get(found.key, found.value)
-    instead = f", where profile {profile.name} says {own}" if own != found.value else ""
-    return f"client id {found.value} ({found.origin}){instead}"
-
-
-def _nothing_opens(profile: Profile, to: str) -> UsageError:
-    """What is missing where a production profile is asked for or met, and no secret or token goes with the command."""
+def _no_credentials(profile: Profile, to: str) -> UsageError:
+    """Return the error for a command to production without a token or secret for it."""
     name = profile.name
     if not profile.is_of(to):
-        what = f"there is no secret for {to}, as profile {name} is of {profile.texts['url']}"
-        fix = f"use -p {name} and no other address; or set EXTCLI_SECRET_FILE or EXTCLI_TOKEN to what opens it"
+        what = f"no secret for {to}: profile {name} is for {profile.texts['url']}"
+        fix = f"use -p {name} without another address, or set EXTCLI_SECRET_FILE or EXTCLI_TOKEN for this one"
     elif SECRET_FILE.key in profile.texts:
-        what = f"{to} is production, and profile {name}, whose secret opens it, was not asked for"
-        fix = f"choose it: extcli -p {name} …"
+        what = f"{to} is production, and its profile {name} is not selected"
+        fix = f"select it, as it has the secret: extcli -p {name} …"
     else:
         what, fix = f"profile {name} has no secret", f"`extcli -p {name} config set {SECRET_FILE.key} FILE`"
-    return UsageError(what, why="nothing was sent: production hands out no tokens", fix=fix)
+    return UsageError(what, why="nothing was sent: production issues no tokens", fix=fix)
 
 
 def channel_of(identity: Identity, resolver: Resolver) -> str | None:
-    """The channel asked for; else the default one for those who need one: a token without spans all (ruling A4)."""
+    """Return the channel of the token: the configured one, else the default for roles that need one (ruling A4)."""
     return resolver.channel() or (None if identity.spans_channels else DEFAULT_CHANNEL)
 
 
 class NoToken:
-    """The client id alone, which is enough where no channel is concerned."""
+    """Sends the client id alone, which is enough for calls that concern no channel."""
 
     given = False
     origin = "no token"
@@ -116,14 +110,14 @@ class NoToken:
 
     @property
     def advice(self) -> str:
-        return "is EXTCLI_CLIENT_ID (or --client-id) an extension that the service knows?"
+        return "is EXTCLI_CLIENT_ID (or --client-id) registered with the service?"
 
 
 class GivenToken:
-    """A ready-made token, of which nothing is known."""
+    """A ready-made token, sent as it is."""
 
     given = True
-    origin = "the token given"
+    origin = "the given token"
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -133,9 +127,9 @@ class GivenToken:
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         raise UsageError(
-            "one token cannot speak for many users",
-            why="each line needs a token of its user, and EXTCLI_TOKEN (or --token-file) is of one",
-            fix="unset it; set EXTCLI_SECRET, or let a sandbox hand out the tokens",
+            "one token cannot act for many users",
+            why="each line needs a token of its user, and EXTCLI_TOKEN (or --token-file) belongs to one user",
+            fix="unset it, and set EXTCLI_SECRET or use a sandbox",
         )
 
     def renew(self, reason: str) -> bool:
@@ -143,14 +137,14 @@ class GivenToken:
 
     @property
     def advice(self) -> str:
-        return "the token given is at fault: `extcli token inspect` explains it; --as ROLE uses another instead"
+        return "check the given token with `extcli token inspect`, or use --as ROLE instead of it"
 
 
 class SelfSigned:
-    """Tokens signed with the extension's secret; `advice` asks whether that is the right one."""
+    """Signs tokens with the extension's secret."""
 
     given = False
-    origin = "a token signed here"
+    origin = "a self-signed token"
 
     def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, advice: str) -> None:
         self.advice = advice
@@ -167,7 +161,7 @@ class SelfSigned:
         return [self._sign(Identity(self._identity.role, user)) for user in users]
 
     def renew(self, reason: str) -> bool:
-        """Sign by the service's clock from now on: an emulator's may have been moved."""
+        """Sign by the service's clock from now on, as the clock of an emulator may have been moved."""
         if _EXPIRED not in reason.lower():
             return False
         now = service_time(self._http)
@@ -182,10 +176,10 @@ class SelfSigned:
 
 
 class SandboxTokens:
-    """Tokens that a sandbox hands out to whoever asks."""
+    """Requests tokens from a sandbox, which issues them without a secret."""
 
     given = False
-    origin = "a token of the sandbox"
+    origin = "a sandbox token"
 
     def __init__(self, client_id: str, identity: Identity, channel: str | None, http: Http) -> None:
         self._client_id = client_id
@@ -203,11 +197,11 @@ class SandboxTokens:
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         found: list[str] = []
         while len(found) < len(users):
-            share = _fitting(users[len(found) :])
-            answer = self._fetch({"user_ids": share})
-            # The service answers `token` for one identity and `tokens` for several.
+            batch = _batch(users[len(found) :])
+            answer = self._fetch({"user_ids": batch})
+            # The service returns `token` for one user and `tokens` for several.
             got = _member(answer, "tokens") or [_member(answer, "token")]
-            if not isinstance(got, list) or len(got) != len(share):
+            if not isinstance(got, list) or len(got) != len(batch):
                 raise UnexpectedAnswer(answer)
             found += [str(token) for token in got]
         return found
@@ -220,7 +214,7 @@ class SandboxTokens:
 
     @property
     def advice(self) -> str:
-        return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service wants other credentials"
+        return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
 
     def _fetch(self, who: dict[str, Any]) -> Answer:
         request = {"app_id": self._client_id, "role": self._identity.role, **who}
@@ -234,36 +228,36 @@ class SandboxTokens:
 
 
 def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
-    """What it means that no token came back. It is the first request of most commands, so it meets wrong addresses."""
+    """Return the error for an answer without a token. Often this is the first request, so the address may be wrong."""
     status = answer.status_code
     if status < 300:
         return UnexpectedAnswer(answer)
     if status >= 500:
         return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
-    fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox hands out tokens"
+    fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox issues tokens"
     if status < 400:
         fix = f"it redirects to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
-    elif status not in (401, 403) and not _knows(call.path, answer):
+    elif status not in (401, 403) and not _is_about(call.path, answer):
         fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
     return Refused(str(call), status, answer.content, fix=fix)
 
 
-def _knows(path: str, answer: Answer) -> bool:
-    """Whether a refusal is a service's, and of this path: of an address too long by /v1/e it names a longer one."""
+def _is_about(path: str, answer: Answer) -> bool:
+    """Return whether a service refused this very path. A base address that ends in /v1/e yields a longer one."""
     if not is_from_service(answer.content):
         return False
     return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", answer.text))
 
 
 def service_time(http: Http) -> int | None:
-    """The time by an emulator's clock, in ms; `None` where the service has none to show."""
+    """Return the time of an emulator's clock in Unix ms, or `None` if the service does not report one."""
     answer = http.send("GET", f"{CONTROL}clock")
     now = _member(answer, "now") if answer.status_code == 200 else None
     return now if isinstance(now, int) else None
 
 
-def _fitting(users: Sequence[str]) -> list[str]:
-    """As many of the first users as one request may name: the service takes bodies of at most 64 KiB."""
+def _batch(users: Sequence[str]) -> list[str]:
+    """Return as many of the first users as fit into one request. The service's limit is 64 KiB."""
     size, count = 0, 0
     while count < len(users) and (size := size + len(encoded(users[count])) + 1) <= _LARGEST_REQUEST:
         count += 1
@@ -271,7 +265,7 @@ def _fitting(users: Sequence[str]) -> list[str]:
 
 
 def _member(answer: Answer, name: str) -> Any:
-    """A field of the answer's object; `None` when it has none or is no object."""
+    """Return a field of the answer, or `None` if it has none or is not an object."""
     try:
         document = json.loads(answer.content)
     except (ValueError, RecursionError):

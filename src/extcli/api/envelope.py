@@ -1,4 +1,4 @@
-"""What goes over the socket: requests and replies as text, what a reply refuses, and frames shown without secrets."""
+"""WebSocket messages: encoding requests, decoding replies and updates, errors in replies, and masking secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MASK = "***"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A reply or an update, and its text as it came."""
+    """A reply or an update, and its text as received."""
 
     document: dict[str, Any]
     text: bytes
@@ -33,8 +33,8 @@ class Message:
 
     @property
     def is_update(self) -> bool:
-        """Whether it answers nothing."""
-        return self.document["meta"].get("action") == "update" and self.request_id == NO_REQUEST and not self.faults
+        """Whether it is an update, not a reply."""
+        return self.document["meta"].get("action") == "update" and self.request_id == NO_REQUEST and not self.errors
 
     @property
     def data(self) -> dict[str, Any]:
@@ -42,20 +42,20 @@ class Message:
         return data if isinstance(data, dict) else {}
 
     @property
-    def faults(self) -> list[Any]:
-        """The entries of `errors`; none of a request that was done."""
+    def errors(self) -> list[Any]:
+        """The entries of `errors`; empty if the request succeeded."""
         errors = self.document.get("errors")
         return errors if isinstance(errors, list) else []
 
 
 def request(action: str, target: str, data: object, request_id: int) -> str:
-    """A request as a frame; `None` for no data at all."""
+    """Return a request as text. `None` for `data` leaves the field out."""
     params = {"request_id": request_id} | ({"target": target} if target else {})
     return encoded({"action": action, "params": params} | ({} if data is None else {"data": data})).decode()
 
 
 def read_message(text: bytes) -> Message | None:
-    """A frame of the service; `None` for what is none."""
+    """Decode a message of the service; `None` if it has another format."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -65,8 +65,8 @@ def read_message(text: bytes) -> Message | None:
     return Message(document, text)
 
 
-def declined(name: str, message: Message) -> ErrorAnswer:
-    """The error that a reply with `errors` is; `name` is of the request, its action first."""
+def error_of(name: str, message: Message) -> ErrorAnswer:
+    """Return the error for a reply with `errors`. `name` is the action and the target of the request."""
     status = status_of(message)
     if status >= 500:
         return ServerError(name, status, message.text)
@@ -75,32 +75,32 @@ def declined(name: str, message: Message) -> ErrorAnswer:
 
 
 def status_of(message: Message) -> int:
-    """The status of a reply's first error; published services have called it `number`, too."""
-    first = message.faults[0] if message.faults and isinstance(message.faults[0], dict) else {}
+    """Return the status of the first error in a reply. Some published services call it `number`."""
+    first = message.errors[0] if message.errors and isinstance(message.errors[0], dict) else {}
     found = first.get("status", first.get("number"))
     return found if isinstance(found, int) else 400
 
 
 _ADVICE = {
     400: "nothing was changed; correct it and try again",
-    401: "authenticate first: leave --no-auth out",
-    403: "act as somebody else: --as broadcaster, --as backend or --as admin",
-    429: "wait a little, and send less at once",
+    401: "authenticate first: omit --no-auth",
+    403: "act in another role: --as broadcaster, --as backend or --as admin",
+    429: "retry later, at a lower rate",
 }
-OVERCROWDED = "wait a little, or end connections that are not needed"
+TOO_MANY = "retry later, or close other connections"
 _ADVICE_OF = {
-    ("authenticate", 429): OVERCROWDED,
-    ("subscribe", 400): "correct what is to be followed, or follow less over one connection",
+    ("authenticate", 429): TOO_MANY,
+    ("subscribe", 400): "correct the target, or subscribe to less over one connection",
 }
-"""Where an action is refused for something of its own."""
+"""Advice for one action and status."""
 
 
 def shown(text: str | bytes) -> str:
-    """A frame for `--verbose`: on one line, and with PINs and tokens masked."""
+    """Return a message for `--verbose`: on one line, with PINs and tokens masked."""
     try:
         return shortened(json_text(_masked(json.loads(text))), _LONGEST_SHOWN)
     except (ValueError, RecursionError):
-        return f"{len(text)} characters that are no JSON"
+        return f"{len(text)} characters that are not JSON"
 
 
 def _masked(value: Any) -> Any:

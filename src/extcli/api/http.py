@@ -1,4 +1,4 @@
-"""The one importer of httpx: sends requests, and turns what the network does into the errors of this program."""
+"""Sends HTTP requests and turns network failures into `CliError`. No other module imports httpx."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from extcli import __version__, clock
 from extcli.config.settings import DEFAULT_URL
 from extcli.errors import CliError, Unreachable, UsageError
 
-# httpx brings its own command line, which loads click, pygments and rich into every start: half of its import time.
+# Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
 _absent = "httpx._main" not in sys.modules
 if _absent:
     sys.modules["httpx._main"] = None  # type: ignore[assignment]
@@ -25,14 +25,14 @@ if _absent:
     del sys.modules["httpx._main"]
 
 CONNECT_SECONDS = 5.0
-ANSWERED_IN_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-"""What OpenSSL says, in its versions, of an answer that is no TLS."""
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+"""OpenSSL's reasons, in different versions, if the other side answers without TLS."""
 
 Answer = httpx.Response
 
 
 class Streamed(Protocol):
-    """A body that is made while it is sent. Each iteration begins anew, so that a request can be repeated."""
+    """A body that is produced while it is sent. Every iteration starts again, so that a request can be repeated."""
 
     @property
     def length(self) -> int: ...
@@ -61,7 +61,7 @@ class Http:
         body: Body | None = None,
         authorization: str | None = None,
     ) -> Answer:
-        """One request and its whole answer, whatever the status. Raises `Unreachable`."""
+        """Send a request and return its whole answer, whatever its status. Raises `Unreachable`."""
         with self.stream(method, path, query=query, body=body, authorization=authorization) as answer:
             answer.read()
             return answer
@@ -76,7 +76,7 @@ class Http:
         body: Body | None = None,
         authorization: str | None = None,
     ) -> Iterator[Answer]:
-        """One request, and its answer with the body still to be read. Raises `Unreachable`."""
+        """Send a request and yield its answer before the body is read. Raises `Unreachable`."""
         with explained(self.url):
             request = self._client.build_request(
                 method, self.url + path, params=query or None, content=body, headers=headers(body, authorization)
@@ -95,17 +95,17 @@ class Http:
             finally:
                 answer.close()
 
-    def allow(self, seconds: float) -> None:
-        """How long requests may take from now on."""
+    def set_timeout(self, seconds: float) -> None:
+        """Change the timeout of requests."""
         self._client.timeout = _limits(seconds)
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._client.close()
 
 
 def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
-    """What every request carries."""
+    """Return the headers of a request."""
     fields = {"user-agent": f"extcli/{__version__}", "accept": "application/json"}
     if body is not None:
         fields["content-type"] = "application/json"
@@ -117,13 +117,13 @@ def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
 
 
 def client_options(url: str, timeout: float) -> dict[str, Any]:
-    """How every httpx client of this program is made."""
+    """Return the arguments for every httpx client of extcli."""
     parts = urlsplit(url)
     return {
         "timeout": _limits(timeout),
-        # Loading the machine's certificates takes longer than most calls; a plain address never needs them.
+        # Loading the CA certificates takes longer than most calls, and http does not need them.
         "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else certificates(),
-        # A service on this machine is never behind the proxy that HTTP_PROXY names.
+        # A service on this machine is never behind a proxy.
         "trust_env": not is_loopback(parts.hostname or ""),
     }
 
@@ -134,12 +134,12 @@ def _limits(seconds: float) -> httpx.Timeout:
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Whom an https address is trusted by."""
+    """Return a TLS context with the CA certificates."""
     return httpx.create_ssl_context()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine by its very name."""
+    """Return whether the host is a name or number of the loopback interface."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -150,60 +150,57 @@ def is_loopback(host: str) -> bool:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turns failures of httpx into errors that say what to do. Their own texts may quote a token, so few are shown."""
+    """Turn httpx errors into `CliError`. Most of their texts are dropped, because they may quote a token."""
     try:
         yield
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-        raise UsageError(f"no request can be made of this for {url}", fix="check the path, ids and client id") from None
+        raise UsageError(f"cannot build this request to {url}", fix="check the path, ids and client id") from None
     except httpx.HTTPError as error:
         raise unreachable(url, error) from None
 
 
 def unreachable(url: str, error: httpx.HTTPError) -> CliError:
-    """What to tell somebody whose service does not answer."""
+    """Return the error for a request without a complete answer."""
     if isinstance(error, httpx.ConnectTimeout):
         return not_connected(url, "no connection in time")
     if isinstance(error, httpx.TimeoutException):
         return timed_out(url)
     if isinstance(error, httpx.ProxyError):
-        return Unreachable(f"the proxy in the way of {url} refused", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
-    if isinstance(error, httpx.ConnectError) and _is_answered_in_plain(error):
-        fix = f"try http://{url.partition('://')[2]}, if what you send may be read on the way"
-        return Unreachable(f"the other side does not speak TLS: {url}", fix=fix)
+        return Unreachable(
+            f"the proxy for {url} refused the connection", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+        )
+    if isinstance(error, httpx.ConnectError) and any(name in str(error) for name in NO_TLS):
+        return no_tls(url)
     if isinstance(error, httpx.ConnectError):
         return not_connected(url, _cause(error))
-    return dropped(url)
-
-
-class NotConnected(Unreachable):
-    """No connection came about, so nothing was sent."""
-
-
-def not_connected(url: str, why: str) -> NotConnected:
-    """No connection."""
-    fix = "check --url, EXTCLI_URL or the profile, or start a service here with `extcli serve`"
-    if url == DEFAULT_URL:
-        fix = "start one with `extcli serve`, or set --url or EXTCLI_URL to one that runs"
-    return NotConnected(f"nobody answers at {url}", why=why, fix=fix)
-
-
-def timed_out(url: str) -> Unreachable:
-    """A connection, and no answer."""
-    return Unreachable(f"{url} took too long to answer", fix="give it more time with --timeout, for example 2m")
-
-
-def dropped(url: str) -> Unreachable:
-    """A connection that ended too early."""
     return Unreachable(
-        f"{url} hung up or does not speak HTTP",
-        why="the connection ended without a whole answer",
+        f"{url} closed the connection, or does not speak HTTP",
+        why="the answer is incomplete",
         fix="check the port; if the service was stopped meanwhile, start it again",
     )
 
 
-def _is_answered_in_plain(error: httpx.HTTPError) -> bool:
-    """Whether TLS failed at the first bytes that came back: versions of OpenSSL differ in what they call that."""
-    return any(name in str(error) for name in ANSWERED_IN_PLAIN)
+class NotConnected(Unreachable):
+    """There was no connection, so nothing was sent."""
+
+
+def not_connected(url: str, why: str) -> NotConnected:
+    """Return the error for a service that accepts no connection."""
+    fix = "check --url, EXTCLI_URL or the profile, or start a local service with `extcli serve`"
+    if url == DEFAULT_URL:
+        fix = "start a service with `extcli serve`, or set --url or EXTCLI_URL to a running one"
+    return NotConnected(f"cannot connect to {url}", why=why, fix=fix)
+
+
+def timed_out(url: str) -> Unreachable:
+    """Return the error for an answer that did not arrive in time."""
+    return Unreachable(f"no answer from {url} in time", fix="allow more time with --timeout, for example 2m")
+
+
+def no_tls(url: str) -> Unreachable:
+    """Return the error for a service without TLS at an address that requires it."""
+    scheme, _, rest = url.partition("://")
+    return Unreachable(f"{url} does not use TLS", fix=f"to send your data unencrypted, use {scheme[:-1]}://{rest}")
 
 
 def _cause(error: httpx.HTTPError) -> str:

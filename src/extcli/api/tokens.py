@@ -1,4 +1,4 @@
-"""Tokens made and read on this machine: signing with the extension's secret, and explaining what a token says."""
+"""Signs tokens with the extension's secret, and explains tokens. Sends nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from extcli.errors import UsageError
 from extcli.output import times
 
 LIFETIME = 15 * 60_000
-"""How long a token signed here lives, in ms."""
+"""The default lifetime of a self-signed token, in ms."""
 
 
 def claims_of(
     identity: Identity, *, channel: str | None, now: int, lifetime: int = LIFETIME, opaque: str | None = None
 ) -> dict[str, Any]:
-    """The claims of a self-signed token (ruling A2); a broadcaster's user is the channel's owner."""
+    """Return the claims of a self-signed token (ruling A2). A broadcaster's user is the owner of the channel."""
     user = identity.user or (channel if identity.role == "broadcaster" else None)
     claims = {
         "exp": (now + lifetime) // 1000,
@@ -33,23 +33,23 @@ def claims_of(
 
 
 def opaque_id(user: str) -> str:
-    """The opaque id of a logged-in user: `U` and the platform's id."""
+    """Return the opaque id of a logged-in user: `U` and the platform's id."""
     return user if user.startswith("U") else f"U{user}"
 
 
 def sign(claims: Mapping[str, Any], secret: bytes) -> str:
-    """A JWT signed with HS256."""
+    """Return a JWT signed with HS256."""
     import jwt
 
     with warnings.catch_warnings():
-        # The length of the secret is the choice of the platform that hands it out.
+        # The platform chooses the length of the secret.
         warnings.simplefilter("ignore", jwt.warnings.InsecureKeyLengthWarning)
         return jwt.encode(dict(claims), secret, algorithm="HS256")
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a token says, and what will go wrong with it. Its signature is not checked: that takes the secret."""
+    """The content of a token, and the reasons why services may refuse it. The signature is not checked."""
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]
@@ -57,11 +57,11 @@ class Inspection:
 
 
 def inspect(text: str, *, now: int) -> Inspection:
-    """Read a token, or the last word of an Authorization header. Raises `UsageError` for what is no JWT."""
+    """Decode a token, or the last word of an Authorization header. Raises `UsageError`."""
     words = text.strip().strip('"').split()
     segments = words[-1].split(".") if words else []
     if len(segments) != 3:
-        raise UsageError("this is no token", why=f"a JWT has three parts between dots, this has {len(segments)}")
+        raise UsageError("this is not a token", why=f"a JWT has three parts separated by dots, not {len(segments)}")
     header, claims = _segment(segments[0], "header"), _segment(segments[1], "payload")
     return Inspection(header, claims, _traps(header, claims, segments[1], now))
 
@@ -72,7 +72,7 @@ def _segment(segment: str, name: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise UsageError("this is no token", why=f"its {name} is not a JSON object in base64")
+        raise UsageError("this is not a token", why=f"its {name} is not a JSON object in base64")
     return value
 
 
@@ -89,15 +89,15 @@ def _traps(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, n
     if not_before is not None and not_before > now:
         traps.append(f"it is not valid for another {times.span(not_before - now)} (nbf)")
     if header.get("alg") != "HS256":
-        traps.append(f"it is signed with {header.get('alg')!r}: the service checks HS256")
+        traps.append(f"it is signed with {header.get('alg')!r}: the service requires HS256")
     if claims.get("allowed_stage") == "sandbox":
         traps.append("its stage is sandbox: production refuses it")
     if claims.get("use") == "pin":
-        traps.append("it is dead until the broadcaster has typed in the PIN that came with it (use: pin)")
+        traps.append("it is invalid until the broadcaster enters the PIN that was issued with it (use: pin)")
     if claims.get("use") == "refresh":
-        traps.append("it calls nothing: it is exchanged over the socket for a token that does (use: refresh)")
+        traps.append("it is for no endpoint: exchange it over the WebSocket for an access token (use: refresh)")
     if "role" not in claims:
         traps.append("it has no role: it counts as viewer")
     if "-" in payload or "_" in payload:
-        traps.append("its payload has - or _: the published JavaScript SDK cannot read it and calls it expired")
+        traps.append("its payload has - or _: the published JavaScript SDK cannot decode it and reports it as expired")
     return traps

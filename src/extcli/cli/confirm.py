@@ -88,7 +88,7 @@ def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[s
     production = f"profile {profile.name} is production"
     if profile.is_of(address):
         return [f"{production}: {address}"]
-    led = (resolver.told_socket() if over_socket else None) or resolver.find(settings.URL)
+    led = (resolver.configured_ws_url() if over_socket else None) or resolver.find(settings.URL)
     by = led.origin if led else "the default"
     own = visible(profile.texts["url"])
     return [

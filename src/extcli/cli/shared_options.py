@@ -152,7 +152,7 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a verb: a function that takes a `Session` first, and is given the shared options with its own.
 
-    What always `loses` something is `guarded`. What mends the file of profiles goes not `by_profile`, so that nothing
+    What always `loses` something is `guarded`. What mends the profiles file goes not `by_profile`, so that nothing
     in that file keeps it from working.
     """
 

@@ -78,7 +78,7 @@ def json_items(items: Sequence[str]) -> bytes:
 
 def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody], Answer], what: str) -> Answer:
     """Send the body with a progress bar, and report how long it took; `what` describes the content."""
-    session.http.allow(session.resolver.timeout(_TIMEOUT))
+    session.http.set_timeout(session.resolver.timeout(_TIMEOUT))
     started = clock.elapsed()
     with progress.shown(session.output, "sending", body.length) as body.on_progress:
         answer = request(body)

@@ -62,7 +62,7 @@ def api(
     if _destroys(method.upper(), path):
         confirm.guard(session, f"{method.upper()} {path} deletes, replaces or resets data", yes=yes)
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
-    service = session.open_service() if no_auth else session.service(BROADCASTER)
+    service = session.anonymous_service() if no_auth else session.service(BROADCASTER)
     try:
         session.output.body([service.perform(call).content])
     except ErrorAnswer as error:

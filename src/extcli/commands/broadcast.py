@@ -116,7 +116,7 @@ def _channel(session: Session) -> str | None:
     """Return the channel to name in the request; with a given token `None` means the channel of the token."""
     from extcli.api.credentials import channel_of
 
-    if secret_lookup.token_at(session.resolver):
+    if secret_lookup.find_token(session.resolver):
         return session.resolver.channel()
     channel = channel_of(session.resolver.identity(BROADCASTER), session.resolver)
     if channel is None:

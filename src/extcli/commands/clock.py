@@ -19,7 +19,7 @@ def now(session: Session) -> None:
 
     Example: extcli clock now
     """
-    session.output.show(session.open_service().read_clock(), views.CLOCK)
+    session.output.show(session.anonymous_service().read_clock(), views.CLOCK)
 
 
 @command(app, loses="the clock moves, and data may expire")
@@ -54,4 +54,4 @@ def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Le
 
 
 def _move(session: Session, **change: int | bool) -> None:
-    session.output.show(session.open_service().move_clock(change), views.MOVED_CLOCK)
+    session.output.show(session.anonymous_service().move_clock(change), views.MOVED_CLOCK)

@@ -63,7 +63,7 @@ def path(session: Session) -> None:
 
     Example: extcli config path
     """
-    session.output.show_value({"path": str(session.resolver.file_of_profiles)}, SOLE_VALUE)
+    session.output.show_value({"path": str(session.resolver.profiles_file)}, SOLE_VALUE)
 
 
 @command(app, "set", by_profile=False)
@@ -85,10 +85,10 @@ def set_value(
     from extcli.config import profile_editor
 
     name = _profile_to_edit(session, "set")
-    file = session.resolver.file_of_profiles
+    file = session.resolver.profiles_file
     profile_editor.set_value(file, name, key, value)
-    for remark in profile_editor.remarks_on(file, {key: value}):
-        session.output.report(remark)
+    for warning in profile_editor.permission_warnings(file, {key: value}):
+        session.output.report(warning)
     session.output.note(f"set {key} of profile {name} to {value}")
 
 
@@ -101,7 +101,7 @@ def unset(session: Session, key: Key) -> None:
     from extcli.config import profile_editor
 
     name = _profile_to_edit(session, "unset")
-    profile_editor.unset_value(session.resolver.file_of_profiles, name, key)
+    profile_editor.unset_value(session.resolver.profiles_file, name, key)
     session.output.note(f"removed {key} from profile {name}")
 
 
@@ -117,8 +117,8 @@ def _profile_to_edit(session: Session, verb: str) -> str:
         raise UsageError(
             f"`extcli config {verb}` takes no {given.option}", fix=f"`extcli config set {given.key} VALUE` writes it"
         )
-    chosen = session.resolver.asked_profile
-    name = chosen[0] if chosen else profile_editor.chosen_in(session.resolver.file_of_profiles)
+    chosen = session.resolver.named_profile
+    name = chosen[0] if chosen else profile_editor.default_in(session.resolver.profiles_file)
     if name is None:
         raise UsageError("no profile is selected", fix="use -p NAME, or select one with `extcli profile use NAME`")
     return name
@@ -131,7 +131,7 @@ def effective_configuration(session: Session) -> list[dict[str, Any]]:
 
 def _settings(session: Session) -> Iterator[tuple[str, object, str]]:
     resolver = session.resolver
-    url, socket, production = resolver.find(settings.URL), resolver.told_socket(), resolver.production()
+    url, socket, production = resolver.find(settings.URL), resolver.configured_ws_url(), resolver.production()
     yield "profile", resolver.profile.name if resolver.profile else None, _origin_of_profile(session)
     yield "url", resolver.url(), _origin(url)
     yield "ws_url", resolver.ws_url(), _origin(socket)
@@ -139,8 +139,8 @@ def _settings(session: Session) -> Iterator[tuple[str, object, str]]:
     identity, channel = resolver.find(settings.ACTS_AS), resolver.find(settings.CHANNEL)
     yield "as", str(identity.value) if identity else None, _origin(identity)
     yield "channel", channel.value if channel else None, _origin(channel)
-    yield from _secret(session, "token", secret_lookup.token_at(resolver), settings.TOKEN_FILE)
-    yield from _secret(session, "secret", secret_lookup.secret_at(resolver), settings.SECRET_FILE)
+    yield from _secret(session, "token", secret_lookup.find_token(resolver), settings.TOKEN_FILE)
+    yield from _secret(session, "secret", secret_lookup.find_secret(resolver), settings.SECRET_FILE)
     yield "pin_path", resolver.pin_path(), _origin(resolver.find(settings.PIN_PATH))
     yield "broadcast_method", resolver.broadcast_method(post=False), _origin(resolver.find(settings.BROADCAST_METHOD))
     yield "output", session.output.format.value, _origin(resolver.find(settings.OUTPUT))
@@ -148,14 +148,14 @@ def _settings(session: Session) -> Iterator[tuple[str, object, str]]:
     yield "production", production is not None, str(production) if production else _DEFAULT
     yield "state_dir", str(session.link_store.directory), "EXTCLI_STATE_DIR" if resolver.state_dir() else _DEFAULT
     in_variable = resolver.variable("EXTCLI_CONFIG")
-    yield "config", str(resolver.file_of_profiles), "EXTCLI_CONFIG" if in_variable else _DEFAULT
+    yield "config", str(resolver.profiles_file), "EXTCLI_CONFIG" if in_variable else _DEFAULT
 
 
 def _origin_of_profile(session: Session) -> str:
     resolver = session.resolver
-    if resolver.asked_profile:
-        return resolver.asked_profile[1]
-    return str(resolver.file_of_profiles) if resolver.profile else _DEFAULT
+    if resolver.named_profile:
+        return resolver.named_profile[1]
+    return str(resolver.profiles_file) if resolver.profile else _DEFAULT
 
 
 def _origin(found: Found[Any] | None) -> str:

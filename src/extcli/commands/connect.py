@@ -99,24 +99,26 @@ def _unity(resolver: Resolver) -> list[str]:
 
 
 def _curl(resolver: Resolver) -> list[str]:
-    channel, chosen = resolver.channel(), resolver.asked_profile
+    channel, chosen = resolver.channel(), resolver.named_profile
     # The profile by name, since its secret must not appear on a command line.
     options = ["--profile", chosen[0]] if chosen else []
     options += ["--url", resolver.url(), "--client-id", resolver.client_id()]
     options += ["--channel", channel] if channel else []
-    token = join(["extcli", "token", "mint" if secret_lookup.secret_at(resolver) else "sandbox", "--header", *options])
+    token = join(
+        ["extcli", "token", "mint" if secret_lookup.find_secret(resolver) else "sandbox", "--header", *options]
+    )
     return [f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}']
 
 
 def _env(resolver: Resolver) -> list[str]:
     values = {
-        "EXTCLI_PROFILE": resolver.asked_profile[0] if resolver.asked_profile else None,
+        "EXTCLI_PROFILE": resolver.named_profile[0] if resolver.named_profile else None,
         "EXTCLI_URL": resolver.url(),
         "EXTCLI_CLIENT_ID": resolver.client_id(),
         "EXTCLI_CHANNEL": resolver.channel(),
     }
     lines = [f"export {name}={quote(value)}" for name, value in values.items() if value]
-    if socket := resolver.told_socket():
+    if socket := resolver.configured_ws_url():
         lines.append(f"export EXTCLI_WS_URL={quote(socket.value)}")
     elif resolver.variable("EXTCLI_WS_URL"):
         # The variable belongs to the service of the environment, not to the one named here.
@@ -135,7 +137,7 @@ _WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
 
 def _game_address(resolver: Resolver) -> str:
     """Return the address of the socket with the path that the library for games requests."""
-    if told := resolver.told_socket():
+    if told := resolver.configured_ws_url():
         return told.value
     base = resolver.ws_url().removesuffix("/ws")
     return f"{base}/{_PROTOCOL}/{percent_encoded(resolver.client_id(), safe='')}"

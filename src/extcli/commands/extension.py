@@ -1,4 +1,4 @@
-"""`extcli extension`: the file of registered extensions, and their secrets."""
+"""`extcli extension`: the extensions file, and their secrets."""
 
 from __future__ import annotations
 
@@ -63,14 +63,16 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
 
     Example: extcli extension list
     """
-    from extcli.extensions.registry import ENOUGH, registrations
+    from extcli.extensions.registry import SECRET_BYTES, registrations
     from extcli.extensions.views import REGISTRATIONS, facts_of
 
     found = registrations(Path(file))
     session.output.show_value([facts_of(each) for each in found], REGISTRATIONS)
     for each in found:
         if any(source.state == "short" for source in each.sources):
-            session.output.report(f"{each.client_id}: a secret is shorter than the {ENOUGH} bytes that HS256 requires")
+            session.output.report(
+                f"{each.client_id}: a secret is shorter than the {SECRET_BYTES} bytes that HS256 requires"
+            )
 
 
 @command(app)

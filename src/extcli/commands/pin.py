@@ -43,13 +43,13 @@ def request(
     if game and unbound:
         raise UsageError("--game and --unbound exclude each other")
     if game:
-        answer = session.open_service().issue_pin(session.resolver.client_id())
+        answer = session.anonymous_service().issue_pin(session.resolver.client_id())
         session.output.show(answer, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
             session.output.note("the game's token, valid from then on:")
             session.output.line(visible(answer.json()["token"]))  # on one line, for copying
         return
-    service = session.named_service() if unbound else session.service(BROADCASTER)
+    service = session.service_by_client_id() if unbound else session.service(BROADCASTER)
     session.output.show(service.request_pin(session.resolver.pin_path()), link_views.PIN)
 
 
@@ -117,7 +117,7 @@ def expire(session: Session) -> None:
 
     Example: extcli pin expire
     """
-    answer = session.open_service().move_clock({"advance": pins.LIFETIME})
+    answer = session.anonymous_service().move_clock({"advance": pins.LIFETIME})
     session.output.report(f"advanced the clock by {times.span(pins.LIFETIME)}; all earlier PINs have expired")
     session.output.show(answer, views.MOVED_CLOCK)
 

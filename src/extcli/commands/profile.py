@@ -55,7 +55,7 @@ def use(session: Session, name: Name) -> None:
     """
     from extcli.config import profile_editor
 
-    profile_editor.use(session.resolver.file_of_profiles, name)
+    profile_editor.use(session.resolver.profiles_file, name)
     session.output.note(f"the default profile is {name}")
     other = session.resolver.variable("EXTCLI_PROFILE")
     if other and other != name:
@@ -102,11 +102,11 @@ def add(
         "channel": flags.channel,
         "production": "true" if production else None,
     }
-    file = session.resolver.file_of_profiles
+    file = session.resolver.profiles_file
     given = {key: value for key, value in values.items() if value is not None}
     profile_editor.add(file, name, given)
-    for remark in profile_editor.remarks_on(file, given):
-        session.output.report(remark)
+    for warning in profile_editor.permission_warnings(file, given):
+        session.output.report(warning)
     session.output.note(f"added profile {name} to {file}; `extcli profile use {name}` makes it the default")
 
 
@@ -118,12 +118,12 @@ def rm(session: Session, name: Name) -> None:
     """
     from extcli.config import profile_editor
 
-    was_default = profile_editor.remove(session.resolver.file_of_profiles, name)
+    was_default = profile_editor.remove(session.resolver.profiles_file, name)
     session.output.note(f"deleted profile {name}")
     if was_default:
         session.output.report("it was the default; there is no default profile now")
 
 
 def _current(session: Session) -> str | None:
-    chosen = session.resolver.asked_profile
+    chosen = session.resolver.named_profile
     return chosen[0] if chosen else session.resolver.profiles.default

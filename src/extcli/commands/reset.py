@@ -19,6 +19,6 @@ def reset(session: Session) -> None:
     """
     from extcli.realtime import login
 
-    session.output.show(session.open_service().reset(), views.NOTHING)
+    session.output.show(session.anonymous_service().reset(), views.NOTHING)
     session.output.note("deleted all data; the clock shows real time")
     login.delete_links(session)

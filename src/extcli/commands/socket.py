@@ -54,7 +54,7 @@ def send(
         confirm.guard(session, f"{action} {target} replaces or deletes data", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
-    reply = session.websocket.ask(action, target, document)
+    reply = session.websocket.request(action, target, document)
     if not wait:
         session.output.show_value(reply.data, views.DATA)
         return
@@ -100,7 +100,7 @@ def _follow(session: Session, count: int) -> None:
     deadline = clock.elapsed() + session.resolver.timeout()
     for received in range(count):
         flush()
-        update = session.websocket.update(deadline)
+        update = session.websocket.next_update(deadline)
         if update is None:
             what = f"received {received} of {count} updates in time"
             raise ExpectationFailed(what, fix="use a longer --timeout, for example 2m")

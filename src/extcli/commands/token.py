@@ -143,7 +143,7 @@ def revoke(session: Session) -> None:
         session.output.report(f"the link to {where} was no longer valid, and was deleted")
         return
     session.service_with(pair.access).revoke_pins()
-    session.link_store.forget(link, whatever=True)
+    session.link_store.delete(link, even_if_newer=True)
     session.output.report(f"revoked and deleted the link to {where}")
 
 

@@ -50,8 +50,8 @@ def wait(
 
 def _service(session: Session, deadline: float) -> Service:
     """Return the service with a timeout that ends at the deadline."""
-    session.http.allow(max(deadline - clock.elapsed(), _INTERVAL))
-    return session.open_service()
+    session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
+    return session.anonymous_service()
 
 
 def _problem(session: Session, deadline: float) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""What the user has configured: settings, profiles, secrets and kept links."""
+"""What the user has configured: settings, profiles, secrets and stored links."""

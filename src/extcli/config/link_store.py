@@ -1,60 +1,62 @@
-"""The links kept on this machine: a refresh token per service, client id and channel. Access tokens are never kept."""
+"""The links stored on this machine: a refresh token per service, client id and channel. No access token is stored."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from tempfile import mkstemp
 from typing import Any
 
 import filelock
 import platformdirs
 
+from extcli import atomic_file
 from extcli.errors import CliError, UsageError
 
-_LOCKED_SECONDS = 10.0
+_LOCK_SECONDS = 10.0
 _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
+
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """That this machine may act for a channel, until its refresh token ends."""
+    """The right to act for a channel, until its refresh token expires."""
 
     service: str
     """The URL of the service."""
     socket: str
-    """The address that handed the token out, and the only one that it may be sent to."""
+    """The WebSocket address that issued the refresh token. It is sent nowhere else."""
     client_id: str
     channel_id: str
     refresh: str = field(repr=False)
     since: int
-    """When the PIN was entered, in ms."""
+    """When the PIN was exchanged, in Unix ms."""
     until: int | None = None
-    """When the refresh token ends, in ms, if it says so."""
+    """When the refresh token expires, in Unix ms; `None` if it has no `exp`."""
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Of two links of one place the later one counts."""
+    def key(self) -> Key:
+        """A new link replaces the one with the same key."""
         return self.service, self.client_id, self.channel_id
 
 
 class LinkStore:
-    """The file of links. What changes it takes a lock, so that two shells lose nothing to each other."""
+    """The file of links. A lock makes changes by several processes safe."""
 
     def __init__(self, directory: Path | None) -> None:
+        """`directory` defaults to the platform's directory for state."""
         self.directory = directory or platformdirs.user_state_path("extcli", appauthor=False)
         self.path = self.directory / "links.json"
 
     def all(self) -> list[Link]:
-        """Every link, in the order of their places; none where nothing was ever kept."""
-        return sorted(self._read().values(), key=lambda link: link.place)
+        """Return every link, in the order of their keys."""
+        return sorted(self._read().values(), key=lambda link: link.key)
 
     def find(self, *, service: str, socket: str, client_id: str, channel_id: str | None = None) -> list[Link]:
-        """The links that would serve there; without a channel, those of all."""
+        """Return the links to a channel, or to all channels."""
         return [
             link
             for link in self.all()
@@ -63,53 +65,51 @@ class LinkStore:
         ]
 
     def prepare(self) -> None:
-        """Raise `UsageError` now rather than when there is something to lose: that nothing can be kept here."""
+        """Raise `UsageError` if links cannot be stored. Call it before a PIN is used up."""
         self._change(lambda links: None)
 
-    def keep(self, link: Link) -> None:
-        """Keep a new link, in the place of an older one."""
+    def add(self, link: Link) -> None:
+        """Store a new link. It replaces an older one."""
 
-        def put(links: dict[tuple[str, str, str], Link]) -> None:
-            links[link.place] = link
+        def put(links: dict[Key, Link]) -> None:
+            links[link.key] = link
 
         self._change(put)
 
     def renew(self, link: Link, refresh: str, until: int | None) -> None:
-        """Put a new refresh token in the place of the one it was had for.
+        """Replace the refresh token of a link, unless another process has replaced or deleted the link."""
 
-        Nothing changes if that is not there any more: another process has linked anew, or forgotten the link.
-        """
-
-        def put(links: dict[tuple[str, str, str], Link]) -> None:
-            if links.get(link.place) == link:
-                links[link.place] = replace(link, refresh=refresh, until=until)
+        def put(links: dict[Key, Link]) -> None:
+            if links.get(link.key) == link:
+                links[link.key] = replace(link, refresh=refresh, until=until)
 
         self._change(put)
 
-    def forget(self, link: Link, *, whatever: bool = False) -> None:
-        """Drop a link, unless another process has a newer token in its place; `whatever` is there, with it."""
+    def delete(self, link: Link, *, even_if_newer: bool = False) -> None:
+        """Delete a link. One with a newer token from another process stays, unless `even_if_newer`."""
 
-        def drop(links: dict[tuple[str, str, str], Link]) -> None:
-            kept = links.get(link.place)
-            if kept and (whatever or kept.refresh == link.refresh):
-                del links[link.place]
+        def drop(links: dict[Key, Link]) -> None:
+            stored = links.get(link.key)
+            if stored and (even_if_newer or stored.refresh == link.refresh):
+                del links[link.key]
 
         self._change(drop)
 
-    def _change(self, change: Callable[[dict[tuple[str, str, str], Link]], None]) -> None:
-        with self._usable():
+    def _change(self, change: Callable[[dict[Key, Link]], None]) -> None:
+        with self._explained():
             if not self.directory.exists():
                 self.directory.mkdir(parents=True, exist_ok=True, mode=_DIRECTORY_MODE)
-            lock = filelock.FileLock(self.directory / "links.lock", timeout=_LOCKED_SECONDS, mode=_FILE_MODE)
+            lock = filelock.FileLock(self.directory / "links.lock", timeout=_LOCK_SECONDS, mode=_FILE_MODE)
             with lock:
                 before = self._read()
                 after = dict(before)
                 change(after)
                 if after != before:
-                    self._write(after)
+                    text = json.dumps({"links": [asdict(link) for link in after.values()]}, indent=2)
+                    atomic_file.replace(self.path, f"{text}\n", keep_mode=False)
 
-    def _read(self) -> dict[tuple[str, str, str], Link]:
-        with self._usable():
+    def _read(self) -> dict[Key, Link]:
+        with self._explained():
             try:
                 text = self.path.read_bytes()
             except FileNotFoundError:
@@ -117,41 +117,28 @@ class LinkStore:
         try:
             links = [_link_of(entry) for entry in json.loads(text)["links"]]
         except (ValueError, KeyError, TypeError, RecursionError):
-            # No cause is chained: it could quote a token.
+            # The cause is not chained, as it could quote a token.
             raise UsageError(
                 f"{self.path} is damaged",
-                why="it is not what extcli writes there",
-                fix="mend it, or delete it and link again with `extcli pin login`",
+                why="it does not have the format that extcli writes",
+                fix="repair it, or delete it and link again with `extcli pin login`",
             ) from None
-        return {link.place: link for link in links}
-
-    def _write(self, links: dict[tuple[str, str, str], Link]) -> None:
-        """A reader finds the old file or the new one, and never a part."""
-        text = json.dumps({"links": [asdict(link) for link in links.values()]}, indent=2)
-        descriptor, name = mkstemp(prefix=".links-", dir=self.directory)  # with mode 0600
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                file.write(f"{text}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self.path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
+        return {link.key: link for link in links}
 
     @contextmanager
-    def _usable(self) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         try:
             yield
         except filelock.Timeout:
-            fix = "wait for the other extcli to end, or end it"
-            raise CliError(f"{self.path} is in use by another extcli for too long", fix=fix) from None
+            raise CliError(
+                f"{self.path} has been locked for {_LOCK_SECONDS:g} s",
+                fix="wait for the other extcli to end, or end it",
+            ) from None
         except OSError as error:
             raise UsageError(
-                f"no links can be kept in {self.directory}",
+                f"cannot store links in {self.directory}",
                 why=error.strerror or "",
-                fix="set EXTCLI_STATE_DIR to a directory of yours",
+                fix="set EXTCLI_STATE_DIR to a directory that you can write",
             ) from None
 
 

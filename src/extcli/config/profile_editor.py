@@ -1,45 +1,45 @@
-"""Edits of the file of profiles. What they do not concern stays as it was written, comments and mistakes included."""
+"""Edits the profiles file. Everything that an edit does not concern stays as written, comments and errors included."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
-from extcli import atomic_file
+from extcli import atomic_file, toml_edit
 from extcli.config.profiles import check_key, check_keys, check_name, document_of, not_found, text_of
-from extcli.config.secret_lookup import check_file, remark_on
+from extcli.config.secret_lookup import check_file, permission_warning
 from extcli.config.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
 from extcli.errors import UsageError
 
 _DIRECTORY_MODE = 0o700
-_HEADING = "# Deployments that `extcli -p NAME` chooses from. `extcli profile` and `extcli config` edit it.\n"
+_HEADING = "# Deployments for `extcli -p NAME`. `extcli profile` and `extcli config` edit this file.\n"
 
 
 def add(file: Path, name: str, values: Mapping[str, str]) -> None:
-    """A new profile, at the end, of texts by key. Raises `UsageError` if one of that name is there."""
+    """Append a profile with these values. Raises `UsageError` if the name is taken or a value is invalid."""
     check_name("", name)
     before = text_of(file)
-    meant = _document(file, before)
-    tables = _tables(file, meant)
+    intended = document_of(file, before or "")
+    tables = intended.get("profiles", {})
+    if not isinstance(tables, dict):
+        raise UsageError(f"{file}: profiles must be a table", fix="write one table [profiles.NAME] per profile")
     if name in tables:
-        fix = f"`extcli config set KEY VALUE -p {name}` changes it"
-        raise UsageError(f"{file}: profiles.{name}: is there already", fix=fix)
+        raise UsageError(
+            f"{file}: profiles.{name} exists already", fix=f"change it with `extcli config set KEY VALUE -p {name}`"
+        )
     table = {key: _checked(file, name, key, text) for key, text in values.items()}
     addition = tomlkit.document()
     addition["profiles"] = tomlkit.table(is_super_table=True).append(name, table)
-    above = _HEADING if before is None else before
-    gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
-    _save(file, before, f"{above}{gap}{tomlkit.dumps(addition)}", meant | {"profiles": tables | {name: table}})
+    text = toml_edit.append(_HEADING if before is None else before, addition)
+    _save(file, before, text, intended | {"profiles": tables | {name: table}})
 
 
 def set_value(file: Path, name: str, key: str, text: str) -> None:
-    """Give a setting of a profile another value. A profile that is not there is not made: its name may be a typo."""
-    _named(file, _document(file, text_of(file)), name)
+    """Change a setting of a profile. Raises `UsageError` if there is no such profile: the name may be a typo."""
+    _profile_in(file, document_of(file, text_of(file) or ""), name)
     value = _checked(file, name, key, text)
 
     def put(document: Any) -> None:
@@ -51,13 +51,13 @@ def set_value(file: Path, name: str, key: str, text: str) -> None:
 
 
 def unset_value(file: Path, name: str, key: str) -> None:
-    """Take a key out of a profile, one that should not be there too."""
+    """Remove a key from a profile, even one that is not valid there."""
 
     def take_out(document: Any) -> None:
-        table = _named(file, document, name)
+        table = _profile_in(file, document, name)
         if key not in table:
-            said = f"it has {', '.join(table)}" if table else "it says nothing"
-            raise UsageError(f"{file}: profiles.{name}.{key}: is not set", why=said)
+            why = f"it has {', '.join(table)}" if table else "the profile is empty"
+            raise UsageError(f"{file}: profiles.{name}.{key} is not set", why=why)
         del table[key]
         if key == URL.key:
             check_keys(f"{file}: profiles.{name}", table)
@@ -66,21 +66,21 @@ def unset_value(file: Path, name: str, key: str) -> None:
 
 
 def use(file: Path, name: str) -> None:
-    """Make a profile the one that is used when none is chosen."""
+    """Make a profile the default."""
 
     def put(document: Any) -> None:
-        _named(file, document, name)
+        _profile_in(file, document, name)
         document["profile"] = name
 
     _edit(file, put)
 
 
 def remove(file: Path, name: str) -> bool:
-    """Take out a profile; returns whether it was the one that is used when none is chosen: then none is now."""
-    was_default = _document(file, text_of(file)).get("profile") == name
+    """Remove a profile, and return whether it was the default. Then there is no default any more."""
+    was_default = default_in(file) == name
 
     def take_out(document: Any) -> None:
-        _named(file, document, name)
+        _profile_in(file, document, name)
         del document["profiles"][name]
         if was_default:
             del document["profile"]
@@ -89,99 +89,70 @@ def remove(file: Path, name: str) -> bool:
     return was_default
 
 
-def file_meant(file: Path, text: str) -> Path:
-    """The file that a path names: at a prompt it is seen from the working directory, else from the file of profiles."""
+def default_in(file: Path) -> str | None:
+    """Return the name of the default profile, even if the rest of the file is invalid."""
+    name = document_of(file, text_of(file) or "").get("profile")
+    return name if isinstance(name, str) else None
+
+
+def permission_warnings(file: Path, values: Mapping[str, str]) -> list[str]:
+    """Return a warning for each file of a secret or token in these values that other users may read."""
+    named = [_resolved(file, text) for key, text in values.items() if key in (SECRET_FILE.key, TOKEN_FILE.key)]
+    return [warning for each in named if (warning := permission_warning(each))]
+
+
+def _resolved(file: Path, text: str) -> Path:
+    """Resolve a path as typed: in the working directory, or else beside the profiles file."""
     here, there = Path(text).expanduser().absolute(), file.parent / text
     return there if there.exists() and not here.exists() else here
 
 
-def remarks_on(file: Path, values: Mapping[str, str]) -> list[str]:
-    """What to say of these values of a profile: that others may read its secret."""
-    named = [file_meant(file, text) for key, text in values.items() if key in (SECRET_FILE.key, TOKEN_FILE.key)]
-    return [remark for each in named if (remark := remark_on(each))]
-
-
-def chosen_in(file: Path) -> str | None:
-    """The name of the profile that is used when none is chosen, whatever else the file says."""
-    name = _document(file, text_of(file)).get("profile")
-    return name if isinstance(name, str) else None
-
-
 def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
-    """The value to be written. Raises `UsageError` for what would be refused when it is read."""
+    """Return the value to write. Raises `UsageError` for one that reading the file would refuse."""
     where = f"{file}: profiles.{name}.{key}"
     check_key(where, key)
     if not text:
-        raise UsageError(f"{where}: must not be empty", fix=f"leave it out; `extcli config unset {key}` takes it out")
+        raise UsageError(f"{where} must not be empty", fix=f"leave it out, or remove it: `extcli config unset {key}`")
     if key == PRODUCTION:
         if text not in ("true", "false"):
-            raise UsageError(f"{where}: must be true or false", fix=f"`extcli config set {key} true`")
+            raise UsageError(f"{where} must be true or false", fix=f"`extcli config set {key} true`")
         return text == "true"
     if key in (SECRET_FILE.key, TOKEN_FILE.key):
-        return _found_file(file, key, text, where)
+        path = _resolved(file, text)
+        check_file(key, path, where)
+        return text if path == file.parent / text else str(path)
     SETTINGS[key].read(text, where)
     return text
 
 
-def _found_file(file: Path, key: str, text: str, where: str) -> str:
-    """The path as the file has to say it."""
-    path = file_meant(file, text)
-    check_file(key, path, where)
-    return text if path == file.parent / text else str(path)
-
-
-def _document(file: Path, text: str | None) -> dict[str, Any]:
-    return document_of(file, text or "")
-
-
-def _tables(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
-    tables = document.get("profiles", {})
-    if not isinstance(tables, dict):
-        raise UsageError(f"{file}: profiles: must be a table", fix="write a table [profiles.NAME] for each")
-    return tables
-
-
-def _named(file: Path, document: Any, name: str) -> Any:
+def _profile_in(file: Path, document: Any, name: str) -> Any:
     tables = document.get("profiles", {})
     if not isinstance(tables, Mapping) or name not in tables:
         raise not_found(file, repr(name), name, tables if isinstance(tables, Mapping) else ())
     if not isinstance(tables[name], Mapping):
         raise UsageError(
-            f"{file}: profiles.{name}: must be a table", fix=f"write [profiles.{name}], and its keys below"
+            f"{file}: profiles.{name} must be a table", fix=f"write [profiles.{name}] and the keys below it"
         )
     return tables[name]
 
 
 def _edit(file: Path, change: Callable[[Any], None]) -> None:
-    """Make a change to what the file says, and the same to how it is written."""
+    """Apply a change to the content of the file and to its text, and save the text if both agree."""
     before = text_of(file)
-    meant = deepcopy(_document(file, before))
-    change(meant)
+    intended = document_of(file, before or "")
+    change(intended)
+    edited = toml_edit.parse(file, before or "")
+    change(edited)
+    _save(file, before, tomlkit.dumps(edited), intended)
+
+
+def _save(file: Path, before: str | None, text: str, intended: dict[str, Any]) -> None:
     try:
-        written = tomlkit.parse(before or "")
-        change(written)
-    except TOMLKitError as error:
-        raise UsageError(f"{file}: is not TOML: {str(error).splitlines()[0]}") from None
-    _save(file, before, tomlkit.dumps(written), meant)
-
-
-def _save(file: Path, before: str | None, text: str, meant: dict[str, Any]) -> None:
-    """Write the edited file, unless it does not say what was meant, or somebody else was faster."""
-    if not _says(file, text, meant):
-        fix = "write a table [profiles.NAME] for each"
-        raise UsageError(f"{file}: profiles: is laid out in a way that cannot be edited here", fix=fix)
-    if text_of(file) != before:
-        raise UsageError(f"{file}: was changed by somebody else meanwhile", fix="run the command again")
+        as_intended = {"profiles": {}} | document_of(file, text) == {"profiles": {}} | intended
+    except UsageError:
+        as_intended = False
     try:
         file.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-        atomic_file.replace(file, text)
     except OSError as error:
         raise atomic_file.cannot_be_written(file, error) from None
-
-
-def _says(file: Path, text: str, meant: dict[str, Any]) -> bool:
-    try:
-        said = document_of(file, text)
-    except UsageError:
-        return False
-    return {"profiles": {}} | said == {"profiles": {}} | meant
+    toml_edit.save(file, text, table="profiles", as_intended=as_intended, unchanged=text_of(file) == before)

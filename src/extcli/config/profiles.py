@@ -1,4 +1,4 @@
-"""Reads the file of profiles. Each profile holds the settings of one deployment."""
+"""Reads the profiles file. Each profile holds the settings of one deployment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Profile:
         return f"profile {self.name} in {self.file}"
 
     def text(self, key: str) -> str | None:
-        """The text of a setting. Paths are relative to the file of profiles."""
+        """The text of a setting. Paths are relative to the profiles file."""
         text = self.texts.get(key)
         return str(self.file.parent / Path(text).expanduser()) if text and key in _FILES else text
 
@@ -88,7 +88,7 @@ def not_found(file: Path, asked: str, name: str, known: Iterable[str]) -> UsageE
     )
 
 
-def file_of_profiles(named: str | None) -> Path:
+def profiles_file(named: str | None) -> Path:
     """The path in `EXTCLI_CONFIG`, or else the platform's default."""
     if named:
         return Path(named)

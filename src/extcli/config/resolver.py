@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from extcli.config import settings
-from extcli.config.profiles import Profile, Profiles, file_of_profiles, read_profiles
+from extcli.config.profiles import Profile, Profiles, profiles_file, read_profiles
 from extcli.config.settings import Flags, Identity, Setting
 from extcli.config.urls import socket_of
 from extcli.output.format import Format
@@ -22,7 +22,7 @@ from extcli.output.format import Format
 T = TypeVar("T")
 
 
-class Place(IntEnum):
+class Source(IntEnum):
     """Where a value was found, in order of precedence."""
 
     FLAG = 1
@@ -35,7 +35,7 @@ class Found(Generic[T]):
     """A value, and where it was found."""
 
     value: T = field(repr=False)
-    place: Place
+    source: Source
     origin: str
     """`--url`, `EXTCLI_URL`, `profile live in /home/me/.config/extcli/config.toml`."""
     key: str
@@ -43,7 +43,7 @@ class Found(Generic[T]):
     @property
     def label(self) -> str:
         """How an error message names it: for a profile, with the key."""
-        return f"{self.key} of {self.origin}" if self.place is Place.PROFILE else self.origin
+        return f"{self.key} of {self.origin}" if self.source is Source.PROFILE else self.origin
 
 
 class Resolver:
@@ -62,28 +62,28 @@ class Resolver:
     def find(self, setting: Setting[T]) -> Found[T] | None:
         """The value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
         if text := setting.given_in(self.flags):
-            return Found(setting.read(text, setting.option), Place.FLAG, setting.option, setting.key)
+            return Found(setting.read(text, setting.option), Source.FLAG, setting.option, setting.key)
         if text := self.variable(setting.variable):
-            return Found(setting.read(text, setting.variable), Place.VARIABLE, setting.variable, setting.key)
+            return Found(setting.read(text, setting.variable), Source.VARIABLE, setting.variable, setting.key)
         if self.profile and (text := self.profile.text(setting.key)):
             value = setting.read(text, f"{setting.key} of {self.profile}")
-            return Found(value, Place.PROFILE, str(self.profile), setting.key)
+            return Found(value, Source.PROFILE, str(self.profile), setting.key)
         return None
 
     # The profile
 
     @cached_property
-    def file_of_profiles(self) -> Path:
-        """The path of the file of profiles, which may not exist."""
-        return file_of_profiles(self.variable("EXTCLI_CONFIG"))
+    def profiles_file(self) -> Path:
+        """The path of the profiles file, which may not exist."""
+        return profiles_file(self.variable("EXTCLI_CONFIG"))
 
     @cached_property
     def profiles(self) -> Profiles:
-        """The content of the file of profiles."""
-        return read_profiles(self.file_of_profiles)
+        """The content of the profiles file."""
+        return read_profiles(self.profiles_file)
 
     @property
-    def asked_profile(self) -> tuple[str, str] | None:
+    def named_profile(self) -> tuple[str, str] | None:
         """The profile named by --profile or EXTCLI_PROFILE, and which of the two. The file's default does not count."""
         if self.flags.profile:
             return self.flags.profile, "--profile"
@@ -101,7 +101,7 @@ class Resolver:
     @cached_property
     def profile(self) -> Profile | None:
         """The chosen profile. Raises `UsageError` if it does not exist, or if the file is invalid."""
-        if asked := self.asked_profile:
+        if asked := self.named_profile:
             return self.profiles.named(*asked)
         default = self.profiles.default
         return self.profiles.named(default, "the key profile") if default else None
@@ -112,7 +112,7 @@ class Resolver:
         A named one counts even if the address comes from elsewhere: it may be another name of the same service.
         """
         chosen = self.profile
-        if chosen and chosen.production and (self.asked_profile or "url" not in chosen.texts):
+        if chosen and chosen.production and (self.named_profile or "url" not in chosen.texts):
             return chosen
         there = (each for each in self.profiles.by_name.values() if each.production)
         return next((each for each in there if each.may_be_of(self.url()) or each.may_be_of(self.ws_url())), None)
@@ -123,21 +123,21 @@ class Resolver:
         found = self.find(settings.URL)
         return found.value if found else settings.DEFAULT_URL
 
-    def told_socket(self) -> Found[str] | None:
+    def configured_ws_url(self) -> Found[str] | None:
         """The configured WebSocket address; `None` means the default, derived from the URL.
 
         An address from a source of lower precedence than the URL belongs to another service, unless that source has the
         same URL.
         """
         url, socket = self.find(settings.URL), self.find(settings.WS_URL)
-        if url and socket and socket.place > url.place:
-            named = self.profile if socket.place is Place.PROFILE and self.profile else None
+        if url and socket and socket.source > url.source:
+            named = self.profile if socket.source is Source.PROFILE and self.profile else None
             return socket if named and "url" in named.texts and named.is_of(url.value) else None
         return socket
 
     def ws_url(self) -> str:
         """The WebSocket address."""
-        told = self.told_socket()
+        told = self.configured_ws_url()
         return told.value if told else socket_of(self.url())
 
     def pin_path(self) -> str:
@@ -153,7 +153,7 @@ class Resolver:
     # How a command behaves
 
     def state_dir(self) -> Path | None:
-        """The directory for kept links; `None` for the platform's default."""
+        """The directory for stored links; `None` for the platform's default."""
         text = self.variable("EXTCLI_STATE_DIR")
         return Path(text) if text else None
 

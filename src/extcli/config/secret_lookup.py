@@ -1,8 +1,8 @@
-"""The token and the secret that the user has at hand, and the addresses that they may be sent to.
+"""Finds the token or the secret to use, and makes sure that a profile's are sent to the profile's own service only.
 
-Somebody who types `-p live --url http://other` means another service with live's settings, by mistake or on purpose.
-It is given nothing that opens live: a profile's secret signs tokens for the profile's own URL and socket only, and its
-token goes nowhere else. Those of variables and options go wherever the command goes: whoever sets them decides both.
+With `-p live --url http://other`, the command goes to another service, by mistake or on purpose. That service must not
+receive a token that is valid for live. So a profile's token, and tokens signed with its secret, go to the profile's own
+addresses only. Tokens and secrets of options and variables go wherever the command goes.
 """
 
 from __future__ import annotations
@@ -15,84 +15,84 @@ from shlex import quote
 from stat import S_IRGRP, S_IROTH, S_ISREG
 
 from extcli.config import settings
-from extcli.config.resolver import Found, Place, Resolver
-from extcli.config.settings import SECRET_FILE, one_word
+from extcli.config.resolver import Found, Resolver, Source
+from extcli.config.settings import SECRET_FILE, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
 
 
-def token_at(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
-    """The ready-made token for an address, else the service's: itself, or the file it is in.
+def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
+    """Return the ready-made token for the address `to` (default: the service), or the path of its file.
 
-    `--as` passes over that of a variable or profile, and `EXTCLI_AS` over that of a profile, which also gives way to a
-    secret of the environment.
+    `--as` excludes tokens from the environment and from the profile. `EXTCLI_AS`, or a secret in the environment,
+    excludes the profile's.
     """
     flags = resolver.flags
     if flags.token_file:
         if flags.acts_as:
-            raise UsageError("--token-file and --as exclude each other", why="a token already says who it is")
-        return Found(flags.token_file, Place.FLAG, "--token-file", "token")
+            raise UsageError("--token-file and --as exclude each other", why="a token already has a role and a user")
+        return Found(flags.token_file, Source.FLAG, "--token-file", "token")
     if flags.acts_as:
         return None
     if text := resolver.variable("EXTCLI_TOKEN"):
-        return Found(text, Place.VARIABLE, "EXTCLI_TOKEN", "token")
+        return Found(text, Source.VARIABLE, "EXTCLI_TOKEN", "token")
     if any(resolver.variable(name) for name in ("EXTCLI_AS", "EXTCLI_SECRET", "EXTCLI_SECRET_FILE")):
         return None
     return _unless_elsewhere(resolver, resolver.find(settings.TOKEN_FILE), to)
 
 
-def secret_at(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
-    """The secret that signs tokens for an address, else the service's: itself, or the file it is in.
+def find_secret(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
+    """Return the secret that signs tokens for the address `to` (default: the service), or the path of its file.
 
-    Never an option: arguments show up in process lists and histories.
+    There is no option for it, because arguments are visible in process lists and shell histories.
     """
     if text := resolver.variable("EXTCLI_SECRET"):
-        return Found(text, Place.VARIABLE, "EXTCLI_SECRET", "secret")
+        return Found(text, Source.VARIABLE, "EXTCLI_SECRET", "secret")
     return _unless_elsewhere(resolver, resolver.find(settings.SECRET_FILE), to)
 
 
 def token(resolver: Resolver, to: str | None = None) -> str | None:
-    """What `token_at` has found."""
-    found = token_at(resolver, to)
+    """Return the token that `find_token` finds, read from its file if necessary. Raises `UsageError`."""
+    found = find_token(resolver, to)
     if found is None:
         return None
     label = f"{found.value} ({found.label})" if isinstance(found.value, Path) else found.label
-    return one_word(_content(found, resolver), label, "token")
+    return header_word(_content(found, resolver), label, "token")
 
 
 def secret(resolver: Resolver, to: str | None = None) -> bytes | None:
-    """What `secret_at` has found, decoded."""
-    found = secret_at(resolver, to)
+    """Return the secret that `find_secret` finds, decoded. Raises `UsageError`."""
+    found = find_secret(resolver, to)
     return _decoded(_content(found, resolver), found.label) if found else None
 
 
 def check_file(key: str, file: Path, where: str) -> None:
-    """Raise `UsageError` for a file that holds no secret or token; `key` says which, `where` what to call it."""
-    content = _content_of(file, where)
+    """Raise `UsageError` if the file holds no valid secret or token. `where` names the setting."""
+    content = _read(file, where)
     if key == SECRET_FILE.key:
         _decoded(content, f"{file} ({where})")
     else:
-        one_word(content, f"{file} ({where})", "token")
+        header_word(content, f"{file} ({where})", "token")
 
 
-def remark_on(file: Path) -> str:
-    """What to say of a file of a secret or token that others may read as well, if they may."""
+def permission_warning(file: Path) -> str:
+    """Return a warning if other users may read this file of a secret or token, else an empty text."""
     try:
         mode = file.stat().st_mode
     except OSError:
         return ""
-    # A pipe, as of `<(pass show …)`, is nobody else's; and on Windows the mode says nothing.
+    # A pipe, as in `<(pass show …)`, belongs to this user. On Windows the mode means nothing.
     if os.name != "posix" or not S_ISREG(mode) or not mode & (S_IRGRP | S_IROTH):
         return ""
-    return f"others may read {file}, by its mode: chmod 600 {quote(str(file))}"
+    return f"other users can read {file}: chmod 600 {quote(str(file))}"
 
 
 def _unless_elsewhere(resolver: Resolver, found: Found[Path] | None, to: str | None) -> Found[str | Path] | None:
     if found is None:
         return None
-    if found.place is Place.PROFILE and resolver.profile and not resolver.profile.is_of(to or resolver.url()):
+    if found.source is Source.PROFILE and resolver.profile and not resolver.profile.is_of(to or resolver.url()):
         return None
-    return Found(found.value, found.place, found.origin, found.key)
+    return Found(found.value, found.source, found.origin, found.key)
 
 
 def _content(found: Found[str | Path], resolver: Resolver) -> str:
@@ -100,16 +100,16 @@ def _content(found: Found[str | Path], resolver: Resolver) -> str:
         return found.value.strip()
     if not resolver.flags.quiet and found.value not in resolver.checked_files:
         resolver.checked_files.add(found.value)
-        write_stderr(filter(None, [remark_on(found.value)]))
-    return _content_of(found.value, found.label)
+        write_stderr(filter(None, [permission_warning(found.value)]))
+    return _read(found.value, found.label)
 
 
-def _content_of(file: Path, label: str) -> str:
+def _read(file: Path, label: str) -> str:
     try:
         return file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
-        raise UsageError(f"{file} ({label}) cannot be read", why=why) from None
+        raise UsageError(f"cannot read {file} ({label})", why=why) from None
 
 
 def _decoded(text: str, origin: str) -> bytes:
@@ -119,6 +119,6 @@ def _decoded(text: str, origin: str) -> bytes:
     except (binascii.Error, ValueError):
         decoded = b""
     if not decoded:
-        # No cause is chained: it could quote the secret.
-        raise UsageError(f"{origin} is not base64", fix="use the secret exactly as it was handed out") from None
+        # The cause is not chained, as it could quote the secret.
+        raise UsageError(f"{origin} is not base64", fix="use the secret exactly as the platform shows it") from None
     return decoded

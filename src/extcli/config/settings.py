@@ -88,7 +88,7 @@ class Setting(Generic[T_co]):
         return str(given) if given else None
 
 
-def one_word(text: str, origin: str, what: str) -> str:
+def header_word(text: str, origin: str, what: str) -> str:
     """Return the text if it fits in a header: printable ASCII without spaces. Raises `UsageError`."""
     if not text:
         raise UsageError(f"{origin} is empty", fix="check the command that writes it")
@@ -123,7 +123,7 @@ WS_URL = Setting(
     "EXTCLI_WS_URL",
 )
 CLIENT_ID = Setting(
-    "client_id", lambda text, origin: one_word(text, origin, "client id"), "EXTCLI_CLIENT_ID", "--client-id"
+    "client_id", lambda text, origin: header_word(text, origin, "client id"), "EXTCLI_CLIENT_ID", "--client-id"
 )
 ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
 CHANNEL = Setting("channel", lambda text, _: text, "EXTCLI_CHANNEL", "--channel")

@@ -20,7 +20,7 @@ def _text(value: object) -> str:
 
 
 def _settings_table(settings: Sequence[dict[str, Any]]) -> RenderableType:
-    """The path of the file of profiles is long, so it appears once: as the value of `config`."""
+    """The path of the profiles file is long, so it appears once: as the value of `config`."""
     columns = list(settings[0])
     file = next(str(each["value"]) for each in settings if each["key"] == "config")
     table = table_of(*columns, folded=range(1, len(columns)))

@@ -1,1 +1,1 @@
-"""The file of registered extensions: reading and editing it."""
+"""The extensions file: reading and editing it."""

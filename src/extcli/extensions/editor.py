@@ -1,4 +1,4 @@
-"""Edits of the file of registered extensions. What they do not concern stays as it was written, comments included."""
+"""Edits the extensions file. Everything that an edit does not concern stays, comments included."""
 
 from __future__ import annotations
 
@@ -12,24 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
-from extcli import atomic_file
+from extcli import atomic_file, toml_edit
 from extcli.errors import UsageError
-from extcli.extensions.registry import ENOUGH, LISTS, read_text, tables_of
+from extcli.extensions.registry import LISTS, SECRET_BYTES, SECRETS, read_text, tables_of
 
-_HEADING = "The extensions that `extcli serve --extensions` registers. `extcli extension` edits it."
-_TRIED = (*LISTS, "secret_env")
-"""The keys that bring secrets, in the order in which the service tries them."""
+_HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What brings no secret any more, as a person would look for it."""
+    """A source of a secret that is no longer used."""
 
     key: str
     name: str
-    """Of the file, which is left where it is, or of the variable."""
+    """The name of the variable, or of the file, which is not deleted; empty for an inline secret."""
 
     def __str__(self) -> str:
         return self.name or f"one of {self.key}"
@@ -37,45 +34,45 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an edit has made."""
+    """The result of an edit."""
 
     secret: str
     file: Path | None
-    """Where the secret is; `None` if it stands among the registrations."""
+    """The file of the secret; `None` if the secret is inline."""
     dropped: list[Dropped]
 
 
 def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
-    """Add an extension with a fresh secret, at the end; makes the file if there is none."""
+    """Append an extension with a new secret. Creates the file if necessary. Raises `UsageError`."""
     before = read_text(path) if path.exists() else None
     tables = tables_of(path, before or "")
     if client_id in tables:
-        fix = f"`extcli extension rotate --client-id {client_id}` gives it a fresh secret"
-        raise UsageError(f"{path}: extensions.{client_id}: is registered already", fix=fix)
+        raise UsageError(
+            f"{path}: extensions.{client_id} is registered already",
+            fix=f"give it a new secret with `extcli extension rotate --client-id {client_id}`",
+        )
     addition, extensions, table = tomlkit.document(), tomlkit.table(is_super_table=True), tomlkit.table()
-    written = _with_secret(path, client_id, table, inline=inline)
+    written = _add_secret(path, client_id, table, inline=inline)
     if owner is not None:
         table["owner_user_id"] = owner
     addition["extensions"] = extensions.append(client_id, table)
-    above = before or f"# {_HEADING}\n"
-    gap = "\n" if above.endswith("\n") else "\n\n"
-    text = f"{above}{gap}{tomlkit.dumps(addition)}"
-    _save(path, before, text, tables | {client_id: table.unwrap()}, made=written.file)
+    text = toml_edit.append(before or _HEADING, addition)
+    _save(path, before, text, tables | {client_id: table.unwrap()}, new_file=written.file)
     return written
 
 
 def rotate(path: Path, client_id: str, *, keep: int) -> Written:
-    """Put a fresh secret before the others, of which as many are kept, the newest, as told."""
+    """Put a new secret before the others, and keep the `keep` newest of those. Raises `UsageError`."""
     before = read_text(path)
     document, table = _registered(path, before, client_id)
     dropped = _drop(table, keep)
-    written = _with_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
-    _save(path, before, tomlkit.dumps(document), _tables(document), made=written.file)
+    written = _add_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
+    _save(path, before, tomlkit.dumps(document), _tables(document), new_file=written.file)
     return written
 
 
 def retire(path: Path, client_id: str) -> list[Dropped]:
-    """Keep the newest secret alone; returns the others, none if it was alone already."""
+    """Drop all secrets but the newest, and return them. Raises `UsageError`."""
     before = read_text(path)
     document, table = _registered(path, before, client_id)
     dropped = _drop(table, keep=1)
@@ -85,12 +82,12 @@ def retire(path: Path, client_id: str) -> list[Dropped]:
 
 
 def _registered(path: Path, text: str, client_id: str) -> tuple[tomlkit.TOMLDocument, Any]:
-    """The file for editing, and the extension's table in it."""
+    """Return the file for editing, and the extension's table in it."""
     tables = tables_of(path, text)
     if client_id not in tables:
-        known = f"registered are {', '.join(tables)}" if tables else "nothing is registered"
-        raise UsageError(f"{path}: extensions.{client_id}: is not registered", why=known)
-    document = _editable(path, text)
+        known = f"registered: {', '.join(tables)}" if tables else "the file has no extensions"
+        raise UsageError(f"{path}: extensions.{client_id} is not registered", why=known)
+    document = toml_edit.parse(path, text)
     extensions: Any = document["extensions"]
     return document, extensions[client_id]
 
@@ -103,7 +100,7 @@ def _tables(document: tomlkit.TOMLDocument) -> dict[str, Any]:
 
 def _drop(table: Any, keep: int) -> list[Dropped]:
     dropped = []
-    for key in _TRIED:
+    for key in SECRETS:
         values = list(table.get(key, [])) if key in LISTS else [table[key]] if key in table else []
         kept, gone = values[:keep], values[keep:]
         keep -= len(kept)
@@ -116,22 +113,22 @@ def _drop(table: Any, keep: int) -> list[Dropped]:
     return dropped
 
 
-def _with_secret(
+def _add_secret(
     path: Path, client_id: str, table: Any, *, inline: bool, dropped: list[Dropped] | None = None
 ) -> Written:
-    """Put a fresh secret in front, where the service tries it first."""
-    secret = base64.b64encode(secrets.token_bytes(ENOUGH)).decode()
-    file = None if inline else _written(path, client_id, secret)
+    """Put a new secret first in its list, so that the service tries it first."""
+    secret = base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+    file = None if inline else _write_secret(path, client_id, secret)
     key, value = ("secret_files", file.name) if file else ("secrets", secret)
     if key in table and "\n" in table[key].as_string():
-        table[key].insert(0, value)  # each on a line of its own, maybe with a comment
+        table[key].insert(0, value)  # one entry per line, which may have comments
     else:
         table[key] = [value, *table.get(key, [])]
     return Written(secret, file, dropped or [])
 
 
-def _written(path: Path, client_id: str, secret: str) -> Path:
-    """A new file beside the registrations; one that is there is somebody's."""
+def _write_secret(path: Path, client_id: str, secret: str) -> Path:
+    """Write the secret to a new file beside the file of extensions. Never overwrites a file."""
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", client_id)[:100].lstrip(".") or "extension"
     for number in count(1):
         file = path.with_name(f"{stem}.secret" if number == 1 else f"{stem}.{number}.secret")
@@ -142,37 +139,19 @@ def _written(path: Path, client_id: str, secret: str) -> Path:
         except OSError as error:
             raise atomic_file.cannot_be_written(file, error) from None
         return file
-    raise AssertionError("numbers do not end")
+    raise AssertionError("count() is infinite")
 
 
-def _editable(path: Path, text: str) -> tomlkit.TOMLDocument:
+def _save(path: Path, before: str | None, text: str, intended: dict[str, Any], *, new_file: Path | None = None) -> None:
+    """Save the edited file. If that fails, delete the new file of the secret."""
     try:
-        return tomlkit.parse(text)
-    except TOMLKitError as error:
-        raise UsageError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
-
-
-def _save(path: Path, before: str | None, text: str, meant: dict[str, Any], *, made: Path | None = None) -> None:
-    """Write the edited file, unless it does not say what was meant, or somebody else was faster; `made` goes then."""
-    try:
-        if not _says(text, meant):
-            raise UsageError(
-                f"{path}: extensions: is laid out in a way that cannot be edited here",
-                fix="write a table [extensions.<client id>] for each",
-            )
-        if (read_text(path) if path.exists() else None) != before:
-            raise UsageError(f"{path}: was changed by somebody else meanwhile", fix="run the command again")
-        atomic_file.replace(path, text)
-    except BaseException as error:
-        if made:
-            made.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise atomic_file.cannot_be_written(path, error) from None
-        raise
-
-
-def _says(text: str, tables: dict[str, Any]) -> bool:
-    try:
-        return tomllib.loads(text).get("extensions") == tables
+        as_intended = tomllib.loads(text).get("extensions") == intended
     except ValueError:
-        return False
+        as_intended = False
+    try:
+        unchanged = (read_text(path) if path.exists() else None) == before
+        toml_edit.save(path, text, table="extensions", as_intended=as_intended, unchanged=unchanged)
+    except BaseException:
+        if new_file:
+            new_file.unlink(missing_ok=True)
+        raise

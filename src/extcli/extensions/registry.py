@@ -1,4 +1,7 @@
-"""What the file of registered extensions says, as `extcli serve --extensions` reads it, without the secrets."""
+"""Reads the extensions file as `extcli serve --extensions` does, and reports where secrets are.
+
+The secrets themselves are checked but not returned.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ from typing import Any
 
 from extcli.errors import UsageError
 
-ENOUGH = 32
-"""Bytes that HS256 asks of a secret."""
+SECRET_BYTES = 32
+"""The least length of a secret for HS256 (RFC 7518, section 3.2)."""
 LISTS = ("secrets", "secret_files")
-KEYS = (*LISTS, "secret_env", "owner_user_id")
+SECRETS = (*LISTS, "secret_env")
+"""The keys for secrets, in the order in which the service tries them."""
+KEYS = (*SECRETS, "owner_user_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +31,14 @@ class Source:
     kind: str
     """`inline`, `file` or `env`."""
     name: str
-    """Of the file or the variable."""
+    """The name of the file or the variable."""
     state: str
-    """`ok`, `short`, or `unset`: a variable that the service may have, and we have not."""
+    """`ok`, `short`, or `unset`: a variable that is not set here, but may be set for the service."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One extension of the file; its secrets' sources in the order in which the service tries them."""
+    """One extension, with the sources of its secrets in the order in which the service tries them."""
 
     client_id: str
     owner: str | None
@@ -41,39 +46,38 @@ class Registration:
 
 
 def read_text(path: Path) -> str:
-    """The file's text; raises `UsageError` naming what is wrong with it."""
+    """Return the file's text. Raises `UsageError`."""
     try:
         return path.read_bytes().decode()
-    except FileNotFoundError as error:
-        fix = "`extcli extension init --client-id ID` makes one"
-        raise UsageError(f"{path}: cannot be read: {error.strerror}", fix=fix) from None
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        absent = isinstance(error, FileNotFoundError)
+        fix = "create it with `extcli extension init --client-id ID`" if absent else ""
+        raise UsageError(f"cannot read {path}: {error.strerror}", fix=fix) from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: is not TOML: it is not text") from None
+        raise UsageError(f"{path} is not TOML: not UTF-8 text") from None
 
 
 def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
-    """The table of each client id, its shape checked; none of them where nothing is registered."""
+    """Return the table of each client id. Raises `UsageError` for unknown keys and values of the wrong type."""
     try:
         document = tomllib.loads(text)
-    except ValueError as error:  # of TOML, or a number of more digits than Python reads
-        raise UsageError(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+    except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
+        raise UsageError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
-        raise UsageError(f"{path}: is nested too deeply") from None
+        raise UsageError(f"{path} is nested too deeply") from None
     tables = document.get("extensions", {})
     if not isinstance(tables, dict):
-        raise UsageError(f"{path}: extensions: must be a table")
+        raise UsageError(f"{path}: extensions must be a table")
     for client_id, table in tables.items():
         _check(f"{path}: extensions.{client_id}", table)
     return tables
 
 
 def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[Registration]:
-    """What is registered, in the order of the file. Raises `UsageError` for what the service would not start with."""
+    """Return the extensions in the order of the file. Raises `UsageError` if the service could not start with it."""
     tables = tables_of(path, read_text(path))
     if not tables:
-        raise UsageError(f"{path}: extensions: has no table [extensions.<client id>]")
+        raise UsageError(f"{path} has no table [extensions.<client id>]")
     return [
         Registration(client_id, table.get("owner_user_id"), tuple(_sources(path, client_id, table, environ)))
         for client_id, table in tables.items()
@@ -82,20 +86,22 @@ def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[R
 
 def _check(where: str, table: Any) -> None:
     if not isinstance(table, dict):
-        raise UsageError(f"{where}: must be a table")
+        raise UsageError(f"{where} must be a table")
     for key, value in table.items():
         if key not in KEYS:
-            raise UsageError(f"{where}.{key!r}: is not a known key (known: {', '.join(KEYS)})")
+            raise UsageError(f"{where}.{key!r} is not a known key (known: {', '.join(KEYS)})")
         if key in LISTS and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-            raise UsageError(f"{where}.{key}: must be an array of strings")
+            raise UsageError(f"{where}.{key} must be an array of strings")
         if key not in LISTS and not isinstance(value, str):
-            raise UsageError(f"{where}.{key}: must be a string")
+            raise UsageError(f"{where}.{key} must be a string")
 
 
 def _sources(path: Path, client_id: str, table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[Source]:
     where = f"{path}: extensions.{client_id}"
-    if not any(table.get(key) for key in (*LISTS, "secret_env")):
-        raise UsageError(f"{where}: has no secret", fix=f"`extcli extension rotate --client-id {client_id}` makes one")
+    if not any(table.get(key) for key in SECRETS):
+        raise UsageError(
+            f"{where} has no secret", fix=f"create one with `extcli extension rotate --client-id {client_id}`"
+        )
     for index, text in enumerate(table.get("secrets", [])):
         yield Source("inline", "", _state(f"{where}.secrets[{index}]", text))
     for index, name in enumerate(table.get("secret_files", [])):
@@ -111,14 +117,14 @@ def _content(where: str, file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
-        raise UsageError(f"{where}: {str(file)!r} cannot be read: {why}") from None
+        raise UsageError(f"{where}: cannot read {str(file)!r}: {why}") from None
 
 
 def _state(where: str, text: str) -> str:
     try:
         secret = base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
-        raise UsageError(f"{where}: is not base64") from None
+        raise UsageError(f"{where} is not base64") from None
     if not secret:
-        raise UsageError(f"{where}: is empty")
-    return "ok" if len(secret) >= ENOUGH else "short"
+        raise UsageError(f"{where} is empty")
+    return "ok" if len(secret) >= SECRET_BYTES else "short"

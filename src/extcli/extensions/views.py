@@ -1,4 +1,4 @@
-"""How registered extensions look: everything but their secrets."""
+"""Tables and rows for registered extensions. They never contain secrets."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from extcli.extensions.registry import Registration, Source
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
+from extcli.output.views import table_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
 def facts_of(registration: Registration) -> dict[str, Any]:
-    """What may be shown of it."""
+    """Return an extension as a record, without its secrets."""
     return {
         "client_id": registration.client_id,
         "owner_user_id": registration.owner,
@@ -34,11 +35,7 @@ def _in_words(source: dict[str, str]) -> str:
 
 
 def _table(extensions: Sequence[dict[str, Any]]) -> RenderableType:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("client id", "owner", "secrets", "from, newest first"):
-        table.add_column(name, overflow="fold")
+    table = table_of("client id", "owner", "secrets", "from, newest first", folded=range(4))
     for extension in extensions:
         places = "\n".join(visible(_in_words(source)) for source in extension["sources"])
         owner = extension["owner_user_id"]
@@ -59,4 +56,3 @@ REGISTRATIONS = View(
     ],
     items=lambda extensions: extensions,
 )
-"""The file's extensions."""

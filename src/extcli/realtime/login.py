@@ -45,7 +45,7 @@ def log_in(session: Session, pin: str) -> tuple[TokenPair, Link]:
         since=clock.now(),
         until=_expiry_of(pair.refresh),
     )
-    session.link_store.keep(link)
+    session.link_store.add(link)
     return pair, link
 
 
@@ -55,7 +55,7 @@ def renew(session: Session, link: Link) -> TokenPair:
         pair = _pair_of(session, _send_authenticate(session, refresh=link.refresh), link.channel_id)
     except Refused as error:
         if is_invalid(error):
-            session.link_store.forget(link)
+            session.link_store.delete(link)
             error.what = f"the stored link to channel {link.channel_id} is no longer valid, and was deleted"
             error.fix = "link again with `extcli pin login`; a service without --data loses all links when it stops"
         raise
@@ -73,7 +73,7 @@ def delete_links(session: Session, channel_id: str | None = None) -> None:
         for link in session.link_store.all():
             of_channel = (link.client_id, link.channel_id) == (resolver.client_id(), channel_id)
             if link.service == resolver.url() and (channel_id is None or of_channel):
-                session.link_store.forget(link)
+                session.link_store.delete(link)
                 session.output.report(f"deleted the stored link to channel {link.channel_id}")
 
 
@@ -135,7 +135,7 @@ def _authenticate_by_token(session: Session, acts_as: str) -> str:
 def _is_identity_chosen(session: Session) -> bool:
     """Return whether the user chose a role or a token."""
     resolver = session.resolver
-    return bool(resolver.find(settings.ACTS_AS) or secret_lookup.token_at(resolver, resolver.ws_url()))
+    return bool(resolver.find(settings.ACTS_AS) or secret_lookup.find_token(resolver, resolver.ws_url()))
 
 
 def _find_link(session: Session) -> Link | None:
@@ -150,7 +150,7 @@ def _find_link(session: Session) -> Link | None:
 
 
 def _send_authenticate(session: Session, **by: str) -> Message:
-    return session.websocket.ask("authenticate", data={"client_id": session.resolver.client_id(), **by})
+    return session.websocket.request("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
 def _pair_of(session: Session, reply: Message, channel_id: str = "") -> TokenPair:

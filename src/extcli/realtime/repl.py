@@ -153,7 +153,7 @@ class Repl:
         self._unanswered -= 1
         self._answered += 1
         self._slots.release()
-        if message.faults:
+        if message.errors:
             self._refused.append(envelope.status_of(message))
 
     def _prompt(self) -> None:
