@@ -211,7 +211,7 @@ def test_with_registered_only_unregistered_extensions_get_no_tokens():
     settings = Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, registered_only=True)
     with live_server(settings) as live, Client(base_url=live.url) as client:
         known = authtoken(client, extension_id=CLIENT_ID, user_id="1")
-        unknown = authtoken(client, app_id="stranger", user_id="1")
+        unknown = authtoken(client, app_id="unregistered", user_id="1")
         refresh = authtoken(client, user_id="1")
 
     assert (200, 400, 200) == (known.status_code, unknown.status_code, refresh.status_code)

@@ -44,13 +44,13 @@ def admin_of(live: LiveServer, client_id: str, channel: str = "777", **claims: A
 def test_an_extension_does_not_see_the_data_of_another(live: LiveServer, other: str):
     token = live.client("admin", user="9001", channel="777").headers["Authorization"].split(" ")[1]
     header = {b"Authorization": f"{other} {token}".encode("latin-1")}
-    stranger = Client(base_url=f"{live.url}/v1/e/", headers=header)
+    other_client = Client(base_url=f"{live.url}/v1/e/", headers=header)
     live.freeze()
-    empty = read_all(stranger)
+    empty = read_all(other_client)
 
     fill(admin_of(live, CLIENT_ID), 3)
 
-    assert empty == read_all(stranger)
+    assert empty == read_all(other_client)
 
 
 def test_writes_and_deletes_do_not_affect_other_extensions(live: LiveServer):

@@ -269,7 +269,7 @@ def test_with_registered_only_unregistered_client_ids_are_refused():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     with live_server(Settings(extensions=extensions, registered_only=True)) as live:
         known = live.client("viewer", key=b"an unknown key of 32 or more bytes").get("user_info")
-        unknown = live.client("viewer", client_id="stranger").get("user_info")
+        unknown = live.client("viewer", client_id="unregistered").get("user_info")
 
     assert (200, 401) == (known.status_code, unknown.status_code)
     assert "not a registered extension" in unknown.json()["info"]

@@ -59,11 +59,11 @@ def needs_compression(data: object) -> bool:
     text = json_codec.encode(data)
     if len(text) <= MAX_MESSAGE_BYTES:
         return False
-    if len(text) > _MAX_JSON_BYTES or not _fits_compressed(text):
-        raise BadRequest(
-            "Message too large",
-            f"data: {len(text)} bytes of compact JSON, too many even compressed; the limit is {MAX_MESSAGE_BYTES}",
-        )
+    size = f"data: {len(text)} bytes of compact JSON"
+    if len(text) > _MAX_JSON_BYTES:
+        raise BadRequest("Message too large", f"{size}; the limit before compression is {_MAX_JSON_BYTES}")
+    if not _fits_compressed(text):
+        raise BadRequest("Message too large", f"{size}, too many even compressed; the limit is {MAX_MESSAGE_BYTES}")
     return True
 
 
