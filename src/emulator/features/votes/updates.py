@@ -15,7 +15,7 @@ from emulator.scheduling.scheduler import Scheduler
 from emulator.scheduling.throttle import Throttle
 
 INTERVAL: Final = 1.0
-"""Seconds of real time between two updates of one poll. Moving the clock sends it at once."""
+"""Seconds of real time between two updates of one poll. A move of the clock sends a waiting update at once."""
 _DEFINED: Final = "poll_definition"
 
 
