@@ -49,7 +49,7 @@ def flush_batch_of(loop: asyncio.AbstractEventLoop) -> FlushBatch:
 
 
 def _wrapped(name: str) -> Any:
-    """The method of this name of the wrapped transport. Without a call of its own, because some are on the hot path."""
+    """Return a property that is this method of the wrapped transport."""
     return property(attrgetter(f"_transport.{name}"))
 
 
@@ -100,7 +100,9 @@ class CoalescingTransport(asyncio.Transport):
         self.flush()
         self._transport.write_eof()
 
-    is_closing = _wrapped("is_closing")
+    def is_closing(self) -> bool:  # called several times per request, so not by `_wrapped`
+        return self._transport.is_closing()
+
     abort = _wrapped("abort")
     can_write_eof = _wrapped("can_write_eof")
     get_extra_info = _wrapped("get_extra_info")
