@@ -39,11 +39,11 @@ class CliError(Exception):
         self.fix = fix
 
     def lines(self) -> list[str]:
-        """What happened, why, and what to do: one line each, empty ones left out."""
+        """Return what happened, why, and what to do: one line each, without empty ones."""
         return [f"extcli: {self.what}", *(f"  {line}" for line in (self.why, self.fix) if line)]
 
     def as_json(self) -> dict[str, Any]:
-        """The error as JSON, for `-o json`."""
+        """Return the error as JSON, for `-o json`."""
         facts = {"exit_code": self.exit_code, "what": self.what, "why": self.why, "fix": self.fix}
         return {"error": {name: value for name, value in facts.items() if value}}
 
@@ -126,14 +126,14 @@ class Answered(Protocol):
 
 
 def status_line(status: int) -> str:
-    """The status with its phrase: `403 Forbidden`."""
+    """Return the status with its phrase: `403 Forbidden`."""
     from http import HTTPStatus
 
     return f"{status} {HTTPStatus(status).phrase}" if status in HTTPStatus.__members__.values() else str(status)
 
 
 def reason_of(body: bytes) -> str:
-    """The error message in a body, on one line: from any error shape of ruling W4, or plain text."""
+    """Return the error message in a body, on one line: from any error shape of ruling W4, or plain text."""
     document = _readable(body)
     if isinstance(document, str) and document.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
         return "an HTML page"
@@ -150,7 +150,7 @@ def reason_of(body: bytes) -> str:
 
 
 def is_from_service(body: bytes) -> bool:
-    """Whether a body has an error shape of ruling W4. An error page of a proxy does not."""
+    """Return whether a body has an error shape of ruling W4. An error page of a proxy does not."""
     document = _readable(body)
     return isinstance(document, Mapping) and (
         isinstance(document.get("errors"), list) or isinstance(document.get("reason"), str)
@@ -158,7 +158,7 @@ def is_from_service(body: bytes) -> bool:
 
 
 def shortened(text: str, limit: int = 300) -> str:
-    """The text on one line, without control characters, cut to `limit` characters."""
+    """Return the text on one line, without control characters, cut to `limit` characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 

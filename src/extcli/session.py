@@ -62,13 +62,13 @@ class Session:
         return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
     def service(self, acts_as: str = VIEWER) -> Service:
-        """The service, called as the identity that the user chose, or else as `acts_as`."""
+        """Return the service, called as the identity that the user chose, or else as `acts_as`."""
         from extcli.api.client import Service
 
         return Service(SignedCalls(self, self.credentials(acts_as)))
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
-        """The credentials of that identity. `to` is the address that receives the token; default, the service."""
+        """Return the credentials of that identity. The token will be sent to `to`, by default the service."""
         from extcli.api.credentials import credentials
 
         identity = self.resolver.identity(acts_as)
@@ -77,20 +77,20 @@ class Session:
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
     def anonymous_service(self) -> Service:
-        """The service, called without credentials."""
+        """Return the service, called without credentials."""
         from extcli.api.client import Service
 
         return Service(SignedCalls(self, None))
 
     def service_by_client_id(self) -> Service:
-        """The service, called with a client id but no token."""
+        """Return the service, called with a client id but no token."""
         from extcli.api.client import Service
         from extcli.api.credentials import NoToken
 
         return Service(SignedCalls(self, NoToken()))
 
     def service_with(self, token: str) -> Service:
-        """The service, called with this token."""
+        """Return the service, called with this token."""
         from extcli.api.client import Service
         from extcli.api.credentials import GivenToken
 
@@ -122,17 +122,17 @@ class Session:
         return LinkStore(self.resolver.state_dir())
 
     def service_now(self) -> int | None:
-        """The service's time in Unix ms, if it reports one. An emulator's clock may have been moved."""
+        """Return the service's time in Unix ms, if it reports one. An emulator's clock may have been moved."""
         from extcli.api.credentials import service_time
 
         return service_time(self.http)
 
-    def _warn_if_elsewhere(self, address: str, told: Found[str] | None) -> None:
+    def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
         """Report that a profile was named, but the command goes to another address: that may be a mistake."""
         profile = self.resolver.profile
-        if profile and told and self.resolver.named_profile and not profile.is_of(address):
+        if profile and found and self.resolver.named_profile and not profile.is_of(address):
             self.output.report(
-                f"{told.origin} is {address}, not an address of profile {profile.name}: "
+                f"{found.origin} is {address}, not an address of profile {profile.name}: "
                 "the profile's secret and token are not used"
             )
 
@@ -190,7 +190,7 @@ class SignedCalls:
 
 
 def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
-    """The error for an answer with status 300 or above."""
+    """Return the error for an answer with status 300 or above."""
     status = answer.status_code
     if status >= 500:
         return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))

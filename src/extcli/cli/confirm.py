@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extcli.config import settings
-from extcli.errors import CliError, UsageError
+from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 """For commands that may ask for confirmation."""
 
 
 class NotConfirmed(CliError):
     """The user was asked, and did not answer yes."""
 
-    exit_code = UsageError.exit_code
+    exit_code = ExitCode.USAGE
 
 
 def in_production(session: Session) -> bool:
-    """Whether the command goes to a production service."""
+    """Return whether the command goes to a production service."""
     return session.resolver.production() is not None
 
 
@@ -43,9 +43,9 @@ def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False) 
 
 
 def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the option --yes, without which it asks before it destroys production data.
+    """Give a command the option --yes. Without it, the command asks before it destroys production data.
 
-    `loses` says what would be lost; `{poll}` in it stands for that argument.
+    `loses` says what would be lost. `{poll}` in it stands for that argument.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -68,7 +68,7 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
-            "confirmation needed, and there is no terminal to ask on",
+            "confirmation needed, but there is no terminal to ask on",
             why="; ".join(losses),
             fix="pass --yes to confirm",
         )
@@ -83,15 +83,15 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
 
 
 def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
-    """The production service, and what chose its address if the profile did not."""
+    """Return the production service, and what chose its address if the profile did not."""
     address = resolver.ws_url() if over_socket else resolver.url()
     production = f"profile {profile.name} is production"
     if profile.is_of(address):
         return [f"{production}: {address}"]
-    led = (resolver.configured_ws_url() if over_socket else None) or resolver.find(settings.URL)
-    by = led.origin if led else "the default"
+    found = (resolver.configured_ws_url() if over_socket else None) or resolver.find(settings.URL)
+    origin = found.origin if found else "the default"
     own = visible(profile.texts["url"])
     return [
-        f"the address {address} ({by}) is not that of profile {profile.name}, {own}",
+        f"the address {address} ({origin}) is not that of profile {profile.name}, {own}",
         f"{production}, and this may be another name for it",
     ]

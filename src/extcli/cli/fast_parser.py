@@ -15,67 +15,67 @@ from typer import BadParameter
 
 from extcli.errors import shortened
 
-_UNSURE = object()
-_LONGEST_NAMED = 40
+_UNPARSED = object()
+_SHOWN_LENGTH = 40
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
-def read_fast(parameters: Iterable[Any]) -> None:
+def parse_fast(parameters: Iterable[Any]) -> None:
     """Make these parameters of a Typer command parse their values here first."""
     for parameter in parameters:
         if "get_runtime_param" not in vars(parameter):
-            reader = _Reader(parameter)
-            parameter.get_runtime_param = lambda reader=reader: reader
+            parser = _Parser(parameter)
+            parameter.get_runtime_param = lambda parser=parser: parser
 
 
-class _Reader:
-    """Takes the place of the pydantic reader of one parameter."""
+class _Parser:
+    """Replaces the pydantic parser of one parameter."""
 
     def __init__(self, parameter: Any) -> None:
-        self._thorough = parameter.get_runtime_param
+        self._original = parameter.get_runtime_param
         self._type = parameter.type_descriptor.annotation
         self._info = parameter.type_descriptor.parameter_info
         self._many = parameter.multiple or parameter.nargs == -1
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value that Typer itself would return."""
+        """Return the value that Typer itself would return."""
         if value is None:
             return () if self._many else None
-        quick = self._read(value)
-        if quick is not _UNSURE:
-            return quick
+        parsed = self._parse(value)
+        if parsed is not _UNPARSED:
+            return parsed
         try:
-            return self._thorough().coerce(value, param=param, ctx=ctx)
+            return self._original().coerce(value, param=param, ctx=ctx)
         except BadParameter as error:
             error.message = self._message(value) or error.message
             raise
 
-    def _read(self, value: Any) -> Any:
+    def _parse(self, value: Any) -> Any:
         if self._info.parser is not None:
-            return _UNSURE
+            return _UNPARSED
         if self._many:
-            return self._read_all(list(value))
+            return self._parse_all(list(value))
         if self._type in (str, bool, int) and type(value) is self._type and self._within(value):
             return value
         if self._type is int and isinstance(value, str) and _INTEGER.fullmatch(value) and self._within(int(value)):
             return int(value)
         if isinstance(self._type, type) and issubclass(self._type, StrEnum) and value in list(self._type):
             return self._type(value)
-        return _UNSURE
+        return _UNPARSED
 
-    def _read_all(self, values: list[Any]) -> Any:
+    def _parse_all(self, values: list[Any]) -> Any:
         if not all(isinstance(each, str) for each in values) or self._type not in (list[str], list[int]):
-            return _UNSURE
+            return _UNPARSED
         if self._type == list[str]:
             return values
         numbers = [int(each) for each in values if _INTEGER.fullmatch(each)]
-        return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNSURE
+        return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNPARSED
 
     def _message(self, value: Any) -> str:
-        """An error message with the value and its limits; empty where pydantic's is better."""
+        """Return an error message with the value and its limits; empty where pydantic's is better."""
         if self._type == list[int]:
             value = next((each for each in value if not self._is_whole(each)), value)
-        named = repr(shortened(str(value), _LONGEST_NAMED))
+        named = repr(shortened(str(value), _SHOWN_LENGTH))
         if self._type in (int, list[int]):
             return f"{named} is not a whole number{self._limits()}"
         if self._type is bool:

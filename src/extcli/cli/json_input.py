@@ -12,7 +12,7 @@ from extcli.errors import UsageError
 
 
 def read_bytes(source: str) -> bytes:
-    """The bytes of `-` (standard input), of `@file`, or of the argument itself."""
+    """Return the bytes of `-` (standard input), of `@file`, or of the argument itself."""
     if source == "-":
         if sys.__stdin__ is None:
             # `main` replaced it by the null device, which would read as an empty value.
@@ -27,7 +27,7 @@ def read_bytes(source: str) -> bytes:
 
 
 def read_json(source: str, what: str) -> Any:
-    """The JSON in `-`, `@file` or the argument. Raises `UsageError` naming `what`."""
+    """Return the JSON in `-`, `@file` or the argument. Raises `UsageError` that names `what`."""
     try:
         return json.loads(read_bytes(source))
     except (ValueError, RecursionError) as error:
@@ -35,7 +35,7 @@ def read_json(source: str, what: str) -> Any:
 
 
 def read_document(arguments: Sequence[str], what: str) -> Any:
-    """One JSON document, or an object built from `KEY=JSON` pairs."""
+    """Return one JSON document, or an object built from `KEY=JSON` pairs."""
     if not arguments:
         raise UsageError(f"{what} is missing", fix="give JSON, @file, - for standard input, or KEY=JSON pairs")
     if len(arguments) == 1 and (arguments[0] == "-" or arguments[0][:1] in '@{["' or "=" not in arguments[0]):
@@ -44,7 +44,7 @@ def read_document(arguments: Sequence[str], what: str) -> Any:
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """An object from `KEY=VALUE` pairs. A value that is not JSON is text, unless it starts like JSON."""
+    """Return an object from `KEY=VALUE` pairs. A value that is not JSON is text, unless it starts like JSON."""
     document: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from extcli.cli.confirm import guarded
-from extcli.cli.fast_parser import read_fast
+from extcli.cli.fast_parser import parse_fast
 from extcli.config.settings import Flags
 from extcli.errors import CliError
 from extcli.output.format import Format
@@ -87,7 +87,7 @@ class Command(TyperCommand):
     """A command whose help lists its own options first."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        read_fast(self.get_params(ctx))
+        parse_fast(self.get_params(ctx))
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -107,7 +107,7 @@ class Group(TyperGroup):
     """A noun. Its help lists the verbs; the shared options are in the help of each verb."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        read_fast(self.get_params(ctx))
+        parse_fast(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -138,39 +138,39 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
 
 
 def noun(summary: str) -> typer.Typer:
-    """A group of verbs, which takes the shared options as well: `extcli vote --url … get`."""
+    """Return a group of verbs. It takes the shared options, too: `extcli vote --url … get`."""
     app = typer.Typer(cls=Group, help=summary, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
-    app.callback(help=summary)(remembers_shared_options(_nothing_more))
+    app.callback(help=summary)(remembers_shared_options(_no_options))
     return app
 
 
-def _nothing_more() -> None: ...
+def _no_options() -> None: ...
 
 
 def command(
-    app: typer.Typer, name: str | None = None, *, by_profile: bool = True, loses: str = ""
+    app: typer.Typer, name: str | None = None, *, use_profile: bool = True, loses: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a verb: a function that takes a `Session` first, and is given the shared options with its own.
+    """Add a function as a verb. Its first parameter is the `Session`; the others are its own options.
 
-    What always `loses` something is `guarded`. What mends the profiles file goes not `by_profile`, so that nothing
-    in that file keeps it from working.
+    If it always `loses` data, it asks for confirmation in production (`guarded`). Commands that edit the profiles file
+    do not `use_profile`, so that they work even if the file is invalid.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         confirming = guarded(loses)(function) if loses else function
-        return app.command(name, cls=Command)(shared(confirming, by_profile=by_profile))
+        return app.command(name, cls=Command)(shared(confirming, use_profile=use_profile))
 
     return add
 
 
-def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callable[..., None]:
-    """Make a command of the function: it takes the shared options, and turns `CliError` into its exit code."""
+def shared(function: Callable[..., None], *, use_profile: bool = True) -> Callable[..., None]:
+    """Give a function the shared options, and turn `CliError` into its exit code."""
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
         session = Session(_merged(context, values))
         try:
-            session.resolver.choose_profile() if by_profile else session.resolver.ignore_profiles()
+            session.resolver.choose_profile() if use_profile else session.resolver.ignore_profiles()
             function(session, **values)
         except CliError as error:
             print_error(error, as_json=session.wants_json)
@@ -186,7 +186,7 @@ def shared(function: Callable[..., None], *, by_profile: bool = True) -> Callabl
 
 
 def remembers_shared_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a group callback of the function: shared options given there apply to the group's commands."""
+    """Make a group callback: shared options given to the group apply to its commands."""
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:

@@ -57,7 +57,7 @@ def get(session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help
         raise ExpectationFailed(f"{key} is not set")
 
 
-@command(app, by_profile=False)
+@command(app, use_profile=False)
 def path(session: Session) -> None:
     """Print the path of the profiles file, whether it exists or not.
 
@@ -66,7 +66,7 @@ def path(session: Session) -> None:
     session.output.show_value({"path": str(session.resolver.profiles_file)}, SOLE_VALUE)
 
 
-@command(app, "set", by_profile=False)
+@command(app, "set", use_profile=False)
 def set_value(
     session: Session,
     key: Key,
@@ -92,7 +92,7 @@ def set_value(
     session.output.note(f"set {key} of profile {name} to {value}")
 
 
-@command(app, by_profile=False)
+@command(app, use_profile=False)
 def unset(session: Session, key: Key) -> None:
     """Remove a value from a profile: that of -p NAME, else the current one.
 

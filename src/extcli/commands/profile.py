@@ -17,7 +17,7 @@ app = noun("Profiles: named sets of settings, one per deployment.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
 
 
-@command(app, "list", by_profile=False)
+@command(app, "list", use_profile=False)
 def list_profiles(session: Session) -> None:
     """List the profiles; a star marks the current one.
 
@@ -30,7 +30,7 @@ def list_profiles(session: Session) -> None:
     session.output.show_value(found, profile_views.PROFILES)
 
 
-@command(app, by_profile=False)
+@command(app, use_profile=False)
 def show(
     session: Session,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The profile. Default: the current one.")] = None,
@@ -47,7 +47,7 @@ def show(
     session.output.show_value({"name": found.name, **found.texts, **production}, views.RECORD)
 
 
-@command(app, by_profile=False)
+@command(app, use_profile=False)
 def use(session: Session, name: Name) -> None:
     """Make a profile the default.
 
@@ -62,7 +62,7 @@ def use(session: Session, name: Name) -> None:
         session.output.report(f"EXTCLI_PROFILE still selects {other}")
 
 
-@command(app, by_profile=False)
+@command(app, use_profile=False)
 def add(
     session: Session,
     name: Name,
@@ -110,7 +110,7 @@ def add(
     session.output.note(f"added profile {name} to {file}; `extcli profile use {name}` makes it the default")
 
 
-@command(app, by_profile=False)
+@command(app, use_profile=False)
 def rm(session: Session, name: Name) -> None:
     """Delete a profile, but not the files of secrets and tokens that it names.
 

@@ -32,16 +32,16 @@ class Profile:
         return f"profile {self.name} in {self.file}"
 
     def text(self, key: str) -> str | None:
-        """The text of a setting. Paths are relative to the profiles file."""
+        """Return the text of a setting. Paths are relative to the profiles file."""
         text = self.texts.get(key)
         return str(self.file.parent / Path(text).expanduser()) if text and key in _FILES else text
 
     def is_of(self, address: str) -> bool:
-        """Whether this is the URL or WebSocket address of the deployment. A profile without a URL matches any."""
+        """Return whether the deployment has this URL or WebSocket address. A profile without a URL matches any."""
         return not self._addresses or any(same_address(address, each) for each in self._addresses)
 
     def may_be_of(self, address: str) -> bool:
-        """Whether this may be the deployment under another name. For warnings: if in doubt, yes."""
+        """Return whether this may be the deployment under another name. For warnings: if in doubt, yes."""
         return any(may_be_one_service(address, each) for each in self._addresses)
 
     @property
@@ -73,14 +73,14 @@ class Profiles:
         self.by_name = {name: _profile(file, name, table) for name, table in tables.items()}
 
     def named(self, name: str, origin: str) -> Profile:
-        """The profile of this name. `origin` says where the name came from. Raises `UsageError`."""
+        """Return the profile of this name. `origin` says where the name came from. Raises `UsageError`."""
         if name in self.by_name:
             return self.by_name[name]
         raise not_found(self.file, f"{name!r} ({origin})", name, self.by_name)
 
 
 def not_found(file: Path, asked: str, name: str, known: Iterable[str]) -> UsageError:
-    """The error for a profile that is not in the file. `asked` is its name and where the name came from."""
+    """Return the error for a profile that is not in the file. `asked` is its name and where the name came from."""
     names = ", ".join(known)
     why = f"known profiles: {names}" if names else "the file has no profiles"
     return UsageError(
@@ -89,7 +89,7 @@ def not_found(file: Path, asked: str, name: str, known: Iterable[str]) -> UsageE
 
 
 def profiles_file(named: str | None) -> Path:
-    """The path in `EXTCLI_CONFIG`, or else the platform's default."""
+    """Return the path in `EXTCLI_CONFIG`, or else the platform's default."""
     if named:
         return Path(named)
     import platformdirs
@@ -104,7 +104,7 @@ def read_profiles(file: Path) -> Profiles:
 
 
 def text_of(file: Path) -> str | None:
-    """The file's text, or `None` if it does not exist. Raises `UsageError` if it cannot be read."""
+    """Return the file's text, or `None` if it does not exist. Raises `UsageError` if it cannot be read."""
     try:
         return file.read_bytes().decode()
     except OSError as error:

@@ -56,11 +56,11 @@ class Resolver:
         self._environ = environ
 
     def variable(self, name: str) -> str | None:
-        """An environment variable; set but empty counts as not set."""
+        """Return an environment variable; set but empty counts as not set."""
         return self._environ.get(name) or None
 
     def find(self, setting: Setting[T]) -> Found[T] | None:
-        """The value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
+        """Return the value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
         if text := setting.given_in(self.flags):
             return Found(setting.read(text, setting.option), Source.FLAG, setting.option, setting.key)
         if text := self.variable(setting.variable):
@@ -107,7 +107,7 @@ class Resolver:
         return self.profiles.named(default, "the key profile") if default else None
 
     def production(self) -> Profile | None:
-        """The production profile that this command would change: the one named, or any with the same address.
+        """Return the production profile that this command would change: the one named, or any with the same address.
 
         A named one counts even if the address comes from elsewhere: it may be another name of the same service.
         """
@@ -124,7 +124,7 @@ class Resolver:
         return found.value if found else settings.DEFAULT_URL
 
     def configured_ws_url(self) -> Found[str] | None:
-        """The configured WebSocket address; `None` means the default, derived from the URL.
+        """Return the configured WebSocket address; `None` means the default, derived from the URL.
 
         An address from a source of lower precedence than the URL belongs to another service, unless that source has the
         same URL.
@@ -136,29 +136,29 @@ class Resolver:
         return socket
 
     def ws_url(self) -> str:
-        """The WebSocket address."""
-        told = self.configured_ws_url()
-        return told.value if told else socket_of(self.url())
+        """Return the WebSocket address."""
+        found = self.configured_ws_url()
+        return found.value if found else socket_of(self.url())
 
     def pin_path(self) -> str:
-        """The path below `/v1/e/` that issues PINs. Deployments have their own."""
+        """Return the path below `/v1/e/` that issues PINs. Deployments have their own."""
         found = self.find(settings.PIN_PATH)
         return found.value if found else settings.DEFAULT_PIN_PATH
 
     def broadcast_method(self, *, post: bool) -> str:
-        """The method for broadcasts: GET as specified, or POST for deployments that accept nothing else."""
+        """Return the method for broadcasts: GET as specified, or POST for deployments that accept nothing else."""
         found = None if post else self.find(settings.BROADCAST_METHOD)
         return "POST" if post else found.value if found else settings.DEFAULT_BROADCAST_METHOD
 
     # How a command behaves
 
     def state_dir(self) -> Path | None:
-        """The directory for stored links; `None` for the platform's default."""
+        """Return the directory for stored links; `None` for the platform's default."""
         text = self.variable("EXTCLI_STATE_DIR")
         return Path(text) if text else None
 
     def timeout(self, default: float = settings.DEFAULT_TIMEOUT) -> float:
-        """The timeout in seconds, above zero."""
+        """Return the timeout in seconds, above zero."""
         found = self.find(settings.TIMEOUT)
         return found.value if found else default
 
@@ -173,7 +173,7 @@ class Resolver:
         return found.value if found else settings.DEFAULT_CLIENT_ID
 
     def channel(self) -> str | None:
-        """The configured channel; `None` means the role's default, see `DEFAULT_CHANNEL`."""
+        """Return the configured channel; `None` means the role's default, see `DEFAULT_CHANNEL`."""
         found = self.find(settings.CHANNEL)
         return found.value if found else None
 

@@ -83,7 +83,7 @@ class Setting(Generic[T_co]):
     option: str = ""
 
     def given_in(self, flags: Flags) -> str | None:
-        """The text of its option, if given."""
+        """Return the text of its option, if given."""
         given: Any = getattr(flags, "acts_as" if self.key == "as" else self.key, None)
         return str(given) if given else None
 

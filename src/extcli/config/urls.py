@@ -31,7 +31,7 @@ def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like:
 
 
 def socket_of(url: str) -> str:
-    """The default WebSocket address of a service: `ws` for `http`, `wss` for `https`, and `/ws`."""
+    """Return the default WebSocket address of a service: `ws` for `http`, `wss` for `https`, and `/ws`."""
     scheme, _, rest = url.partition("://")
     return f"{'wss' if scheme.lower() == 'https' else 'ws'}://{rest}/ws"
 
@@ -45,12 +45,12 @@ def checked_path(text: str, origin: str) -> str:
 
 
 def same_address(one: str, other: str) -> bool:
-    """Whether two URLs are equal apart from case of the host, default port and a final slash."""
+    """Return whether two URLs are equal apart from case of the host, default port and a final slash."""
     return _normalized(one) == _normalized(other)
 
 
 def may_be_one_service(one: str, other: str) -> bool:
-    """Whether two URLs may reach the same service: schemes are ignored, and all names of this machine are equal.
+    """Return whether two URLs may reach the same service: schemes are ignored, and all names of this machine are equal.
 
     If in doubt, yes. Use it for warnings, never to decide where a secret may be sent.
     """
@@ -63,7 +63,7 @@ def _normalized_loosely(url: str) -> tuple[str, int | None, str]:
 
 
 def _machine(host: str) -> str:
-    """The host; `localhost` for every name and number of the loopback interface. `127.1` is `127.0.0.1`."""
+    """Return the host; `localhost` for every name and number of the loopback interface. `127.1` is `127.0.0.1`."""
     # imported here: only needed if a profile is production
     from ipaddress import IPv6Address, ip_address
     from socket import inet_aton

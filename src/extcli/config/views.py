@@ -20,7 +20,7 @@ def _text(value: object) -> str:
 
 
 def _settings_table(settings: Sequence[dict[str, Any]]) -> RenderableType:
-    """The path of the profiles file is long, so it appears once: as the value of `config`."""
+    """Show the path of the profiles file once, as the value of `config`, because it is long."""
     columns = list(settings[0])
     file = next(str(each["value"]) for each in settings if each["key"] == "config")
     table = table_of(*columns, folded=range(1, len(columns)))
@@ -48,7 +48,7 @@ SETTING = View(
 
 
 def facts_of(profile: Profile, chosen: str | None) -> dict[str, Any]:
-    """A profile as a row. `chosen` is the name of the profile in use."""
+    """Return a profile as a record. `chosen` is the name of the current profile."""
     return {
         "name": profile.name,
         "url": profile.texts.get("url"),

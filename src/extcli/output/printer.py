@@ -62,7 +62,7 @@ class Output:
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
         """Print an answer while reading it. `items_at` is the ijson path of its items."""
         if self.format is Format.JSON:
-            self.body(_begun_as_json(answer))
+            self.body(_checked_stream(answer))
             return
         import ijson  # type: ignore[import-untyped]
 
@@ -137,8 +137,8 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _begun_as_json(answer: Answer) -> Iterator[bytes]:
-    """The body of a stream, which is too long to check as a whole: it must start as an object or array."""
+def _checked_stream(answer: Answer) -> Iterator[bytes]:
+    """Yield a body that is too long to check as a whole, if it starts as an object or array."""
     blank = b""
     chunks = answer.iter_bytes()
     for chunk in chunks:

@@ -11,28 +11,28 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
-    """The text with control and bidirectional characters escaped (`\\x1b`)."""
+    """Return the text with control and bidirectional characters escaped (`\\x1b`)."""
     return _UNSAFE.sub(_escape, text)
 
 
 def field(value: object) -> str:
-    """A value as one field of a tab-separated row. Backslashes are doubled, so that escapes can be reversed."""
+    """Return a value as one field of a tab-separated row. Backslashes are doubled, so that escapes can be reversed."""
     return visible(value.replace("\\", "\\\\")) if isinstance(value, str) else json_text(value)
 
 
 def json_text(value: object) -> str:
-    """A value as one line of JSON that is safe to print."""
+    """Return a value as one line of JSON that is safe to print."""
     return _UNSAFE.sub(_json_escape, compact(value))
 
 
 def pretty_json(value: object) -> str:
-    """A value as indented JSON that is safe to print."""
+    """Return a value as indented JSON that is safe to print."""
     lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
     return "\n".join(_UNSAFE.sub(_json_escape, line) for line in lines)
 
 
 def compact(value: object) -> str:
-    """A value as JSON on one line. `Decimal`, which ijson returns for numbers, becomes a float."""
+    """Return a value as JSON on one line. `Decimal`, which ijson returns for numbers, becomes a float."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=float)
 
 

@@ -61,7 +61,7 @@ def span(milliseconds: int) -> str:
 
 
 def instant_of(claim: object) -> int | None:
-    """A JWT claim in Unix seconds, as ms; `None` if it is not a plausible time."""
+    """Return a JWT claim in Unix seconds, as ms; `None` if it is not a plausible time."""
     if isinstance(claim, bool) or not isinstance(claim, int | float) or not abs(claim) < 1e15:
         return None
     return int(claim * 1000)

@@ -1,4 +1,4 @@
-"""How each kind of result looks: as a table for people, as tab-separated rows, and as items of JSON lines."""
+"""Views of results: tables for people, tab-separated rows, and items for JSON lines."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BAR = 28
 
 
 def bar(share: float, width: int = _BAR) -> str:
-    """A bar of `share` of `width` columns, drawn in eighths."""
+    """Return a bar of `share` of `width` columns, drawn in eighths."""
     eighths = round(share * width * 8)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
 def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = ()) -> Table:
-    """A table without lines; columns fold where asked, or are cut short."""
+    """Return a table without lines. Columns in `folded` wrap; the others are cut off. Those in `right` align right."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -113,7 +113,7 @@ def _ranking_table(answers: list[dict[str, Any]]) -> RenderableType:
 
 
 def ranking(top: int | None) -> View:
-    """The first answers of a ranking."""
+    """Return the view of the `top` first answers of a ranking, or of all."""
     return View(
         table=lambda document: _ranking_table(document["data"][:top]),
         rows=lambda document: [(field(answer["key"]), field(answer["score"])) for answer in document["data"][:top]],
@@ -166,17 +166,17 @@ STORE = View(
     rows=lambda document: [(field(key), json_text(value)) for key, value in _members(document)],
     items=lambda document: [{"key": key, "value": value} for key, value in _members(document)],
 )
-"""A developer's JSON object."""
+"""A JSON object, by member."""
 
 DATA = View(table=_pretty, rows=lambda document: [(json_text(document),)])
-"""A JSON value that programs want whole."""
+"""A JSON value, as a whole."""
 
 
 _SECONDS = ("exp", "iat", "nbf", "startsAt", "endsAt")
 
 
 def _fact(name: str, value: object) -> str:
-    """A named value for people; points in time are also written out."""
+    """Return a value for people. Instants are also formatted."""
     text = visible(value if isinstance(value, str) else compact(value))
     instant = instant_of(value) if name in _SECONDS else value if name == "server_time" else None
     return f"{text}  ({times.shown(instant)})" if isinstance(instant, int) and instant else text
@@ -193,10 +193,10 @@ def _record_table(document: Any) -> Table:
 RECORD = View(
     table=_record_table, rows=lambda document: [(field(key), field(value)) for key, value in _members(document)]
 )
-"""A few named facts."""
+"""Named values."""
 
 NOTHING = View(table=lambda _: "", rows=lambda _: [], items=lambda _: [])
-"""The service's `{}`."""
+"""Prints nothing, for the answer `{}`."""
 
 
 # The clock
@@ -227,7 +227,7 @@ MOVED_CLOCK = View(
     rows=lambda clock: [[field(entry[name]) for name in ("kind", "id", "at")] for entry in clock.get("expired", [])],
     items=lambda clock: clock.get("expired", []),
 )
-"""The clock after a move; for programs, what expired by it."""
+"""The clock after a move. Programs get what expired."""
 
 
 # Tokens and users
@@ -236,7 +236,7 @@ SOLE_VALUE = View(
     table=lambda document: str(next(iter(document.values()))),
     rows=lambda document: [(str(value),) for value in document.values()],
 )
-"""A document with one member, of which people and scripts want the value alone."""
+"""An object with one member, of which only the value is printed."""
 
 
 def _token_table(document: dict[str, Any]) -> RenderableType:
