@@ -52,6 +52,13 @@ class Result:
 Run = Callable[..., Result]
 
 
+class Tty(io.TextIOWrapper):
+    """A stream that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture(scope="session", autouse=True)
 def parsers_built_once() -> Iterator[None]:
     """Keep each noun's parser: Typer builds it anew on every run, which takes longer than most commands."""
@@ -74,13 +81,17 @@ def environment(live: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.fixture
 def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Run a command in this process."""
+    """Run a command in this process. With `tty`, standard input and standard error claim to be a terminal."""
 
-    def run(*args: str, input: str | bytes | None = None, env: Mapping[str, str] | None = None) -> Result:
+    def run(
+        *args: str, input: str | bytes | None = None, env: Mapping[str, str] | None = None, tty: bool = False
+    ) -> Result:
         typed = tmp_path / "typed"
         typed.write_bytes(input.encode() if isinstance(input, str) else input or b"")
-        stdout, stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-        with monkeypatch.context() as patched, typed.open() as stdin:
+        kind = Tty if tty else io.TextIOWrapper
+        stdout = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+        stderr = kind(io.BytesIO(), "utf-8", write_through=True)
+        with monkeypatch.context() as patched, typed.open("rb") as file, kind(file) as stdin:
             patched.setattr(sys, "stdin", stdin)
             patched.setattr(sys, "stdout", stdout)
             patched.setattr(sys, "stderr", stderr)
@@ -108,6 +119,15 @@ def file(tmp_path: Path) -> Callable[..., str]:
 def lines(file: Callable[..., str]) -> Callable[..., str]:
     """Write a file of these lines; returns its path."""
     return lambda *texts, name="lines.txt": file("".join(f"{text}\n" for text in texts), name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, where the commands find `extensions.toml`."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
 
 
 @pytest.fixture

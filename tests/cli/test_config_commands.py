@@ -1,4 +1,4 @@
-"""`extcli config list` and `get`: what is in force, and where it comes from."""
+"""`extcli config list` and `get`: the effective settings and their origins."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def config(extcli):
 
 @pytest.fixture
 def by_key(config):
-    """The records of `config list`, by key."""
+    """Return the records of `config list`, by key."""
     return lambda *args, **settings: {
         each["key"]: each for each in config("list", "--show-origin", "-o", "json", *args, **settings).json
     }
 
 
-def test_every_setting_is_listed_with_the_value_in_force_and_its_origin(by_key, live):
+def test_every_setting_is_listed_with_its_effective_value_and_origin(by_key, live):
     dev = {"url": f"{live.url}/", "ws_url": "wss://elsewhere.example", "channel": "7", "timeout": "2m"}
     file = write_profiles('profile = "dev"', dev=dev)
 
@@ -48,7 +48,7 @@ def test_every_setting_is_listed_with_the_value_in_force_and_its_origin(by_key, 
     } == {key: (each["value"], each["origin"]) for key, each in found.items()}
 
 
-def test_all_formats_list_the_same(config, live):
+def test_all_formats_list_the_same_settings(config, live):
     assert ["url", live.url] == config("list").rows[1]
     assert ["url", live.url, "EXTCLI_URL"] == config("list", "--show-origin").rows[1]
     assert {"key": "url", "value": live.url} == config("list", "-o", "json").json[1]
@@ -56,13 +56,13 @@ def test_all_formats_list_the_same(config, live):
     assert ["url", live.url] == config("list", "-o", "table").stdout.splitlines()[2].split()
 
 
-def test_what_every_command_chooses_for_itself_is_nothing(config):
+def test_a_setting_without_a_default_is_empty(config):
     assert ["as", ""] == config("list").rows[4]
     assert {"key": "as", "value": None} == config("list", "-o", "jsonl").jsonl[4]
 
 
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
-def test_of_secrets_and_tokens_only_whether_they_are_set_is_shown(config, form):
+def test_secrets_and_tokens_are_listed_as_set_or_not_set(config, form):
     secrets = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_TOKEN": "hunter2"}
 
     result = config("list", "--show-origin", "-o", form, env=secrets)
@@ -72,7 +72,7 @@ def test_of_secrets_and_tokens_only_whether_they_are_set_is_shown(config, form):
     assert "set" == config("get", "secret", env=secrets).stdout.strip()
 
 
-def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
+def test_list_does_not_read_the_secret_file_of_a_profile(by_key):
     file = write_profiles(live={"url": "https://ext.example", "secret_file": "not.there"})
 
     own, other = by_key("-p", "live", env={"EXTCLI_URL": ""}), by_key("-p", "live")
@@ -85,38 +85,38 @@ def test_a_secret_of_a_profile_is_found_without_being_read(by_key):
     )
 
 
-def test_production_is_that_of_the_address(by_key, live):
+def test_production_follows_from_the_address(by_key, live):
     file = write_profiles(live={"url": live.url, "production": True})
 
     assert (True, f"profile live in {file}") == tuple(by_key()["production"][name] for name in ("value", "origin"))
 
 
-def test_nobody_is_asked(config):
+def test_list_sends_nothing(config):
     assert 0 == config("list", "--url", "http://127.0.0.1:1").exit_code
 
 
-def test_one_value_is_printed_alone(config, live):
+def test_get_prints_only_the_value(config, live):
     assert f"{live.url}\n" == config("get", "url").stdout
     assert f"{live.url}\n" == config("get", "url", "-o", "table").stdout
     assert {"key": "url", "value": live.url, "origin": "EXTCLI_URL"} == config("get", "url", "-o", "json").json
 
 
 @pytest.mark.parametrize("form", ["table", "plain"])
-def test_a_value_that_there_is_none_of_is_exit_7_and_nothing_is_printed(config, form):
+def test_get_of_an_unset_setting_exits_7_and_prints_nothing(config, form):
     result = config("get", "channel", "-o", form)
 
     assert (7, "", "extcli: channel is not set\n") == (result.exit_code, result.stdout, result.stderr)
     assert config("get", "channel", "-o", "json").json["value"] is None
 
 
-def test_a_setting_that_is_none_is_told_which_there_are(config):
+def test_an_unknown_setting_is_an_error_that_names_the_known_ones(config):
     result = config("get", "colour")
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "one of profile, url, ws_url, client_id" in result.stderr
 
 
-def test_path_says_where_the_file_is_or_would_be_whatever_is_in_it(config):
+def test_path_prints_the_path_even_of_an_absent_or_invalid_file(config):
     assert f"{config_file()}\n" == config("path").stdout
 
     config_file().write_text("[")
@@ -124,7 +124,7 @@ def test_path_says_where_the_file_is_or_would_be_whatever_is_in_it(config):
     assert f"{config_file()}\n" == config("path", "-p", "none").stdout
 
 
-def test_a_table_names_the_profiles_file_once(config):
+def test_a_table_shows_the_path_of_the_profiles_file_once(config):
     file = write_profiles(
         'profile = "live"', live={"url": "https://ext.example", "secret_file": "s", "production": True}
     )

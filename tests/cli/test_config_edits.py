@@ -1,4 +1,4 @@
-"""`extcli config set` and `unset`: edits of the profiles file, which keep what they do not concern."""
+"""`extcli config set` and `unset`: edits of the profiles file, which keep the rest of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def config(extcli):
     return lambda *args, **settings: extcli("config", *args, **settings)
 
 
-def test_set_writes_into_the_chosen_profile_and_keeps_everything_else(config):
+def test_set_changes_the_current_profile_and_keeps_the_rest(config):
     config_file().write_text(TEXT)
 
     assert 0 == config("set", "timeout", "20s").exit_code
@@ -38,7 +38,7 @@ def test_set_writes_into_the_chosen_profile_and_keeps_everything_else(config):
     assert expected == config_file().read_text()
 
 
-def test_the_file_is_made_for_its_owner_alone(config, extcli, monkeypatch, tmp_path):
+def test_the_profiles_file_is_created_for_its_owner_only(config, extcli, monkeypatch, tmp_path):
     place = tmp_path / "settings" / "extcli" / "config.toml"
     monkeypatch.setenv("EXTCLI_CONFIG", str(place))
 
@@ -51,8 +51,8 @@ def test_the_file_is_made_for_its_owner_alone(config, extcli, monkeypatch, tmp_p
     assert 0o700 == stat.S_IMODE(place.parent.stat().st_mode)
 
 
-@pytest.mark.parametrize("text", ["", TEXT], ids=["none", "others"])
-def test_set_makes_no_profile_as_its_name_may_be_a_typo(config, text):
+@pytest.mark.parametrize("text", ["", TEXT], ids=["no profiles", "other profiles"])
+def test_set_does_not_create_a_profile(config, text):
     config_file().write_text(text)
 
     result = config("set", "channel", "7", "-p", "lvie")
@@ -66,7 +66,7 @@ def test_set_makes_no_profile_as_its_name_may_be_a_typo(config, text):
 
 @pytest.mark.parametrize("args", [("set", "url", "http://127.0.0.1:1"), ("set", "channel", "7"), ("unset", "timeout")])
 @pytest.mark.parametrize("option", ["--url", "--channel", "--timeout"])
-def test_an_option_is_not_taken_for_what_is_to_be_set(config, args, option):
+def test_set_and_unset_refuse_options_that_are_settings(config, args, option):
     config_file().write_text(TEXT)
 
     result = config(*args, option, "9")
@@ -76,7 +76,7 @@ def test_an_option_is_not_taken_for_what_is_to_be_set(config, args, option):
     assert TEXT == config_file().read_text()
 
 
-def test_a_secret_is_not_left_without_the_url_that_it_is_for(config, monkeypatch, tmp_path):
+def test_a_profile_with_a_secret_must_have_a_url(config, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "live.secret").write_text(SECRET_BASE64)
     before = write_profiles(
@@ -90,7 +90,7 @@ def test_a_secret_is_not_left_without_the_url_that_it_is_for(config, monkeypatch
     assert before == config_file().read_text()
 
 
-def test_set_without_a_profile_asks_which(config):
+def test_set_without_a_current_profile_is_an_error(config):
     result = config("set", "timeout", "20s")
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -119,7 +119,7 @@ def test_set_without_a_profile_asks_which(config):
         ("token", "hunter2", "a secret or token must not be in this file"),
     ],
 )
-def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, value, what):
+def test_an_invalid_value_is_not_written(config, monkeypatch, tmp_path, key, value, what):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "weak").write_text("a secret, in words")
     config_file().write_text(TEXT)
@@ -133,7 +133,7 @@ def test_what_makes_no_sense_is_not_written(config, monkeypatch, tmp_path, key, 
     assert TEXT == config_file().read_text()
 
 
-def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_profiles_file(config, monkeypatch, tmp_path):
+def test_a_path_is_relative_to_the_working_directory_or_the_profiles_file(config, monkeypatch, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     write_profiles(live={"url": "https://ext.example"})
@@ -148,10 +148,10 @@ def test_a_file_is_named_as_seen_from_where_one_is_or_from_the_profiles_file(con
         assert "set\n" == config("get", "secret", "-p", "live", env={"EXTCLI_URL": ""}).stdout
 
 
-# Unsetting, and mending
+# Unset
 
 
-def test_unset_takes_a_value_out(config):
+def test_unset_removes_a_value(config):
     config_file().write_text(TEXT)
 
     assert 0 == config("unset", "timeout").exit_code
@@ -159,7 +159,7 @@ def test_unset_takes_a_value_out(config):
     assert TEXT.replace('timeout = "10s"\n', "") == config_file().read_text()
 
 
-def test_unset_names_what_is_not_there(config):
+def test_unset_of_a_missing_value_or_profile_is_an_error(config):
     config_file().write_text(TEXT)
 
     assert "profiles.dev.channel is not set" in config("unset", "channel").stderr
@@ -167,7 +167,7 @@ def test_unset_names_what_is_not_there(config):
 
 
 @pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
-def test_a_profile_that_no_command_takes_is_mended(config, extcli, wrong):
+def test_unset_repairs_an_invalid_profile(config, extcli, wrong):
     write_profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
     assert 2 == extcli("vote", "get").exit_code
 
@@ -184,7 +184,7 @@ def test_a_profile_that_no_command_takes_is_mended(config, extcli, wrong):
         '[profiles.dev]\nchannel = "1" # one\n\n[profiles.live] # the real one\n',
     ],
 )
-def test_other_layouts_are_edited_too(config, extcli, text):
+def test_other_layouts_of_toml_can_be_edited(config, extcli, text):
     config_file().write_text(text)
     extcli("profile", "add", "live", "--url", "https://ext.example")
 
@@ -194,7 +194,7 @@ def test_other_layouts_are_edited_too(config, extcli, text):
     assert config_file().read_text().startswith(text.replace('"1"', '"7"'))
 
 
-def test_a_layout_that_has_no_room_for_a_profile_is_left_alone(extcli):
+def test_a_layout_that_cannot_be_edited_is_left_unchanged(extcli):
     text = 'profiles = {dev = {channel = "1"}}\n'
     config_file().write_text(text)
 
@@ -205,7 +205,7 @@ def test_a_layout_that_has_no_room_for_a_profile_is_left_alone(extcli):
     assert text == config_file().read_text()
 
 
-def test_a_file_that_is_no_toml_is_not_overwritten(config):
+def test_a_file_that_is_not_toml_is_not_overwritten(config):
     config_file().write_text("[profiles.dev\n")
 
     result = config("set", "channel", "7", "-p", "dev")
@@ -215,7 +215,7 @@ def test_a_file_that_is_no_toml_is_not_overwritten(config):
     assert "[profiles.dev\n" == config_file().read_text()
 
 
-def test_a_place_that_cannot_be_written_is_said(extcli):
+def test_an_unwritable_profiles_file_is_an_error(extcli):
     place = {"EXTCLI_CONFIG": "/proc/extcli/config.toml"}
 
     result = extcli("profile", "add", "dev", "--url", "https://ext.example", env=place)

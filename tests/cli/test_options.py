@@ -25,13 +25,13 @@ INFO = ("user", "info", "-o", "json")
     ],
     ids=["before", "between", "after", "the last counts"],
 )
-def test_shared_options_work_before_and_after_the_words_of_a_command(extcli, args):
+def test_shared_options_work_before_and_after_the_command(extcli, args):
     info = extcli(*args).json
 
     assert ("U5", "9") == (info["user_id"], info["channel_id"])
 
 
-def test_a_flag_comes_before_the_environment_and_that_before_the_default(extcli):
+def test_a_flag_precedes_the_environment(extcli):
     variables = {"EXTCLI_CHANNEL": "7", "EXTCLI_AS": "viewer:U7", "EXTCLI_OUTPUT": "json", "EXTCLI_CLIENT_ID": "other"}
 
     by_environment = extcli("user", "info", env=variables).json
@@ -41,7 +41,7 @@ def test_a_flag_comes_before_the_environment_and_that_before_the_default(extcli)
     assert ("U8", "8", "third") == tuple(by_flag[name] for name in ("user_id", "channel_id", "extension_id"))
 
 
-def test_a_variable_that_is_empty_is_not_set(extcli):
+def test_an_empty_variable_counts_as_not_set(extcli):
     assert 0 == extcli("vote", "get", env={"EXTCLI_TOKEN": "", "EXTCLI_OUTPUT": "", "EXTCLI_SECRET": ""}).exit_code
 
 
@@ -55,7 +55,7 @@ def test_a_variable_that_is_empty_is_not_set(extcli):
         ("EXTCLI_CLIENT_ID", "two words"),
     ],
 )
-def test_a_variable_that_makes_no_sense_is_named(extcli, variable, value):
+def test_an_invalid_variable_is_an_error_that_names_it(extcli, variable, value):
     result = extcli("vote", "get", env={variable: value})
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -63,7 +63,7 @@ def test_a_variable_that_makes_no_sense_is_named(extcli, variable, value):
 
 
 @pytest.mark.parametrize("args", [("vot",), ("vote", "gett"), ("vote", "get", "--nope"), ("vote", "get", "a", "b")])
-def test_wrong_usage_is_exit_2_and_goes_to_standard_error(extcli, args):
+def test_a_usage_error_exits_2(extcli, args):
     result = extcli(*args)
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -71,7 +71,7 @@ def test_wrong_usage_is_exit_2_and_goes_to_standard_error(extcli, args):
 
 
 @pytest.mark.parametrize(
-    ("args", "complaint"),
+    ("args", "message"),
     [
         (("vote", "cast", "--value", "1.5"), "'--value': '1.5' is not a whole number"),
         (("vote", "cast", "--value", "9" * 5000), f"'--value': '{'9' * 39}…' is not a whole number"),
@@ -81,23 +81,23 @@ def test_wrong_usage_is_exit_2_and_goes_to_standard_error(extcli, args):
         (("-o", "xml", "vote", "get"), "'-o' / '--output': 'xml' is not one of table, plain, json, jsonl"),
     ],
 )
-def test_a_value_that_cannot_be_is_named_with_its_limits(extcli, args, complaint):
+def test_an_invalid_value_is_an_error_that_names_its_limits(extcli, args, message):
     result = extcli(*args)
 
     assert 2 == result.exit_code
-    assert complaint in result.stderr
+    assert message in result.stderr
 
 
-def test_a_misspelt_noun_is_guessed(extcli):
+def test_a_misspelled_noun_gets_a_suggestion(extcli):
     assert "Did you mean 'vote'?" in extcli("vot").stderr
 
 
-def test_the_version_names_the_program_and_python(extcli):
+def test_version_prints_the_version(extcli):
     assert extcli("--version").stdout.startswith("extcli 0.")
 
 
 @pytest.mark.parametrize("noun", NOUNS)
-def test_every_noun_has_help_with_an_example(extcli, noun):
+def test_every_noun_has_help_with_verbs_or_an_example(extcli, noun):
     result = extcli(noun, "--help")
 
     assert 0 == result.exit_code
@@ -115,7 +115,7 @@ def test_every_verb_has_help_with_an_example_within_80_columns(extcli):
             assert max(map(len, stdout.splitlines())) <= 80, (noun, verb)
 
 
-def test_a_bug_is_exit_1_and_asks_to_be_reported(extcli, monkeypatch):
+def test_a_bug_exits_1_and_asks_for_a_report(extcli, monkeypatch):
     monkeypatch.setattr("extcli.api.client.Service.read_poll", lambda *_: 1 / 0)
 
     result = extcli("vote", "get")
@@ -125,7 +125,7 @@ def test_a_bug_is_exit_1_and_asks_to_be_reported(extcli, monkeypatch):
     assert "ZeroDivisionError" in result.stderr
 
 
-def test_an_interrupt_is_130_without_a_traceback(extcli, monkeypatch):
+def test_an_interrupt_exits_130_without_a_traceback(extcli, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -139,20 +139,20 @@ def test_an_interrupt_is_130_without_a_traceback(extcli, monkeypatch):
 @pytest.mark.parametrize(
     ("args", "env"), [(("-o", "json", "state", "set", "channel"), {}), (("wait",), {"EXTCLI_OUTPUT": "json"})]
 )
-def test_with_json_wrong_usage_is_json_too(extcli, args, env):
+def test_with_json_output_a_usage_error_is_json(extcli, args, env):
     result = extcli(*args, env=env)
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert 2 == json.loads(result.stderr)["error"]["exit_code"]
 
 
-def test_an_output_format_that_is_none_is_complained_of_in_words(extcli):
+def test_with_an_invalid_output_format_errors_are_text(extcli):
     assert extcli("wait", env={"EXTCLI_OUTPUT": "xml"}).stderr.startswith("extcli: nothing to wait for")
 
 
 @pytest.mark.parametrize("command", [("api",), ("token", "sandbox")])
-def test_an_example_in_the_help_does_what_it_says(extcli, live, command):
-    """Those that are run by a shell: in the words of the help, against the live service."""
+def test_the_shell_examples_in_help_work(extcli, live, command):
+    """The examples that contain shell syntax, run by a shell."""
     shown = extcli(*command, "--help").stdout
     examples = [line.strip() for line in shown.splitlines() if line.strip().startswith(("extcli ", "curl "))]
 
@@ -164,16 +164,16 @@ def test_an_example_in_the_help_does_what_it_says(extcli, live, command):
     assert len(examples) >= 2
 
 
-def test_a_negative_vote_without_its_option_is_told_the_option(extcli):
+def test_a_negative_number_gets_the_suggestion_value(extcli):
     assert "--value -15" in extcli("vote", "cast", "lunch", "-15").stderr
 
 
 @pytest.mark.parametrize("noun", ["state", "store-config", "token", "pin", "socket"])
-def test_no_verb_s_summary_is_cut_at_80_columns(extcli, noun):
+def test_no_summary_of_a_verb_is_cut_off(extcli, noun):
     assert "..." not in extcli(noun, "--help").stdout.partition("Commands:")[2]
 
 
-def test_a_role_that_is_unknown_is_remarked_upon(extcli):
+def test_an_unknown_role_gets_a_warning(extcli):
     result = extcli("user", "info", "--as", "moderator:U1", "-o", "json")
 
     assert ("viewer", 0) == (result.json["role"], result.exit_code)
@@ -181,12 +181,12 @@ def test_a_role_that_is_unknown_is_remarked_upon(extcli):
     assert "" == extcli("user", "info", "--as", "viewer:U1").stderr
 
 
-def test_help_says_that_the_shared_options_are_not_those_of_serve(extcli):
+def test_the_help_of_serve_lists_no_shared_options(extcli):
     assert "Options of every command but serve:" in extcli("--help").stdout
     assert "Options of every command" not in extcli("serve", "--help").stdout
 
 
-def test_an_address_that_is_no_address_is_quoted_without_a_password(extcli):
+def test_an_invalid_url_is_quoted_without_its_password(extcli):
     result = extcli("vote", "get", "--url", "http://somebody:hunter2@host:port")
 
     assert (2, "") == (result.exit_code, result.stdout)

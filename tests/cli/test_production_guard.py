@@ -1,4 +1,4 @@
-"""What deletes, replaces or resets asks first where a profile says production, and nowhere else."""
+"""Commands that delete, replace or reset data ask for confirmation if a profile says production, and only then."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ every_destructive_command = pytest.mark.parametrize("command", DESTRUCTIVE.value
 
 @pytest.fixture(autouse=True)
 def secret(environment, monkeypatch):
-    """Production hands out no tokens: whoever can lose something there has its secret."""
+    """Set the secret, because production issues no tokens."""
     monkeypatch.setenv("EXTCLI_SECRET", SECRET_BASE64)
 
 
 @pytest.fixture
 def content(extcli, live, backend):
-    """Something to lose."""
+    """Create data that each command destroys."""
     extcli("vote", "cast", "lunch", "--value", "3")
     extcli("vote", "define", "lunch", "--prompt", "Old")
     extcli("pin", "login", input=extcli("pin", "request", "-o", "plain").stdout)
@@ -52,7 +52,7 @@ def content(extcli, live, backend):
 
 @pytest.mark.usefixtures("content")
 @every_destructive_command
-def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(extcli, live, command):
+def test_without_a_terminal_nothing_is_destroyed_in_production(extcli, live, command):
     write_profiles(live={"url": live.url, "production": True})
 
     result = extcli(*command, "-p", "live", "-v")
@@ -67,7 +67,7 @@ def test_without_a_terminal_production_needs_a_yes_and_loses_nothing_without(ext
 
 @pytest.mark.usefixtures("content")
 @every_destructive_command
-def test_with_yes_it_is_done(extcli, live, command):
+def test_yes_skips_the_confirmation(extcli, live, command):
     write_profiles(live={"url": live.url, "production": True})
     if command[:2] == ("api", "PUT"):
         command = (*command[:-1], 'codes=[["N1"]]', "-f", 'names=["New"]')
@@ -77,14 +77,19 @@ def test_with_yes_it_is_done(extcli, live, command):
 
 @pytest.mark.usefixtures("content")
 @every_destructive_command
-@pytest.mark.parametrize("profile", [{}, {"production": False}], ids=["none said", "false"])
-def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profile):
-    write_profiles(dev={"url": live.url, **profile})
+def test_outside_production_only_codes_rm_asks(extcli, live, command):
+    write_profiles(dev={"url": live.url})
 
     result = extcli(*command, "-p", "dev", "-v")
 
     assert ("confirmation needed" in result.stderr) == (command == ("codes", "rm"))
     assert "production" not in result.stderr
+
+
+def test_a_profile_can_say_that_it_is_not_production(extcli, live):
+    write_profiles(dev={"url": live.url, "production": False})
+
+    assert 0 == extcli("vote", "rm", "-p", "dev").exit_code
 
 
 @pytest.mark.parametrize(
@@ -106,14 +111,13 @@ def test_elsewhere_nothing_asks_but_what_always_did(extcli, live, command, profi
         ("token", "mint"),
     ],
 )
-def test_what_adds_reads_or_patches_or_has_nothing_to_lose_does_not_ask(extcli, live, command):
+def test_commands_that_destroy_nothing_do_not_ask(extcli, live, command):
     write_profiles(live={"url": live.url, "production": True})
 
     assert "confirmation needed" not in extcli(*command, "-p", "live").stderr
 
 
-@pytest.mark.parametrize(("typed", "code", "votes"), [("y\n", 0, []), ("n\n", 2, ["3"]), ("\n", 2, ["3"])])
-def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, typed, code, votes):
+def test_the_question_names_the_service_and_what_is_lost(extcli, live):
     extcli("vote", "cast", "lunch", "--value", "3")
     write_profiles(live={"url": live.url, "production": True})
 
@@ -121,14 +125,28 @@ def test_somebody_at_a_terminal_is_asked_and_told_what_and_where(extcli, live, t
         terminal.read_until(f"profile live is production: {live.url}")
         terminal.read_until("poll lunch is deleted, with its votes, log and definition")
         terminal.read_until("Continue? [y/N] ")
-        terminal.type(typed)
+        terminal.type("y\n")
 
-        assert code == terminal.wait()
-    assert votes == [row[0] for row in extcli("vote", "get", "lunch").rows]
-    assert ("nothing was changed" in terminal.screen) == (code != 0)
+        assert 0 == terminal.wait()
+    assert [] == extcli("vote", "get", "lunch").rows
 
 
-def test_a_question_that_is_ended_is_a_no_on_a_line_of_its_own(extcli, live):
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [("y\n", 0), ("YES\n", 0), ("n\n", 2), ("\n", 2), ("yellow\n", 2), ("", 2)],
+    ids=["y", "YES", "n", "empty", "other", "end"],
+)
+def test_only_y_and_yes_confirm(extcli, live, typed, code):
+    extcli("vote", "cast", "lunch", "--value", "3")
+    write_profiles(live={"url": live.url, "production": True})
+
+    result = extcli("vote", "rm", "lunch", "-p", "live", input=typed, tty=True)
+
+    assert (code, code != 0) == (result.exit_code, "nothing was changed" in result.stderr)
+    assert (code != 0) == bool(extcli("vote", "get", "lunch").rows)
+
+
+def test_ctrl_d_declines_and_ends_the_line(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("reset", "-p", "live") as terminal:
@@ -139,7 +157,7 @@ def test_a_question_that_is_ended_is_a_no_on_a_line_of_its_own(extcli, live):
     assert "Continue? [y/N] \r\nextcli: nothing was changed" in terminal.screen
 
 
-def test_an_interrupted_question_is_130(extcli, live):
+def test_an_interrupted_question_exits_130(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("reset", "-p", "live") as terminal:
@@ -150,28 +168,26 @@ def test_an_interrupted_question_is_130(extcli, live):
 
 
 @pytest.mark.usefixtures("content")
-def test_sets_of_codes_are_asked_for_once(extcli, live):
+def test_codes_rm_asks_once_in_production(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
-    with Terminal("codes", "rm", "-p", "live") as terminal:
-        terminal.read_until(f"profile live is production: {live.url}")
-        terminal.read_until("set 0, 'Old', ends")
-        terminal.read_until("End all sets? [y/N] ")
-        terminal.type("y\n")
+    result = extcli("codes", "rm", "-p", "live", input="y\n", tty=True)
 
-        assert 0 == terminal.wait()
-    assert 1 == terminal.screen.count("[y/N]")
+    assert 0 == result.exit_code
+    assert [f"profile live is production: {live.url}", "set 0, 'Old', ends"] == result.stderr.splitlines()[:2]
+    assert 1 == result.stderr.count("[y/N]")
+    assert "End all sets? [y/N] " in result.stderr
 
 
-def test_the_address_counts_however_it_was_come_by(extcli, live):
-    """Without a profile, by a variable or an option, it is production all the same."""
+def test_an_address_is_production_wherever_it_comes_from(extcli, live):
+    """The default, a variable or an option."""
     write_profiles(live={"url": live.url, "production": True}, dev={"url": "http://127.0.0.1:1"})
 
     for args in ((), ("--url", f"{live.url}/"), ("-p", "dev")):
         assert "profile live is production" in extcli("vote", "rm", *args).stderr
 
 
-def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads_and_the_question_says_where(extcli, live):
+def test_a_selected_production_profile_counts_with_any_url(extcli, live):
     write_profiles(live={"url": "https://ext.example", "production": True})
 
     result = extcli("vote", "rm", "-p", "live", "--url", live.url)
@@ -183,7 +199,7 @@ def test_a_production_profile_that_was_asked_for_counts_wherever_a_url_leads_and
     assert 0 == extcli("vote", "rm", "--url", live.url).exit_code
 
 
-def test_the_question_of_the_socket_says_where_the_socket_is(extcli, live):
+def test_a_question_about_the_socket_names_its_address(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
     command = ("socket", "send", "set", "state", "--data", "{}", "-p", "live")
 
@@ -204,7 +220,7 @@ def test_the_question_of_the_socket_says_where_the_socket_is(extcli, live):
         ("https://ext.example/live", "https://EXT.example:443//live"),
     ],
 )
-def test_another_name_of_the_same_address_counts(extcli, url, other):
+def test_another_name_for_the_production_address_counts(extcli, url, other):
     write_profiles(live={"url": url, "production": True})
 
     result = extcli("vote", "rm", "--url", other)
@@ -220,19 +236,19 @@ def test_another_port_path_or_host_is_another_service(extcli, other):
     assert "false\n" == extcli("config", "get", "production", "--url", other).stdout
 
 
-def test_a_production_profile_by_default_does_not_keep_a_url_elsewhere_from_working(extcli, live):
+def test_a_default_production_profile_does_not_guard_other_urls(extcli, live):
     write_profiles('profile = "live"', live={"url": "https://ext.example", "production": True})
 
     assert 0 == extcli("reset", env={"EXTCLI_URL": live.url}).exit_code
 
 
-def test_as_json_the_refusal_is_json(extcli, live):
+def test_with_json_output_a_missing_confirmation_is_json(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
     assert 2 == json.loads(extcli("reset", "-p", "live", "-o", "json").stderr)["error"]["exit_code"]
 
 
-def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
+def test_a_definition_that_cannot_be_read_is_not_replaced(extcli, answering):
     url = answering(http_response("500 Internal Server Error", '{"reason":"Broken"}'))
     write_profiles(live={"url": url, "production": True})
 
@@ -241,7 +257,7 @@ def test_a_failing_look_at_a_definition_is_no_consent(extcli, answering):
     assert 5 == result.exit_code
 
 
-def test_a_conversation_at_a_terminal_is_not_interrupted_by_questions_and_says_so(extcli, live):
+def test_an_interactive_repl_warns_once_and_does_not_ask(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
     with Terminal("socket", "repl", "-p", "live", "--no-auth") as terminal:
@@ -252,7 +268,7 @@ def test_a_conversation_at_a_terminal_is_not_interrupted_by_questions_and_says_s
         assert 0 == terminal.wait()
 
 
-def test_a_conversation_that_is_piped_in_needs_a_yes(extcli, live):
+def test_a_piped_repl_requires_yes(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
     typed = 'set state {"state_id": "channel", "state": {"round": 1}}\n'
 

@@ -1,4 +1,4 @@
-"""A profile is of one deployment: its secret, its token and its socket are not another service's."""
+"""A profile belongs to one deployment: its secret, token and socket are not used for another service."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
 
 @pytest.fixture
 def live_profile(environment, production, tmp_path, monkeypatch):
-    """A profile with the secret of a production service, in a file beside that of the profiles."""
+    """Write a profile with the secret of a production service, in a file beside the profiles file."""
     monkeypatch.delenv("EXTCLI_URL")
     (tmp_path / "live.secret").write_text(f"{SECRET_BASE64}\n")
     write_profiles(live={"url": production.url, "client_id": CLIENT_ID, "secret_file": "live.secret"})
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_the_secret_of_a_profile_lies_in_a_file_beside_it(extcli, tmp_path, monkeypatch):
+def test_a_secret_file_is_relative_to_the_profiles_file(extcli, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
 
     result = extcli(*INFO, "-p", "live")
@@ -31,19 +31,19 @@ def test_the_secret_of_a_profile_lies_in_a_file_beside_it(extcli, tmp_path, monk
 
 @pytest.mark.usefixtures("live_profile")
 @pytest.mark.parametrize("by", ["--url", "EXTCLI_URL"])
-def test_another_url_is_not_given_what_opens_the_profile_s(extcli, live, by):
-    """Somebody types `-p live --url http://other`: a token that live would take must not be sent there."""
+def test_a_profile_s_secret_signs_nothing_for_another_url(extcli, live, by):
+    """With `-p live --url http://other`, a token that is valid for live must not be sent to the other service."""
     arguments, variables = (("--url", live.url), {}) if by == "--url" else ((), {"EXTCLI_URL": live.url})
 
     result = extcli(*INFO, "-v", "-p", "live", *arguments, env=variables)
 
     assert 0 == result.exit_code
-    assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a token of that sandbox, and none signed here
+    assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a sandbox token, not a self-signed one
     assert f"{by} is {live.url}, not an address of profile live: " in result.stderr
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_a_wrong_secret_of_a_profile_is_named_as_the_likely_cause(extcli, tmp_path):
+def test_a_refused_token_names_the_secret_file_of_the_profile(extcli, tmp_path):
     (tmp_path / "live.secret").write_text("d3Jvbmc=")
 
     result = extcli("vote", "get", "-p", "live")
@@ -61,18 +61,16 @@ def test_a_wrong_secret_of_a_profile_is_named_as_the_likely_cause(extcli, tmp_pa
         (("--client-id", "game"), {}, "game (--client-id)? Profile live has client id my-extension\n"),
     ],
 )
-def test_a_refused_token_names_the_client_id_it_was_for_and_where_that_comes_from(
-    extcli, tmp_path, args, variables, client_id
-):
+def test_a_refused_token_names_the_client_id_and_its_origin(extcli, tmp_path, args, variables, client_id):
     (tmp_path / "live.secret").write_text("d3Jvbmc=")
 
     assert f"the secret of client id {client_id}" in extcli("vote", "get", "-p", "live", *args, env=variables).stderr
 
 
-# Production hands out no tokens
+# Production issues no tokens
 
 
-def test_production_without_a_secret_is_sent_nothing(extcli, production, monkeypatch):
+def test_production_without_a_secret_receives_no_request(extcli, production, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
     write_profiles(live={"url": production.url, "production": True})
 
@@ -84,7 +82,7 @@ def test_production_without_a_secret_is_sent_nothing(extcli, production, monkeyp
         assert "> " not in result.stderr
 
 
-def test_what_leads_away_from_production_is_not_taken_for_a_sandbox(extcli, live, production):
+def test_a_production_profile_requests_no_token_from_another_url(extcli, live, production):
     write_profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
 
     result = extcli("vote", "get", "-v", "-p", "live", "--url", live.url)
@@ -94,7 +92,7 @@ def test_what_leads_away_from_production_is_not_taken_for_a_sandbox(extcli, live
     assert "> " not in result.stderr
 
 
-def test_production_that_was_not_asked_for_is_named(extcli, production):
+def test_production_without_its_profile_is_an_error_that_names_it(extcli, production):
     write_profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
 
     result = extcli("vote", "get", "-v", "--url", production.url)
@@ -104,23 +102,23 @@ def test_production_that_was_not_asked_for_is_named(extcli, production):
     assert "> " not in result.stderr
 
 
-# Its own addresses
+# The addresses of a profile
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_a_token_is_not_minted_for_another_url(extcli, live):
+def test_no_token_is_minted_for_another_url(extcli, live):
     assert 0 == extcli("token", "mint", "-p", "live").exit_code
     assert "no secret is configured" in extcli("token", "mint", "-p", "live", "--url", live.url).stderr
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_the_same_address_in_other_words_is_the_profile_s(extcli, production):
+def test_an_equal_address_in_another_spelling_is_the_profile_s(extcli, production):
     assert 0 == extcli(*INFO, "-p", "live", "--url", f"{production.url.replace('http', 'HTTP')}/").exit_code
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_a_socket_elsewhere_is_not_given_what_opens_the_profile_s(extcli, live):
-    """The variable comes before the profile, and is another's."""
+def test_a_profile_s_secret_signs_nothing_for_another_socket(extcli, live):
+    """The variable precedes the profile, and names another service."""
     result = extcli(*GET, "-v", "-p", "live", env={"EXTCLI_WS_URL": f"{live.url.replace('http', 'ws')}/ws"})
 
     assert 4 == result.exit_code
@@ -128,7 +126,7 @@ def test_a_socket_elsewhere_is_not_given_what_opens_the_profile_s(extcli, live):
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_the_token_of_a_profile_goes_to_its_own_url_only(extcli, live, production, tmp_path):
+def test_a_profile_s_token_is_sent_to_its_own_url_only(extcli, live, production, tmp_path):
     (tmp_path / "token").write_text(extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout)
     write_profiles(live={"url": production.url, "token_file": "token"})
 
@@ -138,7 +136,7 @@ def test_the_token_of_a_profile_goes_to_its_own_url_only(extcli, live, productio
 
 @pytest.mark.usefixtures("live_profile")
 @pytest.mark.parametrize("variables", [{"EXTCLI_AS": "viewer:U3"}, {"EXTCLI_SECRET": SECRET_BASE64}])
-def test_who_is_named_nearer_passes_over_the_token_of_a_profile(extcli, production, tmp_path, variables):
+def test_an_identity_in_the_environment_overrides_a_profile_s_token(extcli, production, tmp_path, variables):
     token = extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout
     (tmp_path / "token").write_text(token)
     write_profiles(live={"url": production.url, "token_file": "token", "secret_file": "live.secret"})
@@ -147,7 +145,7 @@ def test_who_is_named_nearer_passes_over_the_token_of_a_profile(extcli, producti
     assert "U7" != extcli(*INFO, "-p", "live", env=variables).json["user_id"]
 
 
-def test_a_profile_without_a_url_goes_with_any_and_opens_none(extcli, production):
+def test_a_profile_without_a_url_fits_any_and_has_no_secret(extcli, production):
     write_profiles(mine={"channel": "7", "as": "viewer:U5"})
 
     assert "7" == extcli(*INFO, "-p", "mine").json["channel_id"]
@@ -158,14 +156,14 @@ def test_a_profile_without_a_url_goes_with_any_and_opens_none(extcli, production
         assert f"{file}: profiles.mine.{key} needs a url in the same profile" in result.stderr
 
 
-def test_a_secret_file_may_be_named_from_home(extcli, production, tmp_path):
+def test_a_secret_file_can_be_in_the_home_directory(extcli, production, tmp_path):
     (tmp_path / "live.secret").write_text(SECRET_BASE64)
     write_profiles(live={"url": production.url, "secret_file": "~/live.secret"})
 
     assert 0 == extcli(*INFO, "-p", "live", env={"HOME": str(tmp_path), "EXTCLI_URL": ""}).exit_code
 
 
-def test_the_profile_s_socket_is_used_with_its_own_url_and_no_other(extcli, live, monkeypatch):
+def test_a_profile_s_socket_is_used_with_its_own_url_only(extcli, live, monkeypatch):
     own = f"{live.url.replace('http', 'ws')}/0.2.0/mine"
     write_profiles(dev={"url": live.url, "ws_url": own})
     beside = f"{live.url.replace('http', 'ws')}/_ns/other/ws"
@@ -176,14 +174,14 @@ def test_the_profile_s_socket_is_used_with_its_own_url_and_no_other(extcli, live
         assert f"> CONNECT {beside}" in extcli(*GET, "-v", "-p", "dev", *args, env=variables).stderr
 
 
-def test_a_socket_without_a_url_is_of_no_other_place_s_url(extcli, live):
+def test_a_profile_s_socket_without_a_url_fits_no_other_url(extcli, live):
     write_profiles(dev={"ws_url": "ws://127.0.0.1:1/ws"})
 
     assert 0 == extcli(*GET, "-p", "dev").exit_code
     assert 3 == extcli(*GET, "-p", "dev", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"}).exit_code
 
 
-def test_a_link_that_is_kept_for_one_profile_is_not_used_for_another(extcli, monkeypatch):
+def test_a_link_of_one_profile_is_not_used_for_another(extcli, monkeypatch):
     with live_server() as other, live_server() as one:
         monkeypatch.delenv("EXTCLI_URL")
         write_profiles(one={"url": one.url}, other={"url": other.url})
@@ -194,10 +192,10 @@ def test_a_link_that_is_kept_for_one_profile_is_not_used_for_another(extcli, mon
         assert 2 == extcli("token", "refresh", "-p", "other").exit_code
 
 
-# What `connect` prints
+# connect
 
 
-def test_connect_prints_what_the_profile_says(extcli, live, monkeypatch):
+def test_connect_prints_the_settings_of_the_profile(extcli, live, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
     write_profiles(
         dev={"url": "https://ext.example", "ws_url": "wss://sockets.example", "client_id": "mine", "channel": "7"}
@@ -217,6 +215,6 @@ def test_connect_prints_what_the_profile_says(extcli, live, monkeypatch):
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_the_line_for_curl_signs_with_the_profile_s_secret(extcli, live):
+def test_connect_curl_signs_with_the_profile_s_secret(extcli, live):
     assert "token mint --header --profile live " in extcli("connect", "curl", "-p", "live").stdout
     assert "token sandbox --header" in extcli("connect", "curl", "-p", "live", "--url", live.url).stdout

@@ -1,4 +1,4 @@
-"""`extcli profile`: the deployments to choose from, and their file."""
+"""`extcli profile`: adding, listing, showing and removing profiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def profile(extcli):
     return lambda *args, **settings: extcli("profile", *args, **settings)
 
 
-def test_a_deployment_is_added_and_used(profile, extcli, production, tmp_path, monkeypatch):
+def test_a_profile_is_added_and_used(profile, extcli, production, tmp_path, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
     (tmp_path / "live.secret").write_text(SECRET_BASE64)
     secret_file = ("--secret-file", str(tmp_path / "live.secret"))
@@ -28,7 +28,7 @@ def test_a_deployment_is_added_and_used(profile, extcli, production, tmp_path, m
     assert "U1" == extcli("user", "info", "-p", "live", "-o", "json").json["user_id"]
 
 
-def test_what_is_given_is_what_the_profile_says(profile, tmp_path):
+def test_options_of_add_become_settings_of_the_profile(profile, tmp_path):
     (tmp_path / "token").write_text("a.b.c")
     given = ("--channel", "7", "--as", "viewer:U5", "--ws-url", "wss://sockets.example", "--production")
 
@@ -46,7 +46,7 @@ def test_what_is_given_is_what_the_profile_says(profile, tmp_path):
     assert ["token_file", str(tmp_path / "token")] in profile("show", "other").rows
 
 
-def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_name(profile):
+def test_add_refuses_invalid_names_values_and_duplicates(profile):
     assert 0 == profile("add", "dev", "--url", "http://127.0.0.1:1").exit_code
     before = config_file().read_text()
 
@@ -63,7 +63,7 @@ def test_a_profile_is_not_added_twice_nor_without_an_address_nor_under_an_odd_na
     assert before == config_file().read_text()
 
 
-def test_profiles_are_listed_and_the_one_in_use_is_marked(profile):
+def test_profiles_are_listed_with_the_current_one_marked(profile):
     write_profiles(
         'profile = "dev"', dev={"url": "http://127.0.0.1:1"}, live={"url": "https://ext.example", "production": True}
     )
@@ -79,12 +79,12 @@ def test_profiles_are_listed_and_the_one_in_use_is_marked(profile):
     assert ["*", "dev", "http://127.0.0.1:1"] == profile("list", "-o", "table").stdout.splitlines()[1].split()
 
 
-def test_without_a_file_there_are_none(profile):
+def test_without_a_file_the_list_is_empty(profile):
     assert (0, "[]\n") == (profile("list").exit_code, profile("list", "-o", "json").stdout)
     assert "no profiles\n" == profile("list", "-o", "table").stdout
 
 
-def test_the_profile_that_is_used_is_used_where_none_is_chosen(profile, extcli):
+def test_use_sets_the_default_profile(profile, extcli):
     config_file().write_text('# mine\n[profiles.dev]\nchannel = "7" # seven\n')
 
     assert 0 == profile("use", "dev").exit_code
@@ -93,7 +93,7 @@ def test_the_profile_that_is_used_is_used_where_none_is_chosen(profile, extcli):
     assert '# mine\nprofile = "dev"\n\n[profiles.dev]\nchannel = "7" # seven\n' == config_file().read_text()
 
 
-def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
+def test_an_unknown_profile_is_an_error_that_names_the_known_ones(profile):
     write_profiles(dev={})
 
     for verb in ("use", "rm", "show"):
@@ -102,13 +102,13 @@ def test_a_profile_that_is_not_there_is_not_used_and_not_removed(profile):
         assert "known profiles: dev" in result.stderr
 
 
-def test_a_variable_that_still_chooses_another_is_said(profile):
+def test_use_warns_if_the_variable_selects_another_profile(profile):
     write_profiles(dev={}, live={})
 
     assert "EXTCLI_PROFILE still selects live" in profile("use", "dev", env={"EXTCLI_PROFILE": "live"}).stderr
 
 
-def test_a_removed_profile_is_used_no_more(profile, extcli):
+def test_removing_the_default_profile_leaves_no_default(profile, extcli):
     write_profiles('profile = "dev"', dev={"channel": "7"}, live={})
 
     result = profile("rm", "dev")
@@ -118,23 +118,20 @@ def test_a_removed_profile_is_used_no_more(profile, extcli):
     assert [["live", "", "false", "false"]] == profile("list").rows
 
 
-def test_the_profile_in_use_is_shown_unless_another_is_named(profile):
+def test_show_prints_the_current_profile_or_a_named_one(profile):
     write_profiles('profile = "dev"', dev={"channel": "7"}, live={"channel": "8"})
 
     assert [["name", "dev"], ["channel", "7"]] == profile("show").rows
     assert [["name", "live"], ["channel", "8"]] == profile("show", "-p", "live").rows
 
 
-def test_profiles_can_be_edited_while_the_chosen_one_is_not_there(profile):
+def test_profiles_can_be_edited_while_the_default_is_missing(profile):
     write_profiles('profile = "gone"', dev={})
 
     assert 0 == profile("use", "dev").exit_code
 
 
-# Where it is
-
-
-def test_the_file_is_in_the_platform_s_place_unless_a_variable_names_another(environment, tmp_path):
+def test_the_default_profiles_file_is_in_the_platform_s_directory(environment, tmp_path):
     home = tmp_path / "home"
     variables = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     variables |= {"HOME": str(home), "EXTCLI_CONFIG": ""}

@@ -1,4 +1,4 @@
-"""Which profile is chosen, in which order places are asked, and what is wrong with a profiles file."""
+"""Which profile is selected, the order of precedence of settings, and errors in the profiles file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ INFO = ("user", "info", "-o", "json")
 
 
 @pytest.fixture
-def nowhere(environment, monkeypatch):
-    """No `EXTCLI_URL`: what is reached is what a profile names."""
+def no_url(environment, monkeypatch):
+    """Unset `EXTCLI_URL`, so that the profile decides."""
     monkeypatch.delenv("EXTCLI_URL")
 
 
-# Which
+# Selection and precedence
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def nowhere(environment, monkeypatch):
     [("-p", "dev", *INFO), ("user", "--profile", "dev", "info", "-o", "json"), (*INFO, "-p", "dev")],
     ids=["before", "between", "after"],
 )
-def test_a_profile_is_chosen_wherever_shared_options_are(extcli, args):
+def test_profile_is_a_shared_option(extcli, args):
     write_profiles(dev={"channel": "9", "as": "viewer:U5", "client_id": "other"})
 
     info = extcli(*args).json
@@ -34,7 +34,7 @@ def test_a_profile_is_chosen_wherever_shared_options_are(extcli, args):
     assert ("9", "U5", "other") == (info["channel_id"], info["user_id"], info["extension_id"])
 
 
-def test_the_flag_chooses_before_the_variable_and_that_before_the_file(extcli):
+def test_the_profile_flag_precedes_the_variable_and_the_default(extcli):
     write_profiles('profile = "third"', first={"channel": "1"}, second={"channel": "2"}, third={"channel": "3"})
 
     assert "3" == extcli(*INFO).json["channel_id"]
@@ -42,7 +42,7 @@ def test_the_flag_chooses_before_the_variable_and_that_before_the_file(extcli):
     assert "1" == extcli(*INFO, "-p", "first", env={"EXTCLI_PROFILE": "second"}).json["channel_id"]
 
 
-def test_a_flag_comes_before_the_environment_that_before_the_profile_and_that_before_the_default(extcli):
+def test_a_setting_of_a_flag_precedes_the_environment_and_the_profile(extcli):
     write_profiles(dev={"channel": "7"})
     variable = {"EXTCLI_CHANNEL": "8"}
 
@@ -52,21 +52,21 @@ def test_a_flag_comes_before_the_environment_that_before_the_profile_and_that_be
     assert "1001" == extcli(*INFO).json["channel_id"]
 
 
-@pytest.mark.usefixtures("nowhere")
-def test_a_profile_says_where_the_service_is(extcli, live):
+@pytest.mark.usefixtures("no_url")
+def test_a_profile_sets_the_url(extcli, live):
     write_profiles(dev={"url": f"{live.url}/_ns/dev"})
 
     assert f"> GET {live.url}/_ns/dev/v1/e/vote?id=default" in extcli("vote", "get", "-v", "-p", "dev").stderr
 
 
-def test_a_profile_says_how_results_are_printed_and_how_long_to_wait(extcli, answering):
+def test_a_profile_sets_the_output_format_and_the_timeout(extcli, answering):
     write_profiles(dev={"output": "json", "timeout": "100ms"})
 
     assert "stats" in extcli("vote", "get", "-p", "dev").json
     assert 3 == extcli("vote", "get", "-p", "dev", "--url", answering(hold=True)).exit_code
 
 
-def test_a_profile_says_how_a_deployment_differs(extcli, answering):
+def test_a_profile_sets_the_pin_path_and_the_broadcast_method(extcli, answering):
     write_profiles(dev={"pin_path": "mine/pin", "broadcast_method": "post"})
 
     pin, event = (
@@ -78,17 +78,17 @@ def test_a_profile_says_how_a_deployment_differs(extcli, answering):
     assert "> POST" in event
 
 
-def test_without_a_file_nothing_is_missed(extcli):
+def test_the_profiles_file_is_optional(extcli):
     assert not config_file().exists()
     assert (0, "") == (extcli("vote", "get").exit_code, extcli("vote", "get").stderr)
 
 
-# What is wrong
+# Errors
 
 
 @pytest.mark.parametrize("args", [("vote", "get"), ("-o", "json", "token", "inspect", "a.b.c"), ("extension", "list")])
-@pytest.mark.parametrize("text", ["", "[profiles.dev]\n[profiles.live]\n"], ids=["none", "others"])
-def test_a_profile_that_is_not_there_is_wrong_usage_and_those_there_are_named(extcli, args, text):
+@pytest.mark.parametrize("text", ["", "[profiles.dev]\n[profiles.live]\n"], ids=["no profiles", "other profiles"])
+def test_an_unknown_profile_is_a_usage_error_that_names_the_known(extcli, args, text):
     write_profiles(text)
 
     result = extcli("-p", "lvie", *args)
@@ -98,7 +98,7 @@ def test_a_profile_that_is_not_there_is_wrong_usage_and_those_there_are_named(ex
     assert ("known profiles: dev, live" if text else "the file has no profiles") in result.stderr
 
 
-def test_a_profile_is_missed_even_where_there_is_no_file(extcli):
+def test_an_unknown_profile_without_a_file_is_a_usage_error(extcli):
     result = extcli("vote", "get", env={"EXTCLI_PROFILE": "dev"})
 
     assert (2, "") == (result.exit_code, result.stdout)
@@ -106,7 +106,7 @@ def test_a_profile_is_missed_even_where_there_is_no_file(extcli):
     assert "create it with `extcli profile add dev --url URL`" in result.stderr
 
 
-def test_a_default_that_is_not_there_is_wrong_configuration(extcli):
+def test_an_unknown_default_profile_is_an_error(extcli):
     write_profiles('profile = "gone"', dev={})
 
     result = extcli("vote", "get")
@@ -133,7 +133,7 @@ def test_a_default_that_is_not_there_is_wrong_configuration(extcli):
         (b"[profiles.dev]\nchannel = '\xff'", "is not TOML: not UTF-8 text"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_named_with_its_key_and_a_fix(extcli, text, where):
+def test_an_invalid_file_is_an_error_with_its_key_and_a_fix(extcli, text, where):
     config_file().write_bytes(text if isinstance(text, bytes) else text.encode())
 
     result = extcli("vote", "get", "-o", "json")
@@ -145,7 +145,7 @@ def test_a_file_that_makes_no_sense_is_named_with_its_key_and_a_fix(extcli, text
 
 
 @pytest.mark.parametrize("key", ["secret", "token"])
-def test_a_secret_in_the_file_is_refused_and_not_shown(extcli, key):
+def test_a_secret_in_the_file_is_refused_and_not_printed(extcli, key):
     write_profiles(dev={key: "hunter2"})
 
     result = extcli("vote", "get")
@@ -171,7 +171,7 @@ def test_a_secret_in_the_file_is_refused_and_not_shown(extcli, key):
         ("token_file", "none.token"),
     ],
 )
-def test_a_value_that_makes_no_sense_is_named_with_file_profile_and_key(extcli, live, monkeypatch, key, value):
+def test_an_invalid_value_is_an_error_that_names_its_profile_and_key(extcli, live, monkeypatch, key, value):
     if key != "url":
         monkeypatch.setenv("EXTCLI_URL", live.url)
     else:
@@ -186,11 +186,11 @@ def test_a_value_that_makes_no_sense_is_named_with_file_profile_and_key(extcli, 
     assert f"{key} of profile dev in {config_file()}" in result.stderr
 
 
-def test_a_place_where_no_file_can_be_is_no_file(extcli):
+def test_an_impossible_path_counts_as_no_file(extcli):
     assert 0 == extcli("vote", "get", env={"EXTCLI_CONFIG": "/dev/null/config.toml"}).exit_code
 
 
-def test_a_file_that_may_not_be_read_is_said(extcli):
+def test_an_unreadable_file_is_an_error(extcli):
     config_file().mkdir()
 
     result = extcli("vote", "get")
@@ -199,6 +199,6 @@ def test_a_file_that_may_not_be_read_is_said(extcli):
     assert f"cannot read {config_file()}: " in result.stderr
 
 
-@pytest.mark.usefixtures("nowhere")
+@pytest.mark.usefixtures("no_url")
 def test_serve_takes_no_profile(extcli):
     assert 2 == extcli("serve", "-p", "dev").exit_code

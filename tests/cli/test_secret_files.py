@@ -1,4 +1,4 @@
-"""A file of a secret or token that others may read is remarked on, where it is used and where it is set."""
+"""Warnings about files of secrets and tokens that other users can read."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def secret_file(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
-def test_a_secret_that_others_may_read_is_used_and_remarked_on_once(extcli, live, secret_file, mode):
+def test_a_readable_secret_file_is_used_and_reported_once(extcli, live, secret_file, mode):
     secret_file.chmod(mode)
     write_profiles(live={"url": live.url, "secret_file": secret_file.name})
-    remark = f"other users can read {secret_file}: chmod 600 {secret_file}\n"
+    warning = f"other users can read {secret_file}: chmod 600 {secret_file}\n"
 
     by_variable = extcli(*GET, env={"EXTCLI_SECRET_FILE": str(secret_file)})
     by_profile = extcli("socket", "send", "get", "state", "--data", '{"state_id": "channel"}', "-p", "live")
 
-    assert (0, remark) == (by_variable.exit_code, by_variable.stderr)
-    assert (0, 1) == (by_profile.exit_code, by_profile.stderr.count(remark))
+    assert (0, warning) == (by_variable.exit_code, by_variable.stderr)
+    assert (0, 1) == (by_profile.exit_code, by_profile.stderr.count(warning))
 
 
-def test_a_token_that_others_may_read_is_remarked_on(extcli, tmp_path):
+def test_a_readable_token_file_is_reported(extcli, tmp_path):
     token = tmp_path / "token"
     token.write_text(extcli("token", "sandbox").stdout)
     token.chmod(0o644)
@@ -41,7 +41,7 @@ def test_a_token_that_others_may_read_is_remarked_on(extcli, tmp_path):
     assert f"other users can read {token}" in extcli(*GET, "--token-file", str(token)).stderr
 
 
-def test_one_for_its_owner_alone_is_not_nor_with_quiet_any(extcli, secret_file):
+def test_a_private_file_is_not_reported_nor_is_any_with_quiet(extcli, secret_file):
     secret_file.chmod(0o644)
     assert "" == extcli(*GET, "-q", env={"EXTCLI_SECRET_FILE": str(secret_file)}).stderr
 
@@ -49,7 +49,7 @@ def test_one_for_its_owner_alone_is_not_nor_with_quiet_any(extcli, secret_file):
     assert "" == extcli(*GET, env={"EXTCLI_SECRET_FILE": str(secret_file)}).stderr
 
 
-def test_a_pipe_is_no_file_that_others_may_read(environment):
+def test_a_pipe_is_not_reported(environment):
     script = f'EXTCLI_SECRET_FILE=<(echo {SECRET_BASE64}) exec "$0" vote get'
 
     run = subprocess.run(["bash", "-c", script, PROGRAM], env=os.environ, capture_output=True, timeout=20, check=True)
@@ -57,7 +57,7 @@ def test_a_pipe_is_no_file_that_others_may_read(environment):
     assert b"" == run.stderr
 
 
-def test_it_is_remarked_on_where_it_is_set(extcli, secret_file):
+def test_a_readable_file_is_reported_when_it_is_configured(extcli, secret_file):
     secret_file.chmod(0o644)
     named = ("--secret-file", str(secret_file))
 

@@ -1,7 +1,8 @@
-"""The installed program as its own process: terminals, pipes, interrupts, and what it imports."""
+"""The installed program as its own process: terminals, pipes, full disks, interrupts, and its imports."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -11,13 +12,25 @@ import sys
 import pytest
 
 from support.profile_files import write_profiles
-from support.program import PROGRAM
+from support.program import PROGRAM, http_response
 
-LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit", "tomllib"}
+LATE = {"emulator", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit", "pydantic"}
+IMPORTS = """
+import json, os, sys
+from extcli.main import main
+profiles, *lines = sys.argv[1:]
+found = {}
+for line in lines:
+    if "-p" in line:
+        os.environ["EXTCLI_CONFIG"] = profiles
+    assert main(line.split()) == 0
+    found[line] = sorted({name.partition(".")[0] for name in sys.modules})
+print(json.dumps(found), file=sys.stderr)
+"""
 
 
 def on_a_terminal(*args: str, **variables: str) -> str:
-    """What the program writes to a terminal of 80 columns."""
+    """Return the output of the program on a terminal with 80 columns."""
     controller, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", **variables}
     process = subprocess.Popen([PROGRAM, *args], stdout=terminal, stderr=terminal, stdin=terminal, env=environment)
@@ -26,19 +39,11 @@ def on_a_terminal(*args: str, **variables: str) -> str:
     try:
         while chunk := os.read(controller, 65536):
             written += chunk
-    except OSError:  # the terminal's other end has closed
+    except OSError:  # the program has ended
         pass
     process.wait(timeout=20)
     os.close(controller)
     return written.decode()
-
-
-def imported_by(*args: str) -> set[str]:
-    """The top-level modules that a run of the program imports."""
-    code = "import sys; from extcli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
-    process = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=20)
-    assert 0 == process.returncode
-    return {name.partition(".")[0] for name in process.stderr.split()}
 
 
 @pytest.fixture
@@ -48,42 +53,38 @@ def poll(extcli) -> None:
 
 
 @pytest.mark.usefixtures("poll")
-def test_a_terminal_gets_a_table_and_a_pipe_tabs(environment, shell):
-    assert "█" in on_a_terminal("vote", "get")
+def test_a_terminal_gets_a_colored_table_and_a_pipe_gets_tabs(shell):
+    table = on_a_terminal("vote", "get")
+
+    assert "█" in table
+    assert "\x1b[" in table
     assert b"1\t3\n" == shell("vote", "get").communicate(timeout=20)[0]
 
 
 @pytest.mark.usefixtures("poll")
-def test_json_is_the_same_bytes_on_a_terminal(environment, shell):
-    piped = shell("vote", "get", "-o", "json").communicate(timeout=20)[0].decode()
+def test_json_is_the_same_on_a_terminal(extcli):
+    piped = extcli("vote", "get", "-o", "json").stdout
 
     assert piped == on_a_terminal("vote", "get", "-o", "json").replace("\r\n", "\n")
 
 
 @pytest.mark.usefixtures("poll")
-def test_no_color_is_honoured(environment):
-    assert "\x1b[" in on_a_terminal("vote", "get")
+def test_no_color_disables_colors():
     assert "\x1b[3" not in on_a_terminal("vote", "get", NO_COLOR="1")
 
 
-def test_a_remark_for_people_goes_to_standard_error(environment, shell):
-    process = shell("vote", "rm", "-o", "table")
+def test_notes_go_to_standard_error(extcli):
+    result = extcli("vote", "rm", "-o", "table")
 
-    assert (b"", b"deleted poll default\n") == process.communicate(timeout=20)
-
-
-def test_progress_shows_on_a_terminal_only(environment, tmp_path):
-    (tmp_path / "ballots.csv").write_text("U1,1\n" * 100)
-
-    assert "100 sent, 100 accepted, 0 refused" in on_a_terminal("vote", "cast", "--from", str(tmp_path / "ballots.csv"))
+    assert ("", "deleted poll default\n") == (result.stdout, result.stderr)
 
 
-def test_a_reader_that_leaves_early_is_no_failure(extcli, shell, tmp_path):
+def test_a_reader_that_closes_early_is_not_an_error(shell, answering):
     """`extcli vote logs | head -1`"""
-    lines = "".join(f"U{index},1\n" for index in range(3000))
-    extcli("vote", "cast", "--from", "-", input=lines)
+    votes = [{"identifier": f"U{index}", "opaque": "", "value": 1, "timestamp": index} for index in range(10_000)]
+    url = answering(http_response("200 OK", json.dumps({"result": votes})))
 
-    process = shell("vote", "logs")
+    process = shell("vote", "logs", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
     assert process.stdout.readline().endswith(b"\n")
     process.stdout.close()
 
@@ -91,7 +92,7 @@ def test_a_reader_that_leaves_early_is_no_failure(extcli, shell, tmp_path):
     assert b"" == process.stderr.read()
 
 
-def test_a_reader_that_left_before_the_first_line_is_no_failure_either(shell):
+def test_a_reader_that_closes_before_the_first_line_is_not_an_error(shell):
     reader, writer = os.pipe()
     os.close(reader)
 
@@ -102,8 +103,8 @@ def test_a_reader_that_left_before_the_first_line_is_no_failure_either(shell):
 
 
 @pytest.mark.usefixtures("poll")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_said_in_one_line(environment, unbuffered):
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_full_disk_is_one_line_of_error(unbuffered):
     with open("/dev/full", "wb") as full:
         process = subprocess.run(
             [PROGRAM, "vote", "get"],
@@ -117,7 +118,7 @@ def test_a_full_disk_is_said_in_one_line(environment, unbuffered):
     assert b"Traceback" not in process.stderr
 
 
-def test_an_interrupt_while_waiting_is_130_without_a_traceback(shell, answering):
+def test_an_interrupt_while_waiting_exits_130_without_a_traceback(shell):
     process = shell("wait", "--ready", "-v", "--url", "http://127.0.0.1:1")
     assert process.stderr.readline().startswith(b"> GET")
 
@@ -127,30 +128,34 @@ def test_an_interrupt_while_waiting_is_130_without_a_traceback(shell, answering)
     assert b"Traceback" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("args", [["--help"], ["vote", "--help"], ["vote", "get"], ["vote", "get", "-o", "json"]])
-def test_the_service_is_not_imported_by_help_or_by_commands_over_http(environment, args):
-    assert not LATE & imported_by(*args)
+def test_commands_import_only_what_they_need(environment, monkeypatch, tmp_path):
+    """One process runs these commands in turn; what one of them imports, the next ones have, too."""
+    profiles = write_profiles(dev={"channel": "7"})
+    monkeypatch.setenv("EXTCLI_CONFIG", str(tmp_path / "absent.toml"))
+    lines = ["--help", "vote --help", "vote get", "vote get -o json", "vote get -p dev"]
+
+    run = subprocess.run([sys.executable, "-c", IMPORTS, profiles, *lines], capture_output=True, text=True, timeout=20)
+
+    imported = {line: set(names) for line, names in json.loads(run.stderr).items()}
+    assert not {"httpx", "rich", "jwt"} & imported["--help"]
+    assert "tomllib" not in imported["vote get -o json"]
+    assert {} == {line: LATE & names for line, names in imported.items() if LATE & names}
 
 
-def test_a_profile_is_read_without_what_edits_it(environment):
-    write_profiles(dev={"channel": "7"})
+@pytest.mark.parametrize("args", [["rank", "submit", "--key", "\udcff"], ["vote", "get", "\udcff"]])
+def test_arguments_that_are_not_utf_8_are_a_usage_error(extcli, args):
+    result = extcli(*args)
 
-    assert not {"tomlkit", "pydantic"} & imported_by("vote", "get", "-p", "dev")
-
-
-def test_help_imports_neither_httpx_nor_rich():
-    assert not {"httpx", "rich", "jwt"} & imported_by("--help")
+    assert (2, "extcli: an argument is not UTF-8 text\n") == (result.exit_code, result.stderr)
 
 
-@pytest.mark.parametrize("args", [["rank", "submit", "--key", b"\xff"], ["vote", "get", b"\xff"]])
-def test_bytes_that_are_not_utf_8_are_wrong_usage(environment, args):
-    process = subprocess.run([PROGRAM, *args], capture_output=True, timeout=20)
+def test_bytes_that_are_not_utf_8_are_a_usage_error(environment):
+    process = subprocess.run([PROGRAM, "vote", "get", b"\xff"], capture_output=True, timeout=20)
 
-    assert 2 == process.returncode
-    assert b"not UTF-8" in process.stderr
+    assert (2, b"extcli: an argument is not UTF-8 text\n") == (process.returncode, process.stderr)
 
 
-def test_a_terminal_that_knows_ascii_only_is_served(environment):
+def test_a_terminal_with_ascii_only_is_supported(environment):
     process = subprocess.run(
         [PROGRAM, "vote", "cast", "--value", "3", "-o", "table"],
         capture_output=True,

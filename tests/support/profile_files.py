@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def config_file() -> Path:
-    """Return the path of the file of profiles in this test."""
+    """Return the path of the profiles file in this test."""
     return Path(os.environ["EXTCLI_CONFIG"])
 
 

@@ -1,4 +1,4 @@
-"""`extcli token refresh`, `list` and `revoke`: the links that `pin login` keeps."""
+"""`extcli token refresh`, `list` and `revoke`: the links that `pin login` stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ YEAR = 365 * 86_400_000
 
 @pytest.fixture
 def login(extcli, live):
-    """Link to a channel."""
+    """Log in to a channel."""
 
     def login(channel: str = "777") -> None:
         assert 0 == extcli("pin", "login", input=request_pin(live, channel)).exit_code
@@ -24,8 +24,8 @@ def login(extcli, live):
 
 
 @pytest.fixture
-def kept(tmp_path: Path):
-    """What the file holds."""
+def stored(tmp_path: Path):
+    """Read the links in the file."""
     return lambda: json.loads((tmp_path / "state" / "links.json").read_text())["links"]
 
 
@@ -44,20 +44,20 @@ def test_refresh_prints_a_header_for_curl(extcli, login):
     assert extcli("token", "refresh", "--header").stdout.startswith("Authorization: my-extension eyJ")
 
 
-def test_each_use_keeps_the_new_refresh_token_in_the_place_of_the_old(extcli, login, live, kept):
+def test_refresh_replaces_the_stored_refresh_token(extcli, login, live, stored):
     live.freeze()
     login()
-    (before,) = kept()
+    (before,) = stored()
     live.advance(2000)
 
     extcli("token", "refresh")
 
-    (after,) = kept()
+    (after,) = stored()
     assert before["refresh"] != after["refresh"]
     assert (before["since"], before["until"] + 2000) == (after["since"], after["until"])
 
 
-def test_without_a_link_the_way_to_one_is_shown(extcli):
+def test_without_a_link_the_error_says_how_to_link(extcli):
     for verb in ("refresh", "revoke"):
         result = extcli("token", verb)
 
@@ -65,7 +65,7 @@ def test_without_a_link_the_way_to_one_is_shown(extcli):
         assert "extcli pin login" in result.stderr
 
 
-def test_of_several_channels_one_has_to_be_chosen(extcli, login):
+def test_with_links_to_several_channels_one_must_be_chosen(extcli, login):
     login("1")
     login("2")
 
@@ -79,7 +79,7 @@ def test_of_several_channels_one_has_to_be_chosen(extcli, login):
     assert "no link is stored" in extcli("token", "refresh", "--channel", "3").stderr
 
 
-def test_a_link_that_was_revoked_elsewhere_is_forgotten_and_that_is_said(extcli, login, broadcaster):
+def test_a_link_revoked_at_the_service_is_deleted_and_reported(extcli, login, broadcaster):
     login()
     broadcaster.delete("pin").raise_for_status()
 
@@ -91,7 +91,7 @@ def test_a_link_that_was_revoked_elsewhere_is_forgotten_and_that_is_said(extcli,
     assert "" == extcli("token", "list").stdout
 
 
-def test_a_link_ends_a_year_after_its_last_use(extcli, login, live):
+def test_a_link_expires_a_year_after_its_last_use(extcli, login, live):
     login()
 
     live.advance(YEAR - 2000)
@@ -100,7 +100,7 @@ def test_a_link_ends_a_year_after_its_last_use(extcli, login, live):
     assert 4 == extcli("token", "refresh").exit_code
 
 
-def test_a_link_stays_while_its_service_is_away(extcli):
+def test_a_link_is_kept_while_the_service_is_unreachable(extcli):
     with live_server() as live:
         variables = {"EXTCLI_URL": live.url}
         assert 0 == extcli("pin", "login", input=request_pin(live), env=variables).exit_code
@@ -110,10 +110,10 @@ def test_a_link_stays_while_its_service_is_away(extcli):
     assert [live.url] == [row[0] for row in extcli("token", "list", env=variables).rows]
 
 
-def test_list_tells_of_every_service_what_is_kept_without_tokens(extcli, login, kept, live):
+def test_list_shows_the_links_of_all_services_without_tokens(extcli, login, stored, live):
     login("1")
     login("2")
-    entries = kept()
+    entries = stored()
 
     for form in ("table", "plain", "json", "jsonl"):
         result = extcli("token", "list", "-v", "-o", form, "--url", "http://127.0.0.1:1")
@@ -122,12 +122,12 @@ def test_list_tells_of_every_service_what_is_kept_without_tokens(extcli, login, 
     rows = extcli("token", "list").rows
     assert [
         [live.url, "my-extension", each["channel_id"], str(each["since"]), str(each["until"])] for each in entries
-    ] == (rows)
+    ] == rows
     facts = {"service", "client_id", "channel_id", "since", "until"}
     assert [facts, facts] == [set(each) for each in extcli("token", "list", "-o", "json").json]
 
 
-def test_where_nothing_is_kept_there_is_nothing_to_list(extcli, tmp_path):
+def test_list_without_links_is_empty(extcli, tmp_path):
     assert ("", "no links are stored\n", []) == (
         extcli("token", "list").stdout,
         extcli("token", "list", "-o", "table").stdout,
@@ -136,7 +136,7 @@ def test_where_nothing_is_kept_there_is_nothing_to_list(extcli, tmp_path):
     assert not (tmp_path / "state").exists()
 
 
-def test_revoke_ends_the_link_at_the_service_and_here(extcli, login, live):
+def test_revoke_ends_the_link_at_the_service_and_deletes_it(extcli, login, live):
     login("1")
     login("2")
 
@@ -149,7 +149,7 @@ def test_revoke_ends_the_link_at_the_service_and_here(extcli, login, live):
     assert "true\n" == extcli("pin", "status", "--channel", "2").stdout
 
 
-def test_revoking_a_dead_link_says_so_and_forgets_it(extcli, login, broadcaster):
+def test_revoking_an_invalid_link_deletes_it(extcli, login, broadcaster):
     login()
     broadcaster.delete("pin").raise_for_status()
 
@@ -160,7 +160,7 @@ def test_revoking_a_dead_link_says_so_and_forgets_it(extcli, login, broadcaster)
     assert "" == extcli("token", "list").stdout
 
 
-def test_who_revokes_a_channel_s_pins_keeps_no_link_to_it(extcli, login):
+def test_pin_revoke_deletes_the_stored_link(extcli, login):
     login("1")
     login("2")
 
@@ -170,7 +170,7 @@ def test_who_revokes_a_channel_s_pins_keeps_no_link_to_it(extcli, login):
     assert ["2"] == [row[2] for row in extcli("token", "list").rows]
 
 
-def test_who_revokes_by_a_token_keeps_no_link_to_its_channel(extcli, login):
+def test_pin_revoke_with_a_token_deletes_the_link_to_its_channel(extcli, login):
     login("1")
     login("2")
     token = extcli("token", "sandbox", "--role", "broadcaster", "--channel", "2").stdout.strip()
@@ -180,7 +180,7 @@ def test_who_revokes_by_a_token_keeps_no_link_to_its_channel(extcli, login):
     assert ["1"] == [row[2] for row in extcli("token", "list").rows]
 
 
-def test_who_resets_a_service_keeps_no_link_to_it(extcli, login, live):
+def test_reset_deletes_the_links_to_the_service(extcli, login, live):
     login("1")
     login("2")
 
@@ -193,18 +193,18 @@ def test_who_resets_a_service_keeps_no_link_to_it(extcli, login, live):
     assert "" == extcli("token", "list").stdout
 
 
-def test_a_damaged_file_of_links_is_no_failure_of_a_reset(extcli, tmp_path):
+def test_reset_ignores_a_damaged_links_file(extcli, tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "links.json").write_text("[")
 
     assert (0, "") == (extcli("reset").exit_code, extcli("reset").stderr)
 
 
-def test_verbose_shows_neither_of_the_tokens(extcli, login, kept):
+def test_verbose_output_masks_both_tokens(extcli, login, stored):
     login()
 
     for verb in ("refresh", "revoke"):
-        (link,) = kept()
+        (link,) = stored()
         result = extcli("token", verb, "-v")
         assert 0 == result.exit_code
         assert '"refresh":"***"' in result.stderr

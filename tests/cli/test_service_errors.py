@@ -1,4 +1,4 @@
-"""What the program makes of services that are absent, broken, slow or strange."""
+"""Exit codes and errors for services that are absent, broken, slow, or not extension services."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from support.program import http_response
 
 @pytest.fixture
 def read(extcli):
-    """Read a poll there, with a token, so that there is one request only."""
+    """Read a poll there with a token, which takes one request."""
     return lambda url, *args: extcli("vote", "get", "--url", url, *args, env={"EXTCLI_TOKEN": "a.b.c"})
 
 
-def test_nobody_at_the_default_address_is_told_how_to_start_a_service(extcli, monkeypatch):
+def test_without_a_service_at_the_default_url_serve_is_suggested(extcli, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
     monkeypatch.setattr("extcli.config.settings.DEFAULT_URL", "http://127.0.0.1:1")
     monkeypatch.setattr("extcli.api.http.DEFAULT_URL", "http://127.0.0.1:1")
@@ -30,21 +30,21 @@ def test_nobody_at_the_default_address_is_told_how_to_start_a_service(extcli, mo
     ] == result.stderr.splitlines()
 
 
-def test_a_name_that_does_not_exist_is_unreachable(read):
+def test_an_unknown_host_name_exits_3(read):
     result = read("http://nowhere.invalid")
 
     assert 3 == result.exit_code
     assert "cannot connect to http://nowhere.invalid" in result.stderr
 
 
-def test_a_service_that_is_too_slow_is_exit_3(read, answering):
+def test_a_slow_service_exits_3(read, answering):
     result = read(answering(hold=True), "--timeout", "100ms")
 
     assert 3 == result.exit_code
     assert "in time" in result.stderr
 
 
-def test_something_that_does_not_speak_http_is_exit_3(read, answering):
+def test_a_server_that_does_not_speak_http_exits_3(read, answering):
     result = read(answering(b"220 mail.example ESMTP\r\n"))
 
     assert 3 == result.exit_code
@@ -74,33 +74,33 @@ def test_something_that_does_not_speak_http_is_exit_3(read, answering):
     ],
 )
 def test_every_shape_of_error_body_is_readable(read, answering, body, content_type, why):
-    """Ruling W4, and what real deployments send."""
+    """Ruling W4, and bodies of real deployments."""
     result = read(answering(http_response("400 Bad Request", body, content_type or "application/json")))
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert ["extcli: GET /v1/e/vote was refused: 400 Bad Request", f"  {why}"] == result.stderr.splitlines()[:2]
 
 
-def test_an_error_without_a_body_is_only_its_status(read, answering):
+def test_an_error_without_a_body_prints_its_status(read, answering):
     result = read(answering(http_response("418 I'm a Teapot", "")))
 
     assert 4 == result.exit_code
     assert ["extcli: GET /v1/e/vote was refused: 418 I'm a Teapot"] == result.stderr.splitlines()
 
 
-def test_a_failure_in_the_service_is_exit_5(read, answering):
+def test_a_failure_of_the_service_exits_5(read, answering):
     result = read(answering(http_response("500 Internal Server Error", '{"reason":"Internal Service Error"}')))
 
     assert (5, "") == (result.exit_code, result.stdout)
     assert "GET /v1/e/vote failed in the service: 500" in result.stderr
 
 
-def test_an_unknown_status_is_no_crash(read, answering):
+def test_an_unknown_status_gets_an_exit_code(read, answering):
     assert 4 == read(answering(http_response("499 Whatever"))).exit_code
     assert 5 == read(answering(http_response("599 Whatever"))).exit_code
 
 
-def test_a_redirect_is_not_followed_with_a_token(read, answering):
+def test_a_redirect_is_not_followed(read, answering):
     result = read(answering(http_response("302 Found", location="http://elsewhere.invalid/")))
 
     assert 4 == result.exit_code
@@ -108,7 +108,7 @@ def test_a_redirect_is_not_followed_with_a_token(read, answering):
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"stats":null}', '{"stats":{"specific":[1]}}', "null"])
-def test_success_with_a_strange_body_is_the_service_s_failure(read, answering, body):
+def test_a_success_with_an_unexpected_body_exits_5(read, answering, body):
     result = read(answering(http_response("200 OK", body)), "-o", "table")
 
     assert (5, "") == (result.exit_code, result.stdout)
@@ -120,7 +120,7 @@ def test_success_with_a_strange_body_is_the_service_s_failure(read, answering, b
 )
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
 @pytest.mark.parametrize("body", ["", "  ", "<html>", b"\xff"])
-def test_success_that_is_not_json_is_exit_5_in_every_format(extcli, answering, command, form, body):
+def test_a_success_that_is_not_json_exits_5_in_every_format(extcli, answering, command, form, body):
     url = answering(http_response("200 OK", body, "text/html"))
 
     result = extcli(*command, "--url", url, "-o", form, env={"EXTCLI_TOKEN": "a.b.c"})
@@ -138,7 +138,7 @@ def test_a_stream_of_json_is_printed_byte_for_byte(extcli, answering):
 
 
 @pytest.mark.parametrize("body", ["<html>", '{"result":[{"a":1}]}', '{"result":[{"identifier":"U1",'])
-def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
+def test_an_unexpected_stream_exits_5(extcli, answering, body):
     url = answering(http_response("200 OK", body))
 
     result = extcli("vote", "logs", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
@@ -146,7 +146,7 @@ def test_a_strange_stream_is_the_service_s_failure(extcli, answering, body):
     assert 5 == result.exit_code
 
 
-def test_a_service_that_fails_to_hand_out_a_token_is_exit_5_and_no_question_of_credentials(extcli, answering):
+def test_a_failed_token_request_exits_5_without_advice_on_credentials(extcli, answering):
     result = extcli(
         "vote", "get", "--url", answering(http_response("500 Internal Server Error", '{"reason":"Broken"}'))
     )
@@ -156,7 +156,7 @@ def test_a_service_that_fails_to_hand_out_a_token_is_exit_5_and_no_question_of_c
     assert "EXTCLI_SECRET" not in result.stderr
 
 
-def test_a_failure_names_the_request_as_the_service_s_log_does(extcli, answering):
+def test_a_failure_prints_the_request_id_of_the_service_s_log(extcli, answering):
     url = answering(http_response("503 Service Unavailable", '{"reason":"Broken"}', x_request_id="a1b2-7"))
 
     result = extcli("vote", "get", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
@@ -166,7 +166,7 @@ def test_a_failure_names_the_request_as_the_service_s_log_does(extcli, answering
 
 
 @pytest.mark.parametrize("body", ["<html>", "{}", '{"token":""}'])
-def test_success_without_a_token_comes_from_something_else_than_a_service(extcli, answering, body):
+def test_a_success_without_a_token_suggests_checking_the_url(extcli, answering, body):
     result = extcli("vote", "get", "--url", answering(http_response("200 OK", body)))
 
     assert (5, "") == (result.exit_code, result.stdout)
@@ -174,7 +174,7 @@ def test_success_without_a_token_comes_from_something_else_than_a_service(extcli
     assert "EXTCLI_SECRET" not in result.stderr
 
 
-def test_an_address_with_the_path_of_the_endpoints_is_named_as_the_mistake(extcli, live):
+def test_a_url_that_ends_with_the_api_path_gets_advice(extcli, live):
     result = extcli("vote", "get", "--url", f"{live.url}/v1/e")
 
     assert (4, "") == (result.exit_code, result.stdout)
@@ -183,14 +183,14 @@ def test_an_address_with_the_path_of_the_endpoints_is_named_as_the_mistake(extcl
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "405 Method Not Allowed"])
-def test_a_refusal_that_is_no_service_s_asks_for_the_address_not_for_credentials(extcli, answering, status):
+def test_a_refusal_by_another_server_suggests_checking_the_url(extcli, answering, status):
     result = extcli("vote", "get", "--url", answering(http_response(status, "<html>", "text/html")))
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "the base address of an extension service" in result.stderr
 
 
-def test_a_redirect_of_the_first_request_is_shown(extcli, answering):
+def test_a_redirect_of_the_token_request_is_reported(extcli, answering):
     result = extcli(
         "vote", "get", "--url", answering(http_response("301 Moved", location="https://elsewhere.invalid/"))
     )
@@ -200,14 +200,14 @@ def test_a_redirect_of_the_first_request_is_shown(extcli, answering):
 
 
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
-def test_one_that_hands_out_no_token_to_strangers_wants_a_secret(extcli, answering, status):
+def test_a_refused_token_request_suggests_a_secret(extcli, answering, status):
     result = extcli("vote", "get", "--url", answering(http_response(status, '{"reason":"No"}')))
 
     assert 4 == result.exit_code
     assert "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN" in result.stderr
 
 
-def test_a_stream_that_breaks_off_is_exit_3(extcli, answering):
+def test_an_incomplete_stream_exits_3(extcli, answering):
     url = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + b'{"result":[')
 
     result = extcli("vote", "logs", "-o", "jsonl", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
@@ -215,7 +215,7 @@ def test_a_stream_that_breaks_off_is_exit_3(extcli, answering):
     assert 3 == result.exit_code
 
 
-def test_with_json_the_error_is_json_too(read, answering):
+def test_with_json_output_an_error_is_json(read, answering):
     result = read(answering(http_response("400 Bad Request", '{"reason":"No","extra":1}')), "-o", "json")
 
     error = json.loads(result.stderr)["error"]
@@ -244,7 +244,7 @@ def test_with_json_the_error_is_json_too(read, answering):
         "http://x\n",
     ],
 )
-def test_an_address_that_is_none_is_wrong_configuration(extcli, url):
+def test_an_invalid_url_is_a_usage_error(extcli, url):
     if url:
         result = extcli("vote", "get", "--url", url)
 
@@ -252,7 +252,7 @@ def test_an_address_that_is_none_is_wrong_configuration(extcli, url):
         assert "u:p" not in result.stderr
 
 
-def test_a_base_address_may_have_a_path_and_a_slash_at_its_end(extcli, answering):
+def test_a_url_can_have_a_path_and_a_final_slash(extcli, answering):
     url = answering(http_response("200 OK", '{"stats":{"specific":[1]}}'))
 
     result = extcli("vote", "get", "-v", "--url", f"{url}/_ns/mine/", env={"EXTCLI_TOKEN": "a.b.c"})
@@ -260,7 +260,7 @@ def test_a_base_address_may_have_a_path_and_a_slash_at_its_end(extcli, answering
     assert f"> GET {url}/_ns/mine/v1/e/vote?id=default" in result.stderr
 
 
-def test_https_where_plain_http_is_spoken_is_named_as_the_mistake(read, live):
+def test_https_to_a_plain_http_server_gets_advice(read, live):
     result = read(live.url.replace("http:", "https:"))
 
     assert 3 == result.exit_code
@@ -269,17 +269,17 @@ def test_https_where_plain_http_is_spoken_is_named_as_the_mistake(read, live):
 
 
 @pytest.mark.parametrize("client_id", ["two words", "umläut", "line\nbreak"])
-def test_a_client_id_is_one_plain_word(extcli, client_id):
+def test_a_client_id_is_one_ascii_word(extcli, client_id):
     assert 2 == extcli("vote", "get", "--client-id", client_id).exit_code
 
 
-def test_ids_are_sent_as_they_are(extcli):
+def test_ids_are_percent_encoded(extcli):
     extcli("rank", "submit", "a b&c=d#e?ü/%20", "--key", "x")
 
     assert [["x", "1"]] == extcli("rank", "get", "a b&c=d#e?ü/%20").rows
 
 
-def test_a_proxy_is_not_asked_for_this_machine(extcli):
+def test_requests_to_this_machine_use_no_proxy(extcli):
     variables = {"HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "NO_PROXY": ""}
 
     assert 0 == extcli("vote", "get", env=variables).exit_code

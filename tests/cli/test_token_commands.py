@@ -1,0 +1,173 @@
+"""`extcli token` and `extcli user`."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import jwt
+import pytest
+
+from support.program import SECRET_BASE64, http_response
+from support.service import SECRET, real_seconds
+
+INFO = ("user", "info", "-o", "json")
+
+
+def signed(**claims: object) -> str:
+    return jwt.encode({"exp": real_seconds() + 600, **claims}, SECRET)
+
+
+def claims_of(token: str) -> dict[str, object]:
+    return jwt.decode(token.strip(), SECRET, algorithms=["HS256"])
+
+
+def test_mint_prints_a_token_signed_with_the_decoded_secret(extcli):
+    result = extcli(
+        "token",
+        "mint",
+        "--role",
+        "viewer",
+        "--user",
+        "5",
+        "--channel",
+        "9",
+        "--ttl",
+        "1h",
+        env={"EXTCLI_SECRET": SECRET_BASE64},
+    )
+
+    claims = claims_of(result.stdout)
+    assert 3500 < int(str(claims.pop("exp"))) - real_seconds() <= 3600
+    assert {"role": "viewer", "user_id": "5", "opaque_user_id": "U5", "channel_id": "9"} == claims
+
+
+def test_mint_signs_for_a_backend_by_default(extcli):
+    claims = claims_of(extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout)
+
+    assert {"exp", "role"} == set(claims)
+    assert "backend" == claims["role"]
+
+
+def test_a_broadcaster_is_the_owner_of_the_channel(extcli):
+    """Ruling A2."""
+    result = extcli("token", "mint", "--role", "broadcaster", "--channel", "9", env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert ("9", "U9") == tuple(claims_of(result.stdout)[name] for name in ("user_id", "opaque_user_id"))
+
+
+def test_mint_can_set_an_opaque_id(extcli):
+    result = extcli("token", "mint", "--as", "viewer", "--opaque", "Axyz", env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert "Axyz" == claims_of(result.stdout)["opaque_user_id"]
+
+
+def test_header_prints_a_complete_header(extcli):
+    result = extcli("token", "mint", "--header", "--client-id", "abc", env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert result.stdout.startswith("Authorization: abc eyJ")
+
+
+def test_mint_without_a_secret_names_the_variable(extcli):
+    result = extcli("token", "mint")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "set EXTCLI_SECRET, or name its file in EXTCLI_SECRET_FILE" in result.stderr
+
+
+def test_sandbox_prints_a_token_of_the_service(extcli):
+    token = extcli("token", "sandbox", "--role", "broadcaster", "--channel", "9").stdout.strip()
+
+    assert "9" == extcli(*INFO, env={"EXTCLI_TOKEN": token}).json["channel_id"]
+
+
+def test_inspect_prints_claims_and_traps(extcli):
+    token = signed(role="viewer", exp=1, allowed_stage="sandbox", name="?>~?>~" * 3)
+
+    document = extcli("token", "inspect", token, "-o", "json").json
+
+    assert "viewer" == document["claims"]["role"]
+    assert [
+        "it expired",
+        "its stage is sandbox",
+        "its payload has - or _",
+    ] == [
+        next(
+            start
+            for start in ("it expired", "its stage is sandbox", "its payload has - or _")
+            if trap.startswith(start)
+        )
+        for trap in document["traps"]
+    ]
+
+
+def test_a_valid_token_has_no_traps(extcli):
+    token = extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout
+
+    assert [] == extcli("token", "inspect", "-", "-o", "json", input=token).json["traps"]
+
+
+def test_a_table_shows_formatted_times(extcli):
+    stdout = extcli("token", "inspect", signed(role="viewer", exp=1_900_000_000), "-o", "table").stdout
+
+    assert "1900000000  (2030-03-17 17:46:40Z)" in stdout
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abc", "a.b", "a.b.c", "!.!.!", base64.b64encode(json.dumps([1]).encode()).decode() + ".e30.x"]
+)
+def test_invalid_tokens_are_a_usage_error(extcli, text):
+    result = extcli("token", "inspect", text)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "this is not a token" in result.stderr
+
+
+def test_exp_in_milliseconds_is_a_trap(extcli):
+    traps = extcli("token", "inspect", signed(role="viewer", exp=1_900_000_000_000), "-o", "json").json["traps"]
+
+    assert ["exp is more than a year away: is it in milliseconds? It must be in seconds"] == traps
+
+
+# Users
+
+
+def test_users_who_shared_their_id_are_listed(extcli):
+    for user in ("U1", "U2"):
+        extcli("vote", "cast", "--value", "1", "--as", f"viewer:{user}")
+
+    assert {"U1", "U2"} <= {row[0] for row in extcli("user", "list").rows}
+
+
+def test_users_are_listed_page_by_page(extcli, answering):
+    first, last = (
+        http_response("200 OK", json.dumps({"next": following, "results": [{"twitch_id": user}]}))
+        for following, user in (("c5", "U1"), ("0", "U2"))
+    )
+    env = {"EXTCLI_TOKEN": "a.b.c"}
+
+    everyone = extcli("user", "list", "-v", "--url", answering(first, last), env=env)
+    page = extcli("user", "list", "--cursor", "0", "--url", answering(first, last), env=env)
+
+    assert ["U1", "U2"] == everyone.stdout.split()
+    assert "cursor=c5" in everyone.stderr
+    assert ["U1"] == page.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("use", "trap"),
+    [
+        ("pin", "it is invalid until the broadcaster enters the PIN that was issued with it"),
+        ("refresh", "it is for no endpoint"),
+    ],
+)
+def test_inspect_explains_pin_and_refresh_tokens(extcli, use, trap):
+    traps = extcli("token", "inspect", signed(role="viewer", use=use), "-o", "json").json["traps"]
+
+    assert 1 == sum(trap in each for each in traps)
+
+
+def test_inspect_explains_the_token_issued_with_a_game_s_pin(extcli):
+    token = extcli("pin", "request", "--game", "-o", "json").json["token"]
+
+    assert "until the broadcaster enters the PIN" in extcli("token", "inspect", token).stdout
