@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
 
@@ -15,12 +16,8 @@ _OWNER_ONLY = 0o600
 def write_new(path: Path, text: str, *, owned_like: Path) -> None:
     """Create a file with mode 0600. Run by root, it gets the owner of `owned_like`. Raises `FileExistsError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-    try:
+    with _deleted_on_error(path):
         _fill(descriptor, text, owned_like)
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
 
 
 def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
@@ -30,20 +27,26 @@ def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
     """
     target = path.resolve()
     descriptor, name = mkstemp(prefix=f".{target.name}-", dir=target.parent)  # with mode 0600
-    try:
+    with _deleted_on_error(name):
         _fill(descriptor, text, target)
         if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
         os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def cannot_be_written(path: Path, error: OSError) -> UsageError:
     """Return the error for a file that cannot be written."""
     return UsageError(f"cannot write {path}: {error.strerror}")
+
+
+@contextmanager
+def _deleted_on_error(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
 
 
 def _fill(descriptor: int, text: str, owned_like: Path) -> None:

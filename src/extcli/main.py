@@ -38,7 +38,7 @@ def _run(args: list[str]) -> int:
         if not _is_text(args):
             write_stderr(["extcli: an argument is not UTF-8 text"])
             return ExitCode.USAGE
-        code = run(args) or 0
+        code = run(args) or ExitCode.DONE
         flush()
         return code
     except TyperException as error:
@@ -52,7 +52,7 @@ def _run(args: list[str]) -> int:
     except BrokenPipeError:
         # The reader of our output, such as `head`, is done. That is not a failure.
         silence(sys.stdout)
-        return 0
+        return ExitCode.DONE
     except Exception:
         import traceback
 

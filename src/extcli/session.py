@@ -63,9 +63,7 @@ class Session:
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """Return the service, called as the identity that the user chose, or else as `acts_as`."""
-        from extcli.api.client import Service
-
-        return Service(SignedCalls(self, self.credentials(acts_as)))
+        return self._service(self.credentials(acts_as))
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
         """Return the credentials of that identity. The token will be sent to `to`, by default the service."""
@@ -78,23 +76,24 @@ class Session:
 
     def anonymous_service(self) -> Service:
         """Return the service, called without credentials."""
-        from extcli.api.client import Service
-
-        return Service(SignedCalls(self, None))
+        return self._service(None)
 
     def service_by_client_id(self) -> Service:
         """Return the service, called with a client id but no token."""
-        from extcli.api.client import Service
         from extcli.api.credentials import NoToken
 
-        return Service(SignedCalls(self, NoToken()))
+        return self._service(NoToken())
 
     def service_with(self, token: str) -> Service:
         """Return the service, called with this token."""
-        from extcli.api.client import Service
         from extcli.api.credentials import GivenToken
 
-        return Service(SignedCalls(self, GivenToken(token)))
+        return self._service(GivenToken(token))
+
+    def _service(self, credentials: Credentials | None) -> Service:
+        from extcli.api.client import Service
+
+        return Service(SignedCalls(self, credentials))
 
     @cached_property
     def websocket(self) -> WebSocketClient:

@@ -98,7 +98,7 @@ def test_production_without_its_profile_is_an_error_that_names_it(extcli, produc
     result = extcli("vote", "get", "-v", "--url", production.url)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "select it, as it has the secret: extcli -p live" in result.stderr
+    assert "select the profile: extcli -p live" in result.stderr
     assert "> " not in result.stderr
 
 

@@ -82,7 +82,7 @@ class Service:
         return self.perform(vote_cast(value, poll=poll, count=count))
 
     def clear_poll(self, poll: str) -> Answer:
-        return self.perform(Call("DELETE", f"{SERVICE}vote", {"id": poll}))
+        return self._delete("vote", id=poll)
 
     @contextmanager
     def read_vote_log(self, poll: str, *, since: int | None = None, limit: int | None = None) -> Iterator[Answer]:
@@ -106,7 +106,7 @@ class Service:
         return self._get("rank", id=ranking)
 
     def clear_ranking(self, ranking: str) -> Answer:
-        return self.perform(Call("DELETE", f"{SERVICE}rank", {"id": ranking}))
+        return self._delete("rank", id=ranking)
 
     # Accumulation
 
@@ -139,7 +139,7 @@ class Service:
         return self._get("codes")
 
     def clear_codes(self) -> Answer:
-        return self.perform(Call("DELETE", f"{SERVICE}codes"))
+        return self._delete("codes")
 
     def mark_from_poll(self, poll: str, grant: Mapping[str, Any]) -> Answer:
         return self.perform(Call("POST", f"{SERVICE}codes/mark_from_poll", {"id": poll}, encoded(grant)))
@@ -194,7 +194,7 @@ class Service:
         return self._get("pin_token_exists")
 
     def revoke_pins(self) -> Answer:
-        return self.perform(Call("DELETE", f"{SERVICE}pin"))
+        return self._delete("pin")
 
     # Control
 
@@ -212,6 +212,9 @@ class Service:
 
     def _get(self, name: str, **query: Any) -> Answer:
         return self.perform(Call("GET", f"{SERVICE}{name}", query))
+
+    def _delete(self, name: str, **query: Any) -> Answer:
+        return self.perform(Call("DELETE", f"{SERVICE}{name}", query))
 
     def _post(self, name: str, document: object) -> Answer:
         return self.perform(Call("POST", f"{SERVICE}{name}", body=encoded(document)))

@@ -82,7 +82,7 @@ def _no_credentials(profile: Profile, to: str) -> UsageError:
         fix = f"use -p {name} without another address, or set EXTCLI_SECRET_FILE or EXTCLI_TOKEN for this one"
     elif SECRET_FILE.key in profile.texts:
         what = f"{to} is production, and its profile {name} is not selected"
-        fix = f"select it, as it has the secret: extcli -p {name} …"
+        fix = f"select the profile: extcli -p {name} …"
     else:
         what, fix = f"profile {name} has no secret", f"`extcli -p {name} config set {SECRET_FILE.key} FILE`"
     return UsageError(what, why="nothing was sent: production issues no tokens", fix=fix)

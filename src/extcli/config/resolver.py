@@ -70,6 +70,11 @@ class Resolver:
             return Found(value, Source.PROFILE, str(self.profile), setting.key)
         return None
 
+    def value(self, setting: Setting[T], default: T) -> T:
+        """Return the value with the highest precedence, or the default. Raises `UsageError` like `find`."""
+        found = self.find(setting)
+        return found.value if found else default
+
     # The profile
 
     @cached_property
@@ -120,8 +125,7 @@ class Resolver:
     # Addresses
 
     def url(self) -> str:
-        found = self.find(settings.URL)
-        return found.value if found else settings.DEFAULT_URL
+        return self.value(settings.URL, settings.DEFAULT_URL)
 
     def configured_ws_url(self) -> Found[str] | None:
         """Return the configured WebSocket address; `None` means the default, derived from the URL.
@@ -142,13 +146,11 @@ class Resolver:
 
     def pin_path(self) -> str:
         """Return the path below `/v1/e/` that issues PINs. Deployments have their own."""
-        found = self.find(settings.PIN_PATH)
-        return found.value if found else settings.DEFAULT_PIN_PATH
+        return self.value(settings.PIN_PATH, settings.DEFAULT_PIN_PATH)
 
     def broadcast_method(self, *, post: bool) -> str:
         """Return the method for broadcasts: GET as specified, or POST for deployments that accept nothing else."""
-        found = None if post else self.find(settings.BROADCAST_METHOD)
-        return "POST" if post else found.value if found else settings.DEFAULT_BROADCAST_METHOD
+        return "POST" if post else self.value(settings.BROADCAST_METHOD, settings.DEFAULT_BROADCAST_METHOD)
 
     # How a command behaves
 
@@ -159,18 +161,15 @@ class Resolver:
 
     def timeout(self, default: float = settings.DEFAULT_TIMEOUT) -> float:
         """Return the timeout in seconds, above zero."""
-        found = self.find(settings.TIMEOUT)
-        return found.value if found else default
+        return self.value(settings.TIMEOUT, default)
 
     def format(self, *, terminal: bool) -> Format:
-        found = self.find(settings.OUTPUT)
-        return found.value if found else Format.TABLE if terminal else Format.PLAIN
+        return self.value(settings.OUTPUT, Format.TABLE if terminal else Format.PLAIN)
 
     # Who it acts as
 
     def client_id(self) -> str:
-        found = self.find(settings.CLIENT_ID)
-        return found.value if found else settings.DEFAULT_CLIENT_ID
+        return self.value(settings.CLIENT_ID, settings.DEFAULT_CLIENT_ID)
 
     def channel(self) -> str | None:
         """Return the configured channel; `None` means the role's default, see `DEFAULT_CHANNEL`."""
