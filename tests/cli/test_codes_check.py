@@ -261,8 +261,9 @@ def test_a_file_that_changes_during_the_upload_defines_no_set(lines, live, backe
     with open(path, "a") as codes:
         codes.write("LATER\n")
 
-    with pytest.raises(CliError, match="changed while it was sent"):
-        http.send("PUT", "/v1/e/codes", body=body, authorization=backend.headers["authorization"])
+    request = http.stream("PUT", "/v1/e/codes", body=body, authorization=backend.headers["authorization"])
+    with pytest.raises(CliError, match="changed while it was sent"), request:
+        pass
 
     assert [] == backend.get("codes").json()["names"]
     entries.close()

@@ -52,17 +52,9 @@ class Http:
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Body | None = None,
-        authorization: str | None = None,
-    ) -> Answer:
-        """Send a request and return its whole answer, whatever its status. Raises `Unreachable`."""
-        with self.stream(method, path, query=query, body=body, authorization=authorization) as answer:
+    def send(self, method: str, path: str, *, body: Body | None = None) -> Answer:
+        """Send a request without credentials and return its whole answer. Raises `Unreachable`."""
+        with self.stream(method, path, body=body) as answer:
             answer.read()
             return answer
 
@@ -166,9 +158,7 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
     if isinstance(error, httpx.TimeoutException):
         return timed_out(url)
     if isinstance(error, httpx.ProxyError):
-        return Unreachable(
-            f"the proxy for {url} refused the connection", fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-        )
+        return proxy_refused(url)
     if isinstance(error, httpx.ConnectError) and any(name in str(error) for name in NO_TLS):
         return no_tls(url)
     if isinstance(error, httpx.ConnectError):
@@ -186,7 +176,7 @@ class NotConnected(Unreachable):
 
 def not_connected(url: str, why: str) -> NotConnected:
     """Return the error for a service that accepts no connection."""
-    fix = "check --url, EXTCLI_URL or the profile, or start a local service with `extcli serve`"
+    fix = "check --url, EXTCLI_URL, EXTCLI_WS_URL or the profile, or start a local service with `extcli serve`"
     if url == DEFAULT_URL:
         fix = "start a service with `extcli serve`, or set --url or EXTCLI_URL to a running one"
     return NotConnected(f"cannot connect to {url}", why=why, fix=fix)
@@ -195,6 +185,12 @@ def not_connected(url: str, why: str) -> NotConnected:
 def timed_out(url: str) -> Unreachable:
     """Return the error for an answer that did not arrive in time."""
     return Unreachable(f"no answer from {url} in time", fix="allow more time with --timeout, for example 2m")
+
+
+def proxy_refused(url: str) -> Unreachable:
+    """Return the error for a proxy that does not forward the request."""
+    fix = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+    return Unreachable(f"the proxy for {url} refused the connection", fix=fix)
 
 
 def no_tls(url: str) -> Unreachable:

@@ -23,7 +23,16 @@ from websockets.uri import parse_uri
 from extcli import __version__, clock
 from extcli.api import envelope
 from extcli.api.envelope import Message
-from extcli.api.http import CONNECT_SECONDS, NO_TLS, certificates, is_loopback, no_tls, timed_out
+from extcli.api.http import (
+    CONNECT_SECONDS,
+    NO_TLS,
+    certificates,
+    is_loopback,
+    no_tls,
+    not_connected,
+    proxy_refused,
+    timed_out,
+)
 from extcli.errors import LOG, CliError, ExitCode, Refused, ServerError, Unreachable, UsageError, shortened
 
 _CLOSE_SECONDS = 2.0
@@ -163,8 +172,7 @@ def explained(url: str, *, sent: int = 0) -> Iterator[None]:
     except (InvalidURI, UnicodeError):
         raise UsageError(f"cannot connect to {url}: invalid address", fix="check EXTCLI_WS_URL and --url") from None
     except (ProxyError, InvalidProxy):
-        fix = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-        raise Unreachable(f"the proxy for {url} refused the connection", fix=fix) from None
+        raise proxy_refused(url) from None
     except ImportError as error:
         raise UsageError(f"cannot use the proxy for {url}", why=str(error)) from None
     except WebSocketException:
@@ -174,18 +182,13 @@ def explained(url: str, *, sent: int = 0) -> Iterator[None]:
             fix="is EXTCLI_WS_URL (or --url) the address of an extension service?",
         ) from None
     except TimeoutError:
-        raise _not_connected(url, "no connection in time") from None
+        raise not_connected(url, "no connection in time") from None
     except ssl.SSLError as error:
         if error.reason in NO_TLS:
             raise no_tls(url) from None
-        raise _not_connected(url, (error.reason or "TLS failed").replace("_", " ").lower()) from None
+        raise not_connected(url, (error.reason or "TLS failed").replace("_", " ").lower()) from None
     except OSError as error:
-        raise _not_connected(url, (error.strerror or "the connection failed").lower()) from None
-
-
-def _not_connected(url: str, why: str) -> Unreachable:
-    fix = "check --url (EXTCLI_URL) and EXTCLI_WS_URL, or start a local service with `extcli serve`"
-    return Unreachable(f"cannot connect to {url}", why=why, fix=fix)
+        raise not_connected(url, (error.strerror or "the connection failed").lower()) from None
 
 
 def _refused_handshake(url: str, status: int, body: bytes) -> CliError:
