@@ -61,7 +61,7 @@ class Tty(io.TextIOWrapper):
 
 @pytest.fixture(scope="session", autouse=True)
 def parsers_built_once() -> Iterator[None]:
-    """Keep each noun's parser: Typer builds it anew on every run, which takes longer than most commands."""
+    """Keep each noun's parser: Typer builds it again for every run, which takes longer than most commands."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(typer.main, "get_command", cache(typer.main.get_command))
         patched.setattr(root, "load_noun", cache(root.load_noun))
@@ -105,7 +105,7 @@ def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[..., str]:
-    """Write a file; returns its path."""
+    """Write a file and return its path."""
 
     def write(content: str | bytes, name: str = "file.txt") -> str:
         path = tmp_path / name
@@ -117,7 +117,7 @@ def file(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def lines(file: Callable[..., str]) -> Callable[..., str]:
-    """Write a file of these lines; returns its path."""
+    """Write a file of these lines and return its path."""
     return lambda *texts, name="lines.txt": file("".join(f"{text}\n" for text in texts), name)
 
 

@@ -86,12 +86,12 @@ def test_init_appends_to_a_file_and_keeps_its_mode(extcli, folder: Path):
 
 
 def test_init_overwrites_no_secret_file_and_no_extension(extcli, folder: Path):
-    (folder / "my-extension.secret").write_text("somebody's")
+    (folder / "my-extension.secret").write_text("existing")
 
     first = extcli("extension", "init", "--client-id", CLIENT_ID)
     again = extcli("extension", "init", "--client-id", CLIENT_ID)
 
-    assert "somebody's" == (folder / "my-extension.secret").read_text()
+    assert "existing" == (folder / "my-extension.secret").read_text()
     assert ["secret_file", "my-extension.2.secret"] in first.rows
     assert (2, "") == (again.exit_code, again.stdout)
     assert again.stderr.startswith("extcli: extensions.toml: extensions.my-extension is registered already\n")

@@ -10,14 +10,14 @@ import pytest
 from support.extension_files import LAID_OUT
 
 WRONG = {
-    "no TOML": ("[extensions.e\n", "is not TOML"),
-    "a number without end": ("a = " + "1" * 5_000, "is not TOML"),
-    "no text": ("\udcff", "is not TOML"),
-    "an extension that is text": ('[extensions]\ne = "QUJD"', "extensions.e must be a table"),
-    "extensions that are a list": ("extensions = []", "extensions must be a table"),
-    "a misspelled key": ('[extensions.e]\nsecret = "QUJD"', "extensions.e.'secret' is not a known key"),
-    "secrets that are text": ('[extensions.e]\nsecrets = "QUJD"', "extensions.e.secrets must be an array of strings"),
-    "an owner that is a number": (
+    "not TOML": ("[extensions.e\n", "is not TOML"),
+    "a huge number": ("a = " + "1" * 5_000, "is not TOML"),
+    "not text": ("\udcff", "is not TOML"),
+    "a text as extension": ('[extensions]\ne = "QUJD"', "extensions.e must be a table"),
+    "a list of extensions": ("extensions = []", "extensions must be a table"),
+    "an unknown key": ('[extensions.e]\nsecret = "QUJD"', "extensions.e.'secret' is not a known key"),
+    "a text as secrets": ('[extensions.e]\nsecrets = "QUJD"', "extensions.e.secrets must be an array of strings"),
+    "a number as owner": (
         '[extensions.e]\nsecrets = ["QUJD"]\nowner_user_id = 1',
         "extensions.e.owner_user_id must be",
     ),

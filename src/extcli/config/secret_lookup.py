@@ -2,7 +2,7 @@
 
 With `-p live --url http://other`, the command goes to another service, by mistake or on purpose. That service must not
 receive a token that is valid for live. So a profile's token, and tokens signed with its secret, go to the profile's own
-addresses only. Tokens and secrets of options and variables go wherever the command goes.
+addresses only. Tokens and secrets from options and variables are used for any address.
 """
 
 from __future__ import annotations
