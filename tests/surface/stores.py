@@ -185,6 +185,8 @@ def _apply(root: dict[str, Any], operation: dict[str, Any]) -> None:
         case "add" | "add_intermediates":
             _add(root, path, copy.deepcopy(operation["value"]), makes_parents=True)
         case "remove":
+            if path == "":  # a store stays an object, also if a later operation would put one back
+                raise _failed()
             _remove(root, path)
         case "replace":
             _found(root, path)

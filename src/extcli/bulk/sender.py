@@ -90,9 +90,10 @@ class Run:
                 tasks.create_task(self._distribute(queues))
                 for connection, queue in zip(connections, queues, strict=True):
                     tasks.create_task(self._work(connection, queue))
-        except* (CliError, BrokenPipeError) as errors:
+        except BaseExceptionGroup as errors:  # not `except*`: on Python 3.11.2 the error raised there is lost
             # A broken pipe of the refusals ends this command quietly, like any other.
-            raise _first(errors) from None
+            matching, others = errors.split((CliError, BrokenPipeError))
+            raise (others or _first(matching)) from None
         finally:
             for connection in connections:
                 await connection.close()
@@ -211,8 +212,9 @@ def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
     return error
 
 
-def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
-    found: BaseException = errors
+def _first(errors: BaseExceptionGroup[Any] | None) -> BaseException:
+    found: BaseException | None = errors
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
+    assert found is not None
     return found
