@@ -137,6 +137,7 @@ def test_the_records_of_the_quota_are_not_listed_as_expired(limited: LiveServer,
     assert ["rank"] == [each["kind"] for each in expired]
 
 
+@pytest.mark.slow
 def test_two_nodes_share_the_quota(tmp_path):
     settings = Settings(data=f"sqlite:///{tmp_path}/shared.db", limits=Limits(ids=3))
     with live_server(settings) as one, live_server(settings) as other:

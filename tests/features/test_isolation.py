@@ -127,6 +127,7 @@ def test_viewer_state_is_per_channel_and_extension_viewer_state_is_not(live: Liv
     assert ({}, {"xp": 120}) == (there.get("viewer_state").json(), there.get("extension_viewer_state").json())
 
 
+@pytest.mark.slow
 def test_sandbox_and_production_share_no_data_in_one_file(tmp_path):
     data = f"sqlite:///{tmp_path}/shared.db"
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
@@ -151,6 +152,7 @@ def test_two_services_in_memory_share_no_data(live: LiveServer):
         assert 0 == admin_of(other, CLIENT_ID).get("vote").json()["count"]
 
 
+@pytest.mark.slow
 def test_data_in_a_file_survives_a_restart(tmp_path):
     settings = Settings(data=f"sqlite:///{tmp_path}/kept.db")
     with live_server(settings) as live:

@@ -154,6 +154,7 @@ def test_production_has_no_namespaces(production: LiveServer):
     assert 404 == answer.status_code
 
 
+@pytest.mark.slow
 def test_the_number_of_open_namespaces_is_limited():
     with live_server(Settings(limits=Limits(namespaces=2))) as live:
         counts = [Namespace(live, name).count() for name in ("a", "b")]
@@ -165,6 +166,7 @@ def test_the_number_of_open_namespaces_is_limited():
         assert 0 == Namespace(live, "c").count()
 
 
+@pytest.mark.slow
 def test_a_namespace_in_a_file_survives_a_restart(tmp_path: Path):
     settings = Settings(data=f"sqlite://{tmp_path}/data.db")
     with live_server(settings) as live:

@@ -87,6 +87,7 @@ async def sleep_for(seconds: float) -> None:
     await passed.wait()
 
 
+@pytest.mark.slow
 async def test_a_callback_runs_by_itself_and_not_before_its_instant() -> None:
     clock = Clock(MachineTime(step=1))  # does not run in step with the loop's timers
     scheduler, recorder = Scheduler(clock), Recorder(clock)
