@@ -5,7 +5,7 @@ ENV := $(or $(VIRTUAL_ENV),.venv)
 BIN := $(ENV)/bin
 PYTHON := $(BIN)/python
 # The tests that `make quick` runs: rules, services, the engine contract in memory, and the parsing of commands.
-QUICK := -m "not slow" tests/rules tests/features tests/web tests/engines/test_sqlite.py tests/test_architecture.py \
+QUICK := -m "not slow" tests/rules tests/features tests/engines/test_sqlite.py tests/test_architecture.py \
 	tests/cli/test_options.py tests/cli/test_profiles.py
 
 # Stamps: files that say when packages were installed, kept beside the packages so that both go together.
