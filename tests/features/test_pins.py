@@ -102,9 +102,18 @@ def test_a_broadcasters_pin_is_bound_to_their_channel(live, broadcaster, neighbo
 
 
 @pytest.mark.ruling("T2")
-@pytest.mark.parametrize("role", ["viewer", "admin", "backend"])
-def test_the_pin_of_any_other_role_is_unbound(live, neighbor, role):
-    pin = create_pin(live.client(role, user="5", channel=CHANNEL))
+@pytest.mark.parametrize("role", ["admin", "backend"])
+@pytest.mark.parametrize(("channel", "query"), [("888", ""), (None, "?channel_id=888"), (CHANNEL, "?channel_id=888")])
+def test_an_admins_or_backends_pin_is_bound_to_the_channel_it_names(live, broadcaster, role, channel, query):
+    pin = create_pin(live.client(role, channel=channel), f"link/pin{query}")
+
+    assert (400, "888") == (validate(broadcaster, pin), linked_channel(live, pin))
+
+
+@pytest.mark.ruling("T2")
+@pytest.mark.parametrize(("role", "channel"), [("viewer", CHANNEL), ("admin", None), ("backend", None)])
+def test_a_viewers_pin_and_one_without_a_channel_are_unbound(live, neighbor, role, channel):
+    pin = create_pin(live.client(role, user="5", channel=channel))
 
     assert 200 == validate(neighbor, pin)
     assert "888" == linked_channel(live, pin)

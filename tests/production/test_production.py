@@ -91,12 +91,33 @@ def test_a_token_is_valid_for_its_own_extension_only(production: LiveServer):
     assert [200, 401, 401] == statuses
 
 
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "moderator", None])
 @pytest.mark.ruling("A1")
-def test_a_viewers_token_without_exp_is_401(production: LiveServer):
-    answers = [production.client("viewer").get("user_info") for _ in range(2)]
+def test_a_viewers_or_broadcasters_token_needs_exp(production: LiveServer, role: str | None):
+    answers = [production.client(role, user="1", channel="1").get("user_info") for _ in range(2)]
 
     assert [401, 401] == [answer.status_code for answer in answers]
     assert "no exp" in answers[0].json()["info"]
+
+
+@pytest.mark.parametrize("role", ["admin", "backend"])
+@pytest.mark.parametrize("channel", [None, "777"])
+@pytest.mark.ruling("A1")
+def test_a_self_signed_admin_or_backend_token_needs_no_exp(production: LiveServer, role: str, channel: str | None):
+    answers = [production.client(role, channel=channel).get(path) for path in ("user_info", "vote_logs?id=no-exp")]
+
+    assert [200, 200] == [answer.status_code for answer in answers]
+
+
+@pytest.mark.ruling("A1")
+def test_the_log_recommends_exp_once_per_extension(production: LiveServer, caplog: pytest.LogCaptureFixture):
+    production.service.tokens._endless.clear()
+    for number in range(3):
+        production.client("backend", jti=f"{number}").get("user_info").raise_for_status()
+
+    warnings = [record.message for record in caplog.records if "has no exp" in record.message]
+
+    assert [f"{CLIENT_ID}: a backend token has no exp, so it never expires; add one when signing"] == warnings
 
 
 def test_a_cached_token_is_401_from_its_exp_on(production: LiveServer):

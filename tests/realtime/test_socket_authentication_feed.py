@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer, real_seconds
 from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
 
 
@@ -74,6 +74,20 @@ def test_an_unlinked_game_receives_the_validation_of_a_pin(unlinked, broadcaster
     broadcaster.post("validate_pin", json={"pin": pin}).raise_for_status()
 
     assert event("authenticated") == unlinked.update()["data"]
+
+
+@pytest.mark.ruling("X7")
+def test_in_production_an_unlinked_game_does_not_learn_the_channel(production):
+    owner = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
+    with linked_game(production, exp=real_seconds() + 600) as linked, SocketClient(production) as unlinked:
+        for game in (linked, unlinked):
+            subscribe(game)
+        pin = owner.post("pin", json={"identifier": CLIENT_ID}).json()["pin"]
+
+        owner.post("validate_pin", json={"pin": pin}).raise_for_status()
+
+        assert event("authenticated") == linked.update()["data"]
+        assert {"topic_id": "authentication", "event": "authenticated"} == unlinked.update()["data"]
 
 
 @pytest.mark.ruling("X7")

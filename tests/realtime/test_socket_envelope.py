@@ -151,6 +151,14 @@ def test_any_other_request_before_authentication_is_401(unlinked, action, target
 
 
 @pytest.mark.ruling("X3")
+@pytest.mark.parametrize("action", ["subscribe", "unsubscribe"])
+def test_a_subscription_without_a_target_is_400_before_authentication_too(unlinked, action):
+    error = unlinked.error(action, "", {})
+
+    assert (400, f"params.target: {action} needs a target") == (error["status"], error["detail"])
+
+
+@pytest.mark.ruling("X3")
 @pytest.mark.parametrize(
     ("action", "target"),
     [("frobnicate", "state"), ("get", "no-such-target"), ("get", ""), ("set", "poll"), ("vote", "poll"),

@@ -97,14 +97,14 @@ class SocketClient:
         return self.socket.close_code
 
 
-def request_pin(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID) -> str:
+def request_pin(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID, **claims: Any) -> str:
     """Return a PIN that is bound to a channel."""
-    broadcaster = live.client("broadcaster", user=channel, channel=channel, client_id=client_id)
+    broadcaster = live.client("broadcaster", user=channel, channel=channel, client_id=client_id, **claims)
     return str(broadcaster.post("link/pin").raise_for_status().json()["pin"])
 
 
-def linked_game(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID) -> SocketClient:
+def linked_game(live: RunningService, channel: str = "777", client_id: str = CLIENT_ID, **claims: Any) -> SocketClient:
     """Return a client that authenticated for a channel."""
     game = SocketClient(live, f"/0.2.0/{client_id}")
-    game.data("authenticate", data={"client_id": client_id, "pin": request_pin(live, channel, client_id)})
+    game.data("authenticate", data={"client_id": client_id, "pin": request_pin(live, channel, client_id, **claims)})
     return game

@@ -233,7 +233,7 @@ class SurfaceMachine(ComparisonMachine):
         self.call(tries[0][0], "GET", "codes/eligibility")
         self.changed = "codes/redeemed", {}
 
-    @rule(caller=st.sampled_from([OURS[5], OURS[6], OURS[0], OURS[9], THEIRS[5]]))
+    @rule(caller=st.sampled_from([OURS[5], OURS[6], OURS[0], OURS[9], OURS[10], THEIRS[5]]))
     def request_pin(self, caller: Caller) -> None:
         pin = self.send(caller, "POST", "link/pin", {}, {}).raise_for_status().json()["pin"]
         self.model.pins.issued(caller, pin)

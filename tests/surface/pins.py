@@ -42,8 +42,8 @@ class Pins:
         return [end for pin in self.pins for end in (pin.expires_at, pin.token_expires_at)]
 
     def issued(self, caller: Caller, pin: str, token: str = "") -> None:
-        """Record a PIN: bound to the channel of a broadcaster, or with a token, unbound until validated."""
-        bound = "" if token or caller.role != "broadcaster" else caller.own_channel or ""
+        """Record a PIN: bound to the caller's channel, except a viewer's; with a token, unbound until validated."""
+        bound = "" if token or caller.role == "viewer" else caller.own_channel or ""
         now = self.clock.now
         self.pins.append(
             Pin(caller.client_id, pin, now + 5 * MINUTE, bound, False, token, now + 7 * DAY if token else 0)

@@ -186,12 +186,12 @@ class Gateway:
 
     async def _change_subscription(self, message: Message) -> Done:
         target = message.target
+        if not target:
+            raise BadRequest("Malformed request", f"params.target: {message.request.action} needs a target")
         feed = self._feeds.get(target)
         if feed is None or not feed.is_open:
             caller = message.caller
             if feed is None:
-                if not target:
-                    raise BadRequest("Malformed request", f"params.target: {message.request.action} needs a target")
                 if target in UNSUPPORTED_TARGETS:
                     raise _unsupported(target)
                 feed = self._other_feed

@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.callers import Role
+from emulator.callers import CHANNEL_WRITERS, Role
 from emulator.features.pins.rules import checked_client_id
 from emulator.features.pins.service import Pins
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Nothing, endpoint
+from emulator.web.endpoint import CHANNEL, Audience, Nothing, endpoint
 
 _BROADCASTER: Final = frozenset({Role.BROADCASTER})
 
@@ -48,14 +48,15 @@ class Existence(Struct):
     exists: bool
 
 
-@endpoint("POST", "/v1/e/link/pin", audience=Audience.CLIENT_ID, body=ClientBody, answer=Pin)
+@endpoint("POST", "/v1/e/link/pin", audience=Audience.CLIENT_ID, body=ClientBody, answer=Pin, query=(CHANNEL,))
 async def request_pin(pins: Pins, call: Call) -> Pin:
     """Request a PIN for a game to send over the socket.
 
-    With a broadcaster's token, the PIN is bound to their channel. Otherwise only the client id is needed, in the
-    Authorization header or as `identifier`; `validate_pin` binds the PIN later.
+    With a broadcaster's token, or an admin or backend token and a channel, the PIN is bound to that channel. Otherwise
+    only the client id is needed, in the Authorization header or as `identifier`; `validate_pin` binds the PIN later.
     """
-    pin = await pins.request(_client_id(call), call.caller if call.has_caller else None)
+    may_bind = call.has_caller and call.caller.role in CHANNEL_WRITERS
+    pin = await pins.request(_client_id(call), (call.channel or "") if may_bind else "")
     return Pin(pin, pin)
 
 

@@ -59,7 +59,8 @@ class AuthenticationEvent(Struct):
 
     event: str
     """`authenticated`, `refreshed` or `revoked`."""
-    twitch_id: str
+    twitch_id: str | UnsetType = UNSET
+    """The channel. In production, unauthenticated connections do not receive it."""
     topic_id: str = "authentication"
 
 

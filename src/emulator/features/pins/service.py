@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, UNAUTHORIZED, Tokens
@@ -72,12 +73,10 @@ class Pins:
         limited = self._settings.environment.limits_pin_attempts
         self._attempt_limit = AttemptLimit(self._clock, self._settings.limits.pin_attempts if limited else None)
 
-    async def request(self, client_id: str, caller: Caller | None) -> str:
-        """Create a PIN. It is bound to the caller's channel if the caller is a broadcaster, else unbound."""
-        if caller is not None and caller.role is Role.BROADCASTER and caller.channel_id:
-            link = await self._link(client_id, caller.channel_id)
-            return await self._create_pin(client_id, PinRecord(channel_id=caller.channel_id, link=link))
-        return await self._create_pin(client_id, PinRecord())
+    async def request(self, client_id: str, channel_id: str) -> str:
+        """Create a PIN that is bound to a channel; an unbound one if `channel_id` is empty."""
+        link = await self._link(client_id, channel_id) if channel_id else ""
+        return await self._create_pin(client_id, PinRecord(channel_id=channel_id, link=link))
 
     async def issue(self, client_id: str) -> tuple[str, str]:
         """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN."""
@@ -255,6 +254,8 @@ class Pins:
         data = AuthenticationEvent(event, channel_id)
         await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", data)
         if also_unauthenticated:
+            if self._settings.environment.verifies_tokens:
+                data.twitch_id = UNSET
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
