@@ -39,6 +39,23 @@ class RostersContract:
 
         assert [await listing(engine, name) for name in "xy"] == [{"a"}, {"a"}]
 
+    async def test_adding_members_returns_how_many_are_new(self, engine: Engine) -> None:
+        many = [f"{number}" for number in range(2500)]
+
+        added = [await add_members(engine, names, A) for names in (["x", "y", "x"], ["y", "z"], [], many, many)]
+
+        assert added == [2, 1, 0, 2500, 0]
+        assert await add_members(engine, ["x"], B) == 1
+
+    async def test_a_listing_tells_the_members_apart(self, engine: Engine) -> None:
+        await add_members(engine, ["x", "y"], A)
+        await add_members(engine, ["y"], B)
+        await add_members(engine, ["z"], C, expires_at=NOW + 1)
+
+        found = await engine.rosters.listing(key(""), ["z", "y", "absent", "x"], now=NOW + 1)
+
+        assert found == {"x": {"a"}, "y": {"a", "b"}}
+
     async def test_a_listing_omits_rosters_with_another_kind_owner_channel_or_user(self, engine: Engine) -> None:
         others = [A._replace(kind="s"), A._replace(owner="o"), A._replace(channel="p"), A._replace(user="h")]
         for number, roster in enumerate([A, *others]):
@@ -140,7 +157,7 @@ class RostersContract:
             return_exceptions=True,
         )
 
-        assert [type(None), *[UnicodeEncodeError] * 3, type(None)] == [type(each) for each in done]
+        assert [int, *[UnicodeEncodeError] * 3, int] == [type(each) for each in done]
         assert [await listing(engine, name) for name in "xyz"] == [{"a"}, set(), {"a"}]
 
     async def test_rosters_refuse_all_channels(self, engine: Engine) -> None:

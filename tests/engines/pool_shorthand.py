@@ -61,9 +61,11 @@ async def drop(engine: Engine, pool: Key | None = None, *, now: int = NOW) -> in
 
 async def add_members(
     engine: Engine, members: Sequence[str], roster: Key | None = None, *, now: int = NOW, expires_at: int = END
-) -> None:
-    await engine.rosters.add_members(roster or key(), members, now=now, expires_at=expires_at)
+) -> int:
+    return await engine.rosters.add_members(roster or key(), members, now=now, expires_at=expires_at)
 
 
 async def listing(engine: Engine, *members: str, beside: Key | None = None, now: int = NOW) -> set[str]:
-    return await engine.rosters.listing(beside or key(""), members, now=now)
+    """Return the rosters of any of the members."""
+    found = await engine.rosters.listing(beside or key(""), members, now=now)
+    return {name for names in found.values() for name in names}

@@ -40,6 +40,67 @@ def test_each_listed_prize_grants_one_code(backend: Client, viewer):
     assert [0, 0, 0, 0, 0] == eligible(viewer("6666"))
 
 
+def marked(answer: httpx.Response) -> int:
+    assert (200, {}) == (answer.status_code, answer.json())
+    return int(answer.headers["Extcli-Marked"])
+
+
+def test_a_mark_answers_how_many_distinct_users_it_marked(backend: Client):
+    everyone = [f"{number}" for number in range(2_500)]
+
+    assert 2 == marked(from_list(backend, "1", "2", "1", prizes=[0], limits=[1]))
+    assert 2_498 == marked(from_list(backend, *everyone, *everyone, prizes=[0], limits=[1]))
+    assert 0 == marked(from_list(backend, prizes=[0], limits=[1]))
+
+
+def test_a_mark_does_not_count_users_who_had_the_limit_before(backend: Client, viewer):
+    counts = [
+        marked(from_list(backend, *users, prizes=prizes, limits=limits))
+        for users, prizes, limits in (
+            ("12", [0, 0], [2]),
+            ("123", [0], [2]),  # "1" and "2" have the limit
+            ("123", [0], [2]),  # "3" has one of two
+            ("123", [0], [2]),
+            ("1233", [0], [3]),
+            ("14", [0, 1], [3, 1]),  # "1" gains a code of set 1
+            ("14", [0, 1], [0, 0]),
+        )
+    ]
+
+    assert [2, 1, 1, 0, 3, 2, 0] == counts
+    assert [3, 1] == eligible(viewer("1"))[:2]
+
+
+def test_a_mark_after_a_delete_counts_everyone_again(backend: Client):
+    codes = {"codes": [["NEW"]], "names": ["New"]}
+    from_list(backend, "1", prizes=[0], limits=[1])
+    backend.delete("codes")
+    backend.put("codes", json=codes).raise_for_status()
+
+    assert 1 == marked(from_list(backend, "1", prizes=[0], limits=[1]))
+
+
+def test_only_the_last_of_duplicate_lists_of_users_is_counted(backend: Client):
+    body = '{"users":["1","2"],"prizes":[0],"prize_limits":[1],"users":["2","3","4"]}'
+
+    assert 3 == marked(backend.post("codes/mark_from_list", content=body))
+
+
+def test_a_mark_from_a_poll_answers_how_many_users_it_marked(backend: Client, viewer):
+    for user, value in (("1", 2), ("2", 2), ("3", 1)):
+        viewer(user).post("vote", params={"id": "quiz"}, json={"value": value}).raise_for_status()
+
+    assert [2, 0] == [marked(from_poll(backend, poll="quiz", channel="777")) for _ in range(2)]
+
+
+def test_the_openapi_document_describes_the_header_of_a_mark(live: LiveServer):
+    paths = httpx.get(f"{live.url}/schema/openapi.json").json()["paths"]
+
+    for name in ("mark_from_list", "mark_from_poll"):
+        headers = paths[f"/v1/e/codes/{name}"]["post"]["responses"]["200"]["headers"]
+        assert "integer" == headers["Extcli-Marked"]["schema"]["type"]
+
+
 @pytest.mark.ruling("C3")
 def test_redeemed_plus_eligible_never_exceeds_the_limit(backend: Client, viewer):
     from_list(backend, "5551", prizes=[0, 0], limits=[2])

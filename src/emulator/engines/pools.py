@@ -77,16 +77,16 @@ class Pools(Protocol):
 class Rosters(Protocol):
     """Sets of member names, each found by its key or by a member."""
 
-    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Add members to a roster, created if missing, and set its expiry.
+    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> int:
+        """Add members to a roster, created if missing, and set its expiry; return how many were not on it before.
 
         Other operations wait during this call, so add many members by calls of up to a thousand each.
         """
 
-    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
-        """Return the names (`Key.name`) of the live rosters that share `key`'s other parts and have any of `members`.
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> dict[str, set[str]]:
+        """Return the names (`Key.name`) of the live rosters that share `key`'s other parts, by member; none are absent.
 
-        The time this takes does not grow with the size of the rosters.
+        The time this takes grows with the rosters and the members, but not with the size of the rosters.
         """
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:

@@ -18,7 +18,7 @@ from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Bound, Streamed, Text
+from emulator.web.endpoint import Audience, Bound, Special, Streamed, Text, WithHeader
 from emulator.web.response import Reply, error_reply
 from emulator.wire import json_codec
 from emulator.wire.query import query_of
@@ -142,11 +142,15 @@ async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
 
 
 def _reply(answer: object, cors: bool) -> Reply:
+    if not isinstance(answer, Special):
+        return Reply(200, json_codec.encode(answer), cors)
     if isinstance(answer, Streamed):
         return Reply(200, answer.chunks, cors)
     if isinstance(answer, Text):
         return Reply(200, answer.body, cors, answer.content_type.encode())
-    return Reply(200, json_codec.encode(answer), cors)
+    assert isinstance(answer, WithHeader)
+    header = (answer.header.name.lower().encode(), answer.text.encode())
+    return Reply(200, json_codec.encode(answer.value), cors, more=(header,))
 
 
 def _bare_client_id(header: str | None) -> str:

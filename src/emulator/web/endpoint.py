@@ -41,6 +41,16 @@ class Parameter:
     """Its JSON Schema type."""
 
 
+@dataclass(frozen=True)
+class Header:
+    """A header of an answer."""
+
+    name: str
+    meaning: str
+    kind: str = "string"
+    """Its JSON Schema type."""
+
+
 CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
 
 
@@ -53,19 +63,32 @@ class Nothing(msgspec.Struct):
     """The answer `{}`."""
 
 
+class Special:
+    """Base of the answers that are more than a value to encode as JSON."""
+
+
 @dataclass(frozen=True)
-class Streamed:
+class Streamed(Special):
     """An answer sent in chunks."""
 
     chunks: AsyncIterator[bytes]
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Special):
     """An answer that is not JSON."""
 
     body: bytes
     content_type: str
+
+
+@dataclass(frozen=True)
+class WithHeader(Special):
+    """A value to encode as JSON, and a header that the endpoint declares."""
+
+    value: object
+    header: Header
+    text: str
 
 
 class JavaScript(str):
@@ -86,6 +109,8 @@ class Endpoint(Generic[S]):
     body: object | None
     answer: object
     query: tuple[Parameter, ...]
+    headers: tuple[Header, ...]
+    """The headers of its answer."""
     limit: str
     """The field of `Limits` with the largest body in bytes."""
     streamed: bool
@@ -117,15 +142,17 @@ def endpoint(
     body: object | None = None,
     answer: object = Nothing,
     query: tuple[Parameter, ...] = (),
+    headers: tuple[Header, ...] = (),
     limit: str = "body",
     streamed: bool = False,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
-    """Declare the decorated function as the handler of `method path`. `body` and `answer` are for the OpenAPI document.
+    """Declare the decorated function as the handler of `method path`.
 
-    It returns a value to encode as JSON, a `Streamed` or a `Text`, or raises a `ServiceError`.
+    `body`, `answer` and `headers` are for the OpenAPI document. The function returns a value to encode as
+    JSON or a `Special` answer, or raises a `ServiceError`.
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
-        return Endpoint(method, path, handler, roles, audience, body, answer, query, limit, streamed)
+        return Endpoint(method, path, handler, roles, audience, body, answer, query, headers, limit, streamed)
 
     return declare

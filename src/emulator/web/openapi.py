@@ -101,6 +101,10 @@ def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
     text = _TEXTS.get(endpoint.answer)
     content = {text: {"schema": {"type": "string"}}} if text else _content(endpoint.answer)
     responses: dict[str, Any] = {"200": {"description": "Done.", "content": content}}
+    if endpoint.headers:
+        responses["200"]["headers"] = {
+            each.name: {"description": each.meaning, "schema": {"type": each.kind}} for each in endpoint.headers
+        }
     for status, meaning in _ERRORS.items():
         if status == 401 and endpoint.audience not in _SECURITY:
             continue

@@ -102,14 +102,18 @@ class RedisRosters:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
-    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
+    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> int:
         args = (name_last(key), now_arg(now), expiry_arg(expires_at))
-        await self._pipeline.run(ROSTERS, b"add_members", *args, *[member.encode() for member in members])
+        return int(await self._pipeline.run(ROSTERS, b"add_members", *args, *[member.encode() for member in members]))
 
-    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> dict[str, set[str]]:
         args = (name_last_prefix(key), now_arg(now))
         found = await self._pipeline.run(ROSTERS, b"listing", *args, *[member.encode() for member in members])
-        return {parse_part(name) for name in found}
+        names: dict[str, set[str]] = {}
+        for name, *positions in found:
+            for position in positions:
+                names.setdefault(members[position], set()).add(parse_part(name))
+        return names
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
         await self._pipeline.run(ROSTERS, b"drop", *map(name_last, keys))

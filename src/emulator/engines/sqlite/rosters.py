@@ -24,10 +24,10 @@ _TOMBSTONE = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
 
 
 class SqliteRosters(Tables):
-    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._add_members, key, members, now, expires_at)
+    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> int:
+        return await self._group_commit.write(self._add_members, key, members, now, expires_at)
 
-    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> set[str]:
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> dict[str, set[str]]:
         return await self._group_commit.read(self._listing, key, members, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
@@ -38,7 +38,7 @@ class SqliteRosters(Tables):
         self._group_commit.connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
         self._group_commit.connection.execute(_TOMBSTONE, (root,))
 
-    def _add_members(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> None:
+    def _add_members(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> int:
         "".join(members).encode()  # raises for text that cannot be stored, before anything is written
         connection = self._group_commit.connection
         row = connection.execute(_FIND, self._namespace.params(key)).fetchone()
@@ -51,7 +51,7 @@ class SqliteRosters(Tables):
             connection.execute(_SET_EXPIRY, (expires_at, row[0]))
         id, root, _ = row
         # In index order: with a million members, any other order takes twice as long.
-        connection.executemany(_ADD_MEMBER, [(root, member, id) for member in sorted(members)])
+        return connection.executemany(_ADD_MEMBER, [(root, member, id) for member in sorted(members)]).rowcount
 
     def _create(self, key: Key, expires_at: int) -> tuple[int, int, int]:
         id = self._namespace.next_number()
@@ -65,12 +65,12 @@ class SqliteRosters(Tables):
         row = self._group_commit.connection.execute(_ROOT, (namespace, kind, owner, user, channel)).fetchone()
         return None if row is None else int(row[0])
 
-    def _listing(self, key: Key, members: Sequence[str], now: int) -> set[str]:
-        root = self._root(key)
-        names: set[str] = set()
-        for member in members if root is not None else ():
-            names.update(name for (name,) in self._group_commit.connection.execute(_LISTING, (root, member, now)))
-        return names
+    def _listing(self, key: Key, members: Sequence[str], now: int) -> dict[str, set[str]]:
+        root, execute = self._root(key), self._group_commit.connection.execute
+        if root is None:
+            return {}
+        found = {member: {name for (name,) in execute(_LISTING, (root, member, now))} for member in members}
+        return {member: names for member, names in found.items() if names}
 
     def _drop(self, keys: Sequence[Key]) -> None:
         found = [self._group_commit.connection.execute(_FIND, self._namespace.params(key)).fetchone() for key in keys]

@@ -11,11 +11,14 @@ from emulator.errors import BadRequest
 from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets, PendingGrant, Upload
 from emulator.web.call import Call
-from emulator.web.endpoint import Nothing, Parameter, endpoint, id_of
+from emulator.web.endpoint import Header, Nothing, Parameter, WithHeader, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
 from emulator.wire import json_codec
 
 _POLL: Final = id_of("poll")
+_MARKED: Final = Header(
+    "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
+)
 _CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
 
 
@@ -104,23 +107,36 @@ async def clear_codes(code_sets: CodeSets, call: Call) -> Distributed:
     return Distributed(await code_sets.clear(call.caller))
 
 
-@endpoint("POST", "/v1/e/codes/mark_from_poll", roles=EXTENSION_WRITERS, body=PollGrantBody, query=(_POLL, _CHANNEL))
-async def mark_from_poll(code_sets: CodeSets, call: Call) -> Nothing:
+@endpoint(
+    "POST",
+    "/v1/e/codes/mark_from_poll",
+    roles=EXTENSION_WRITERS,
+    body=PollGrantBody,
+    query=(_POLL, _CHANNEL),
+    headers=(_MARKED,),
+)
+async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeader:
     """Make the users who voted for the correct option eligible for prizes."""
-    await code_sets.mark_from_poll(call.caller, call.channel, call.id, call.body(PollGrantBody))
-    return Nothing()
+    marked = await code_sets.mark_from_poll(call.caller, call.channel, call.id, call.body(PollGrantBody))
+    return WithHeader(Nothing(), _MARKED, str(marked))
 
 
 @endpoint(
-    "POST", "/v1/e/codes/mark_from_list", roles=EXTENSION_WRITERS, body=ListGrantBody, limit="user_list", streamed=True
+    "POST",
+    "/v1/e/codes/mark_from_list",
+    roles=EXTENSION_WRITERS,
+    body=ListGrantBody,
+    headers=(_MARKED,),
+    limit="user_list",
+    streamed=True,
 )
-async def mark_from_list(code_sets: CodeSets, call: Call) -> Nothing:
+async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeader:
     """Make the listed users eligible for prizes. The body is streamed."""
     reader, grant = StreamReader("users", levels=1), PendingGrant(call.caller)
     async for users in reader.read(call.chunks, grant.restart):
         await code_sets.add_users(grant, _checked_users(users.items, users.at))
-    await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))
-    return Nothing()
+    marked = await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))
+    return WithHeader(Nothing(), _MARKED, str(marked))
 
 
 @endpoint("GET", "/v1/e/codes/eligibility", roles=ANYONE, answer=Eligibility)

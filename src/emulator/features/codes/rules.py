@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -41,6 +41,10 @@ class CodeGrant(Struct):
     roster: str
     granted: dict[str, tuple[int, int]]
     """Per set id: the number of codes granted, and the user's limit for the set."""
+
+
+Allowances = tuple[tuple[str, int], ...]
+"""Set ids with the number of codes of that set that a user may have, including those already redeemed."""
 
 
 class NamesBody(Struct):
@@ -166,6 +170,24 @@ def prizes_by_set(body: GrantBody, sets: dict[int, CodeSet]) -> dict[str, tuple[
             known = f"the sets are at {', '.join(map(str, sets))}" if sets else "no sets are defined"
             raise BadRequest("Unknown prize", f"prizes[{position}]: there is no set at {prize}; {known}")
     return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
+
+
+def live_grants(grants: Iterable[CodeGrant], sets: Mapping[int, CodeSet]) -> list[CodeGrant]:
+    """The grants of at least one of these sets."""
+    alive = {each.set_id for each in sets.values()}
+    return [grant for grant in grants if not alive.isdisjoint(grant.granted)]
+
+
+def allowances(grants: Sequence[CodeGrant]) -> Allowances:
+    """What a user with these grants may have."""
+    set_ids = dict.fromkeys(set_id for grant in grants for set_id in grant.granted)
+    return tuple((set_id, max_codes(set_id, grants)) for set_id in set_ids)
+
+
+def gains(before: Allowances, grant: CodeGrant) -> bool:
+    """Whether one more grant raises what a user may have of any set."""
+    most = dict(before)
+    return any(limit > most.get(set_id, 0) for set_id, (_, limit) in grant.granted.items())
 
 
 def max_codes(set_id: str, grants: Iterable[CodeGrant]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -15,17 +16,21 @@ from emulator.errors import BadRequest
 from emulator.features.codes.rules import (
     LIFETIME,
     MAX_SETS,
+    Allowances,
     CodeGrant,
     CodeSet,
     GrantBody,
     NamesBody,
     PollGrantBody,
     ValidationErrors,
+    allowances,
     check_codes,
     checked_indices,
+    gains,
     grants_key,
     is_in_time,
     list_key,
+    live_grants,
     max_codes,
     pool_key,
     pool_keys,
@@ -36,6 +41,8 @@ from emulator.ids import token_id as new_id
 from emulator.wire import json_codec
 
 _ROSTER_BATCH = 1_000
+_MAX_LOOKUPS = 20_000
+"""Pairs of a user and a roster that one engine operation looks up."""
 _NOTHING = Holding((), 0)
 
 
@@ -87,10 +94,15 @@ class PendingGrant:
         self.roster = new_id()
         self.until: int | None = None
         """When the roster expires, in Unix ms; set when the first users are added."""
+        self.earlier: list[CodeGrant] = []
+        """The grants in effect when the first users are added."""
+        self.users: Counter[Allowances] = Counter()
+        """The number of distinct users, by what they were granted earlier."""
 
     def restart(self) -> None:
         """Forget the users read so far, because the body repeats the member `users`."""
         self.roster = new_id()
+        self.users.clear()
 
 
 class CodeSets:
@@ -152,35 +164,53 @@ class CodeSets:
         await self._rosters.drop([roster_key(caller.client_id, grant.roster) for grant in grants], now=now)
         return [handed_out[pool] for pool in pool_keys(caller.client_id) if pool in handed_out]
 
-    async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> None:
-        """Grant prizes to all users whose latest vote is `correct` and was cast by the cutoff; all or none."""
+    async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> int:
+        """Grant prizes to all users whose latest vote is `correct` and was cast by the cutoff; all or none.
+
+        Returns how many users gained eligibility.
+        """
         prizes_by_set(body, await self._sets(caller.client_id))
         grant = PendingGrant(caller)
         async for page in self._polls.voters(caller, channel, poll_id, body.correct):
             users = [user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)]
             await self.add_users(grant, users)
-        await self.grant(grant, body)
+        return await self.grant(grant, body)
 
     async def add_users(self, grant: PendingGrant, users: Sequence[str]) -> None:
+        client_id = grant.caller.client_id
         if grant.until is None:
-            grant.until = self._eligible_until(await self._sets(grant.caller.client_id))
-        for start in range(0, len(users), _ROSTER_BATCH):
-            batch = users[start : start + _ROSTER_BATCH]
-            key = roster_key(grant.caller.client_id, grant.roster)
-            await self._rosters.add_members(key, batch, now=self._clock.now(), expires_at=grant.until)
+            sets = await self._sets(client_id)
+            grant.until = self._eligible_until(sets)
+            grant.earlier = live_grants(await self._grants(client_id), sets)
+        key, step = roster_key(client_id, grant.roster), _ROSTER_BATCH
+        if grant.earlier:
+            step = max(1, min(step, _MAX_LOOKUPS // len(grant.earlier)))
+        for start in range(0, len(users), step):
+            now, batch = self._clock.now(), dict.fromkeys(users[start : start + step])
+            if grant.earlier:
+                rosters = await self._rosters.listing(key, list(batch), now=now)
+                new = [user for user in batch if grant.roster not in rosters.get(user, ())]
+                for on, count in Counter(frozenset(rosters.get(user, ())) for user in new).items():
+                    grant.users[allowances([each for each in grant.earlier if each.roster in on])] += count
+            added = await self._rosters.add_members(key, list(batch), now=now, expires_at=grant.until)
+            if not grant.earlier:
+                grant.users[()] += added
 
-    async def grant(self, grant: PendingGrant, body: GrantBody) -> None:
-        """Put a pending grant into effect for all its users at once; raises `BadRequest` for an unknown prize."""
+    async def grant(self, grant: PendingGrant, body: GrantBody) -> int:
+        """Put a pending grant into effect for all its users at once; return how many gained eligibility.
+
+        Raises `BadRequest` for an unknown prize.
+        """
         client_id = grant.caller.client_id
         sets = await self._sets(client_id)
         new = CodeGrant(grant.roster, prizes_by_set(body, sets))
-        key, alive = grants_key(client_id), {each.set_id for each in sets.values()}
+        key = grants_key(client_id)
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            current = [each for each in _grants_in(found.get(key)) if not alive.isdisjoint(each.granted)]
-            return {key: json_codec.encode([*current, new])}
+            return {key: json_codec.encode([*live_grants(_grants_in(found.get(key)), sets), new])}
 
         await self._documents.update([key], add, now=self._clock.now(), expires_at=self._eligible_until(sets))
+        return sum(count for before, count in grant.users.items() if gains(before, new))
 
     async def eligibility(self, caller: Caller) -> list[int]:
         """The number of codes of each set that the caller may still redeem, up to the highest index in use."""
@@ -235,7 +265,8 @@ class CodeSets:
             return []
         names = sorted({caller.identity, caller.opaque_id})
         rosters = await self._rosters.listing(roster_key(caller.client_id, ""), names, now=self._clock.now())
-        return [grant for grant in grants if grant.roster in rosters]
+        on = {roster for each in rosters.values() for roster in each}
+        return [grant for grant in grants if grant.roster in on]
 
     async def _extend_grants(self, client_id: str) -> None:
         """Extend eligibility to the expiry of the sets, which a PUT has moved."""
