@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from extcli import clock
 from extcli.config import settings
 from extcli.config.resolver import Found, Resolver
 from extcli.config.settings import DEFAULT_USER, Flags
@@ -120,11 +121,11 @@ class Session:
 
         return LinkStore(self.resolver.state_dir())
 
-    def service_now(self) -> int | None:
-        """Return the service's time in Unix ms, if it reports one. An emulator's clock may have been moved."""
+    def now(self) -> int:
+        """Return the service's time in Unix ms, since an emulator's clock may have been moved, else this machine's."""
         from extcli.api.credentials import service_time
 
-        return service_time(self.http)
+        return service_time(self.http) or clock.now()
 
     def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
         """Report that a profile was named, but the command goes to another address: that may be a mistake."""

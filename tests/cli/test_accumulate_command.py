@@ -66,7 +66,7 @@ def test_start_is_an_instant(extcli, live):
     extcli("accumulate", "add", '{"n":2}')
 
     assert 1 == len(extcli("accumulate", "get", "--start", str(start)).rows)
-    assert 2 == extcli("accumulate", "get", "--start", "1", "--since", "1m").exit_code
+    assert 1 == len(extcli("accumulate", "get", "--since", str(start // 1000)).rows)
 
 
 def test_a_broadcaster_reads_one_channel_and_a_backend_all(extcli):

@@ -13,7 +13,7 @@ from extcli.codes.sets import check_index
 from extcli.codes.streamed_body import StreamedBody, counted, json_items
 from extcli.codes.validation import ValidationErrors, fault_in
 from extcli.errors import ErrorAnswer, UsageError
-from extcli.output import progress, times
+from extcli.output import progress
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -51,12 +51,9 @@ def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     return {"prize_limits": [by_prize.get(index, 0) for index in range(max(prizes) + 1)], "prizes": list(prizes)}
 
 
-def cutoff(text: str) -> int:
-    """Return the instant for `mark_from_poll`, in ms; a number below 1e11 stays as it is, as Unix seconds."""
-    instant = times.instant(text)
-    if instant < _SECONDS_BELOW and not text.strip().isdecimal():
-        raise UsageError(f"--cutoff {text!r} is too early", why="the service would read it as Unix seconds")
-    return instant
+def cutoff_of(instant: int) -> int:
+    """Return an instant in ms as `mark_from_poll` takes it: a number below 1e11 means Unix seconds (ruling C4)."""
+    return instant if instant >= _SECONDS_BELOW else instant // 1000
 
 
 def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from extcli import clock
 from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.errors import UsageError
@@ -68,25 +67,21 @@ def _id(given: list[str]) -> str:
 def get(
     session: Session,
     buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
-    start: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="Only entries from then on: Unix ms or ISO 8601.")
+    since: Annotated[
+        str | None,
+        typer.Option("--since", "--start", metavar="TIME", help=f"Only entries from then on: {times.FORMS_AGO}."),
     ] = None,
-    since: Annotated[str | None, typer.Option(metavar="DURATION", help="Only entries of the last 5m, 1h, …")] = None,
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 
-    Plain output is `observed<TAB>channel_id<TAB>user<TAB>data`. --since uses the emulator's
-    clock, or else this machine's.
+    Plain output is `observed<TAB>channel_id<TAB>user<TAB>data`. A duration counts back from the
+    emulator's clock, or else from this machine's.
 
     \b
     Examples:
       extcli accumulate get ratings --since 5m
       extcli accumulate get ratings --as backend -o jsonl
     """
-    if start is not None and since is not None:
-        raise UsageError("--start and --since exclude each other")
-    earliest = None if start is None else times.instant(start)
-    if since is not None:
-        earliest = (session.service_now() or clock.now()) - times.duration(since)
+    earliest = None if since is None else times.instant(since, session.now, ago=True)
     with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as answer:
         session.output.show_stream(answer, "data.item", views.BUFFER)

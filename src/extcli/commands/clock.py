@@ -35,13 +35,14 @@ def advance(
 
 @command(app, "set", loses="the clock moves, and data may expire")
 def set_clock(
-    session: Session, to: Annotated[str, typer.Argument(metavar="INSTANT", help="Unix milliseconds, or ISO 8601.")]
+    session: Session,
+    to: Annotated[str, typer.Argument(metavar="TIME", help=f"{times.FORMS}, by the emulator's clock.")],
 ) -> None:
     """Set the clock, and print what expired.
 
     Example: extcli clock set 2026-12-24T18:00:00Z
     """
-    _move(session, set=times.instant(to))
+    _move(session, set=times.instant(to, session.now))
 
 
 @command(app, loses="the clock leaves real time")

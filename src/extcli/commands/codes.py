@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from extcli import clock
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
@@ -147,7 +146,7 @@ def mark_from_poll(
     limits: Limits = None,
     cutoff: Annotated[
         str | None,
-        typer.Option(metavar="INSTANT", help="Ignore later votes: Unix ms, Unix seconds or ISO 8601. Default: now."),
+        typer.Option(metavar="TIME", help=f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
     ] = None,
 ) -> None:
     """Grant codes to every user whose latest vote is correct. Acts as backend.
@@ -162,8 +161,8 @@ def mark_from_poll(
     from extcli.codes import grants
 
     granted = grants.grant(prizes, limits or [])
-    instant = grants.cutoff(cutoff) if cutoff is not None else session.service_now() or clock.now()
-    body = {**granted, "correct": correct, "cutoff_timestamp": instant}
+    instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
+    body = {**granted, "correct": correct, "cutoff_timestamp": grants.cutoff_of(instant)}
     service = session.service(BACKEND)
     session.output.show(service.mark_from_poll(poll, body), views.NOTHING)
     if grants.has_votes(service, poll):

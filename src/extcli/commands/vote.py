@@ -78,7 +78,7 @@ def logs(
     session: Session,
     poll: Poll = "default",
     since: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="Only votes from then on: Unix ms or ISO 8601.")
+        str | None, typer.Option(metavar="TIME", help=f"Only votes from then on: {times.FORMS_AGO}.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N entries.")] = None,
 ) -> None:
@@ -88,7 +88,7 @@ def logs(
 
     Example: extcli vote logs lunch -o jsonl > votes.jsonl
     """
-    start = None if since is None else times.instant(since)
+    start = None if since is None else times.instant(since, session.now, ago=True)
     with session.service(BACKEND).read_vote_log(poll, since=start, limit=limit) as answer:
         session.output.show_stream(answer, "result.item", views.VOTE_LOG)
 
@@ -112,11 +112,9 @@ def define(
     options: Annotated[
         str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
     ] = None,
-    starts_at: Annotated[
-        str | None, typer.Option(metavar="INSTANT", help="When it opens: Unix ms or ISO 8601.")
-    ] = None,
+    starts_at: Annotated[str | None, typer.Option(metavar="TIME", help=f"When it opens: {times.FORMS}.")] = None,
     starts_in: Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it opens.")] = None,
-    ends_at: Annotated[str | None, typer.Option(metavar="INSTANT", help="When it closes.")] = None,
+    ends_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it closes, in the same forms.")] = None,
     ends_in: Annotated[
         str | None, typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.")
     ] = None,
@@ -148,10 +146,10 @@ def define(
     config: dict[str, Any] = {
         "prompt": prompt,
         "options": answers,
-        "startsAt": starts_at and times.instant(starts_at) // 1000,
-        "startsIn": starts_in and _whole_seconds(starts_in),
-        "endsAt": ends_at and times.instant(ends_at) // 1000,
-        "endsIn": ends_in and _whole_seconds(ends_in),
+        "startsAt": starts_at and _seconds(times.instant(starts_at, session.now)),
+        "startsIn": starts_in and _seconds(times.duration(starts_in)),
+        "endsAt": ends_at and _seconds(times.instant(ends_at, session.now)),
+        "endsIn": ends_in and _seconds(times.duration(ends_in)),
         "userData": user_data and read_json(user_data, "--user-data"),
         "totalVotesPerUser": total_votes,
         "votesPerOption": votes_per_option,
@@ -181,6 +179,6 @@ def _is_defined(service: Service, poll: str) -> bool:
     return True
 
 
-def _whole_seconds(duration: str) -> int:
-    """Return the seconds, rounded up: 0 would mean no limit."""
-    return -(-times.duration(duration) // 1000)
+def _seconds(milliseconds: int) -> int:
+    """Return seconds, rounded up: 0 would mean no limit."""
+    return -(-milliseconds // 1000)

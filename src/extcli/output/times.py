@@ -6,12 +6,18 @@ Values are integer milliseconds. Nothing here reads the clock.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from extcli.errors import UsageError
+from extcli.errors import UsageError, shortened
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+_MS_FROM = 1e11
+FORMS = "RFC 3339, a duration from now, or Unix time"
+"""What `instant` accepts, for the help of options."""
+FORMS_AGO = "RFC 3339, a duration ago, or Unix time"
+"""The same for an option that looks back."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -25,17 +31,26 @@ def duration(text: str, *, bare: str | None = None) -> int:
     return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact)))
 
 
-def instant(text: str) -> int:
-    """Parse Unix ms (`1760000000000`) or an ISO 8601 time to Unix ms. A time without a zone is local time."""
-    if re.fullmatch(r"-?\d+", text.strip()):
-        return int(text)
+def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
+    """Parse RFC 3339, a duration from now, or Unix time (seconds below 1e11, else ms) to Unix ms.
+
+    A time without a zone is local time. `now` is called only for a duration, which may have a sign; without one, an
+    option that looks back takes it as `ago`.
+    """
+    compact = text.strip().upper()
     try:
-        moment = datetime.fromisoformat(text.strip())
-        return (moment.astimezone() - _EPOCH) // timedelta(milliseconds=1)
-    except (ValueError, OverflowError):
+        if re.fullmatch(r"-?[0-9]{1,20}(\.[0-9]+)?", compact):
+            number = float(compact)
+            return int(number if abs(number) >= _MS_FROM else round(number * 1000))
+        if compact[-1:] in ("S", "M", "H", "D", "W"):
+            back = compact[0] == "-" if compact[0] in "+-" else ago
+            length = duration(compact[1:] if compact[0] in "+-" else compact)
+            return now() - length if back else now() + length
+        return (datetime.fromisoformat(compact).astimezone() - _EPOCH) // timedelta(milliseconds=1)
+    except (UsageError, ValueError, OverflowError):
         raise UsageError(
-            f"{text!r} is not a point in time",
-            fix="write Unix milliseconds (1760000000000) or ISO 8601 (2026-11-20T20:15:00Z)",
+            f"{shortened(text)!r} is not a point in time",
+            fix="write RFC 3339 (2026-11-20T20:15:00Z), a duration (5m), or Unix seconds or milliseconds",
         ) from None
 
 

@@ -1,0 +1,57 @@
+"""Times on the command line: RFC 3339, a duration from now, or Unix time (operations.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from extcli.errors import UsageError
+from extcli.output import times
+
+NOW = 1_900_000_000_000
+
+
+def instant(text: str, *, ago: bool = False) -> int:
+    return times.instant(text, lambda: NOW, ago=ago)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("2030-03-17T17:46:40Z", NOW),
+        ("2030-03-17t17:46:40z", NOW),
+        ("2030-03-17 17:46:40.250Z", NOW + 250),
+        ("2030-03-17T18:46:40+01:00", NOW),
+        ("90s", NOW + 90_000),
+        ("+1h30m", NOW + 5_400_000),
+        ("-5m", NOW - 300_000),
+        ("1900000000", NOW),
+        ("1900000000.25", NOW + 250),
+        ("1900000000000", NOW),
+        ("99999999999", 99_999_999_999_000),
+        ("100000000000", 100_000_000_000),
+        ("0", 0),
+        ("-5", -5_000),
+    ],
+)
+def test_an_instant_is_rfc_3339_a_duration_or_unix_time(text, ms):
+    assert ms == instant(text)
+
+
+@pytest.mark.parametrize(("text", "ms"), [("5m", NOW - 300_000), ("-5m", NOW - 300_000), ("+5m", NOW + 300_000)])
+def test_a_duration_of_an_option_that_looks_back_is_in_the_past(text, ms):
+    assert ms == instant(text, ago=True)
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "5 parsecs", "--5m", "2030-13-01", "1e12", "٣", "9" * 400])
+def test_an_invalid_instant_shows_all_three_forms(text):
+    with pytest.raises(UsageError) as caught:
+        instant(text)
+
+    assert all(form in caught.value.fix for form in ("2026-11-20T20:15:00Z", "5m", "Unix"))
+
+
+def test_only_a_duration_reads_the_clock():
+    def now() -> int:
+        raise AssertionError("read")
+
+    assert [NOW, NOW] == [times.instant(text, now) for text in ("1900000000", "2030-03-17T17:46:40Z")]
