@@ -21,7 +21,7 @@ class Engine(Protocol):
     is_shared: bool
     """Whether several processes can use the data at once."""
     warnings: Sequence[str]
-    """Risks of losing data, one line each, found when the engine opens."""
+    """Risks of losing or leaking data, one line each, found when the engine opens."""
     documents: Documents
     ballots: Ballots
     logs: Logs

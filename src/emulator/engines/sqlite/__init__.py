@@ -11,6 +11,7 @@ from emulator.engines.pools import Pools, Rosters
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
+from emulator.engines.sqlite.connection import permission_warnings
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
@@ -30,9 +31,10 @@ class SqliteEngine:
     """
 
     name = "sqlite"
-    warnings: Sequence[str] = ()
 
     def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
+        self._path = path
+        self.warnings: Sequence[str] = ()
         self.location = path or "memory"
         self.survives_restart = self.is_shared = path is not None
         self._group_commit = GroupCommit(path, awaits_disk=awaits_disk)
@@ -63,6 +65,7 @@ class SqliteEngine:
         except BaseException:
             self._group_commit.close()
             raise
+        self.warnings = permission_warnings(self._path) if self._path else ()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

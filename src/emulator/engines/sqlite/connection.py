@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import stat
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from emulator.engines.sqlite.schema import UnusableDatabase, prepare
 from emulator.errors import EngineError
@@ -36,6 +38,8 @@ def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connecti
     file = ":memory:" if path is None else os.path.abspath(path)
     if path is not None and not os.path.isdir(os.path.dirname(file)):
         raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
+    if path is not None:
+        _create(file)
     connection = sqlite3.connect(
         file, isolation_level=None, timeout=0, cached_statements=512, check_same_thread=check_same_thread
     )
@@ -48,6 +52,28 @@ def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connecti
         connection.close()
         raise
     return connection
+
+
+def _create(file: str) -> None:
+    """Create a missing database file that only its owner can open; SQLite gives its `-wal` and `-shm` the same mode."""
+    with suppress(OSError):  # SQLite explains it better
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+
+
+def permission_warnings(path: str) -> list[str]:
+    """Return a warning for each file of an open database that every user can open: it contains the signing key."""
+    return [
+        f"{file}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
+        for file in (path, f"{path}-wal")
+        if sys.platform != "win32" and _mode(file) & (stat.S_IROTH | stat.S_IWOTH)
+    ]
+
+
+def _mode(file: str) -> int:
+    try:
+        return os.stat(file).st_mode
+    except FileNotFoundError:  # a `-wal` comes with the first write
+        return 0
 
 
 @contextmanager
