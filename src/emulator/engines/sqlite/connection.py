@@ -55,9 +55,12 @@ def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connecti
 
 
 def _create(file: str) -> None:
-    """Create a missing database file that only its owner can open; SQLite gives its `-wal` and `-shm` the same mode."""
-    with suppress(OSError):  # SQLite explains it better
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+    """Create a missing database file that only its owner can open; SQLite gives its `-wal` and `-shm` the same mode.
+
+    An existing file is not opened: closing it would release the locks of this process's other connections to it.
+    """
+    with suppress(OSError):  # the file exists, or SQLite explains what is wrong
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def permission_warnings(path: str) -> list[str]:
