@@ -28,6 +28,16 @@ def role_error(role: Role, allowed: frozenset[Role]) -> Forbidden:
     )
 
 
+def check_extension_wide(caller: Caller, name: str) -> None:
+    """Raise `Forbidden` unless the caller may define, replace or delete what all channels share (ruling A4)."""
+    if caller.role not in EXTENSION_WRITERS:
+        raise Forbidden(
+            "role is not authorized",
+            f"id: all channels share {name}, so the role {caller.role} may not change it; "
+            f"allowed: {', '.join(sorted(EXTENSION_WRITERS))}",
+        )
+
+
 def required_channel(channel: str | None, what: str) -> str:
     """Return the channel; raise `BadRequest` if there is none (ruling A4)."""
     if not channel:

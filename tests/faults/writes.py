@@ -148,9 +148,7 @@ class JsonStore(Write):
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
         params = {"id": f"global{number}"}
-        return ask(
-            "POST", "json_store", "broadcaster", user=CHANNEL, channel=CHANNEL, json={"n": number}, params=params
-        )
+        return ask("POST", "json_store", "admin", user=CHANNEL, channel=CHANNEL, json={"n": number}, params=params)
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         stores = (

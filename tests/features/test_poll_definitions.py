@@ -72,9 +72,9 @@ def test_a_viewer_may_not_define_a_poll(viewer):
     assert 403 == define(viewer()).status_code
 
 
-def test_a_definition_belongs_to_its_channel_or_if_global_to_the_extension(live, viewer, broadcaster):
+def test_a_definition_belongs_to_its_channel_or_if_global_to_the_extension(live, viewer, broadcaster, admin):
     define(broadcaster, "x", prompt="777")
-    define(broadcaster, "global-x", prompt="all", **{"global": True})
+    define(admin, "global-x", prompt="all", **{"global": True})
 
     assert 404 == viewer(channel="888").get("vote_config?id=x").status_code
     assert ("all", True) == (lambda it: (it["prompt"], it["global"]))(definition(viewer(channel="888"), "global-x"))

@@ -24,13 +24,55 @@ def test_the_table_lists_every_endpoint(stranger: Client):
 
     declared = {(method.upper(), path) for path, operations in paths.items() for method in operations}
 
-    listed = {(row.method, f"/v1/e/{row.name}") for row in ROWS}
+    listed = {(row.method, f"/v1/e/{row.path}") for row in ROWS}
     listed |= {(row.method, row.name) for row in CLIENT_ID_ROWS + OPEN_ROWS}
     assert listed == declared
 
 
+def test_the_table_lists_every_operation_with_an_id_in_both_scopes(stranger: Client):
+    paths = stranger.get("/schema/openapi.json").json()["paths"]
+
+    with_id = {
+        (method.upper(), path)
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+        if "id" in [parameter["name"] for parameter in operation.get("parameters", ())]
+    }
+
+    assert with_id == {(row.method, f"/v1/e/{row.path}") for row in ROWS if "?id=global-x" in row.name}
+
+
+@pytest.mark.ruling("A4")
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", "vote?id=global-zz", None),
+        ("POST", "vote_config?id=global-zz", {"config": {}}),
+        ("POST", "vote_config", {"id": "global-zz", "config": {"disabled": True}}),
+        ("DELETE", "rank?id=global-zz", None),
+        ("POST", "json_store?id=globalzz", {"a": 2}),
+    ],
+)
+def test_a_broadcaster_cannot_change_what_all_channels_share(live, broadcaster, method, path, body):
+    admin = live.client("admin", channel="888")
+    admin.post("vote_config?id=global-zz", json={"config": {}})
+    admin.post("vote?id=global-zz", json={"value": 3})
+    admin.post("rank?id=global-zz", json={"key": "blue"})
+    admin.post("json_store?id=globalzz", json={"a": 1})
+
+    refused = broadcaster.request(method, path, json=body)
+
+    name = "globalzz" if "json" in path else "global-zz"
+    info = f"id: all channels share {name}, so the role broadcaster may not change it; allowed: admin, backend"
+    assert (403, "role is not authorized", info) == (refused.status_code, *map(refused.json().get, ("reason", "info")))
+    assert 1 == admin.get("vote?id=global-zz").json()["count"]
+    assert not admin.get("vote_config?id=global-zz").json()["disabled"]
+    assert [{"key": "blue", "score": 1}] == admin.get("rank?id=global-zz").json()["data"]
+    assert {"a": 1} == admin.get("json_store?id=globalzz").json()
+
+
 @each(ROWS)
-@pytest.mark.ruling("A1", "B1", "C1", "P3", "S1", "S5", "W6")
+@pytest.mark.ruling("A1", "A4", "B1", "C1", "P3", "S1", "S5", "W6")
 def test_listed_roles_are_allowed_and_others_get_403(row: Row, by_role: dict[str, Client]):
     statuses = {role: row.call(by_role[role]).status_code for role in ROLES}
 

@@ -52,12 +52,18 @@ ROWS = [
     Row("get", "poll", {"poll_id": "existing"}, ALL),
     Row("reconfigure", "poll", {"poll_id": "existing", "config": {"disabled": True}}, WRITERS),
     Row("delete", "poll", {"poll_id": "p"}, WRITERS),
+    Row("create", "poll", {"poll_id": "global-p", "prompt": "?", "options": ["a", "b"]}, SERVERS),
+    Row("get", "poll", {"poll_id": "global-x"}, ALL),
+    Row("reconfigure", "poll", {"poll_id": "global-x", "config": {"disabled": True}}, SERVERS),
+    Row("delete", "poll", {"poll_id": "global-p"}, SERVERS),
     Row("broadcast", "", {"topic": "event", "data": {"a": 1}}, WRITERS),
     Row("get", "transaction", {"sku": "h"}, WRITERS),
     Row("subscribe", "state", {"topic_id": "channel"}, ALL),
     Row("subscribe", "channel", {}, ALL),
     Row("subscribe", "config", {"config_id": "channel"}, ALL),
     Row("subscribe", "poll", {"topic_id": "*"}, ALL),
+    Row("subscribe", "poll", {"topic_id": "p"}, ALL),
+    Row("subscribe", "poll", {"topic_id": "global-x"}, ALL),
     Row("subscribe", "broadcast", {"topic_id": "*"}, ALL),
     Row("subscribe", "some_event", {}, ALL),
     Row("subscribe", "twitchPurchaseBits", {"sku": "*"}, WRITERS),
@@ -79,9 +85,10 @@ def strict() -> Iterator[LiveServer]:
 
 @pytest.fixture
 def poll(strict: LiveServer) -> None:
-    """A poll with the id `existing`."""
+    """A poll of the channel, and one that all channels share."""
     with authenticated(strict, "admin") as game:
-        game.data("create", "poll", {"poll_id": "existing", "prompt": "?", "options": ["a", "b"]})
+        for poll_id in ("existing", "global-x"):
+            game.data("create", "poll", {"poll_id": poll_id, "prompt": "?", "options": ["a", "b"]})
 
 
 def jwt_of(headers: dict[str, str]) -> dict[str, str]:
@@ -102,7 +109,14 @@ def status_of(reply: dict[str, Any]) -> int:
 
 def name_of(row: Row) -> str:
     return " ".join(
-        filter(None, (row.action, row.target, *(str(row.data.get(key, "")) for key in ("state_id", "config_id"))))
+        filter(
+            None,
+            (
+                row.action,
+                row.target,
+                *(str(row.data.get(key, "")) for key in ("state_id", "config_id", "poll_id", "topic_id")),
+            ),
+        )
     )
 
 

@@ -159,7 +159,7 @@ def test_an_invalid_poll_is_400_and_leaves_nothing_behind(game, body):
 
 
 @pytest.mark.ruling("P4", "X5")
-@pytest.mark.parametrize("poll_id", ["default", "cpp-drive-poll", "a_b", "$", "global-x", "x" * 64, "0"])
+@pytest.mark.parametrize("poll_id", ["default", "cpp-drive-poll", "a_b", "$", "x" * 64, "0"])
 def test_the_ids_that_published_clients_use_are_accepted(game, poll_id):
     create(game, poll_id)
 
@@ -195,13 +195,30 @@ def test_channels_have_separate_polls(live, game):
 
 @pytest.mark.ruling("P4", "X5")
 def test_a_global_poll_is_shared_by_all_channels(live, game):
-    create(game, "global-x")
+    with authenticated_game(live, "admin") as admin:
+        create(admin, "global-x")
     with linked_game(live, "888") as elsewhere:
         subscribe(elsewhere, "global-x")
 
         vote(live, "1", 1, "global-x")
 
         assert [0, 1, 0] == elsewhere.update()["data"]["results"]
+
+
+@pytest.mark.ruling("A4", "X5")
+def test_a_broadcaster_cannot_change_a_poll_that_all_channels_share(live, game):
+    with authenticated_game(live, "backend") as backend:
+        create(backend, "global-x")
+    vote(live, "1", 1, "global-x")
+
+    errors = [
+        game.error(action, "poll", {"poll_id": "global-x", **data})
+        for action, data in (("create", {"prompt": "?"}), ("reconfigure", {"config": {}}), ("delete", {}))
+    ]
+
+    assert [(403, "Forbidden")] * 3 == [(error["status"], error["title"]) for error in errors]
+    assert all("global-x" in error["detail"] and "admin, backend" in error["detail"] for error in errors)
+    assert 1 == poll(game, "global-x")["count"]
 
 
 @pytest.mark.ruling("X6")

@@ -1,6 +1,7 @@
 """The role table: who may call what.
 
-Written by hand from the specification's Authentication 12 and the rulings A1, A3, P3, P4, S1 and S5, not from the code.
+Written by hand from the specification's Authentication 12 and the rulings A1, A3, A4, P3, P4, S1 and S5, not from
+the code.
 """
 
 from __future__ import annotations
@@ -22,12 +23,26 @@ GET    vote_logs                -      -           admin backend
 GET    vote_config              viewer broadcaster admin backend
 POST   vote_config              -      broadcaster admin backend   {"config": {}}
 
+GET    vote?id=global-x         viewer broadcaster admin backend
+POST   vote?id=global-x         viewer broadcaster admin backend   {"value": 1}
+DELETE vote?id=global-x         -      -           admin backend
+GET    vote_logs?id=global-x    -      -           admin backend
+GET    vote_config?id=global-x  viewer broadcaster admin backend
+POST   vote_config?id=global-x  -      -           admin backend   {"config": {}}
+
 GET    rank                     -      broadcaster admin backend
 POST   rank                     viewer broadcaster admin backend   {"key": "blue"}
 DELETE rank                     -      broadcaster admin backend
 
+GET    rank?id=global-x         -      broadcaster admin backend
+POST   rank?id=global-x         viewer broadcaster admin backend   {"key": "blue"}
+DELETE rank?id=global-x         -      -           admin backend
+
 GET    accumulate               -      broadcaster admin backend
 POST   accumulate               viewer broadcaster admin backend   {"rating": 5}
+
+GET    accumulate?id=global-x   -      broadcaster admin backend
+POST   accumulate?id=global-x   viewer broadcaster admin backend   {"rating": 5}
 
 GET    all_config               viewer broadcaster admin backend
 GET    extension_config         viewer broadcaster admin backend
@@ -56,6 +71,9 @@ PATCH  extension_hidden_state   -      -           admin backend   {}
 GET    json_store               viewer broadcaster admin backend
 POST   json_store               -      broadcaster admin backend   {}
 
+GET    json_store?id=global-x   viewer broadcaster admin backend
+POST   json_store?id=global-x   -      -           admin backend   {}
+
 POST   validate_pin             -      broadcaster -     -         {"pin": "PIN"}
 GET    pin_token_exists         -      broadcaster -     -
 DELETE pin                      -      broadcaster -     -
@@ -64,6 +82,7 @@ PUT    codes                    -      -           admin backend   {"codes": [["
 GET    codes                    -      -           admin backend
 DELETE codes                    -      -           admin backend
 POST   codes/mark_from_poll     -      -           admin backend   {"poll": 1}
+POST   codes/mark_from_poll?id=global-x - -        admin backend   {"poll": 1}
 POST   codes/mark_from_list     -      -           admin backend   {"prizes": [0], "prize_limits": [1], "users": ["5"]}
 GET    codes/eligibility        viewer broadcaster admin backend
 GET    codes/redeemed           viewer broadcaster admin backend
@@ -87,6 +106,8 @@ DELETE curated_poll_edit        -      -           admin backend   {"id": "QUEST
 POST   curated_poll_edit_option -      -           admin backend   {"id": "default", "option": {"id": "o2"}}
 DELETE curated_poll_edit_option -      -           admin backend   {"question": "QUESTION", "option": "o1"}
 POST   curated_poll_state       -      -           admin backend   {"transition": "state-locked"}
+GET    curated_poll?id=global-x viewer broadcaster admin backend
+POST   curated_poll_state?id=global-x - -          admin backend   {"transition": "state-unlocked"}
 GET    curated_poll_leaderboard -      -           admin backend
 GET    team_membership          viewer broadcaster admin backend
 POST   team_membership          viewer broadcaster admin backend
@@ -94,7 +115,10 @@ POST   team_membership          viewer broadcaster admin backend
 GET    user_info                viewer broadcaster admin backend
 GET    user_ids                 -      -           admin backend
 """
-"""Method, path under `/v1/e/`, the roles that may call it, and a valid body."""
+"""Method, path under `/v1/e/`, the roles that may call it, and a valid body.
+
+Without `id` it is about `default`, which belongs to the channel; `global-x` is extension-wide (ruling A4).
+"""
 
 CLIENT_ID_TABLE = """
 POST   /v1/e/link/pin           {"identifier": "my-extension"}
@@ -131,6 +155,11 @@ class Row(NamedTuple):
     roles: tuple[str, ...]
     body: str
 
+    @property
+    def path(self) -> str:
+        """The path without the query."""
+        return self.name.partition("?")[0]
+
     def call(self, client: Client) -> Any:
         """Call the endpoint; `PIN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
         body = self.body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in self.body else self.body
@@ -144,13 +173,15 @@ def each(rows: list[Row]) -> Any:
 
 
 def write_defaults(admin: Client) -> None:
-    """Create what the rows expect under the id `default`."""
-    admin.post("json_store", json={"a": 1}).raise_for_status()
+    """Create what the rows expect under the ids `default` and `global-x`."""
     admin.put("codes", json={"codes": [["A1"]], "names": ["Hat"]}).raise_for_status()
-    admin.post("vote_config", json={"config": {}}).raise_for_status()
-    admin.post("curated_poll_edit", json={"id": "default"}).raise_for_status()
-    admin.post("curated_poll_edit_option", json={"id": "default", "option": {"id": "o1"}}).raise_for_status()
-    admin.post("curated_poll_state", json={"transition": "state-unlocked"}).raise_for_status()
+    for name in ("default", "global-x"):
+        at = {"id": name}
+        admin.post("json_store", params=at, json={"a": 1}).raise_for_status()
+        admin.post("vote_config", params=at, json={"config": {}}).raise_for_status()
+        admin.post("curated_poll_edit", json=at).raise_for_status()
+        admin.post("curated_poll_edit_option", json={**at, "option": {"id": "o1"}}).raise_for_status()
+        admin.post("curated_poll_state", params=at, json={"transition": "state-unlocked"}).raise_for_status()
 
 
 def _new_pin(client: Client) -> str:

@@ -7,7 +7,18 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, SECOND, WEEK, ByChannel, Call, Clock, Refused
+from surface.calls import (
+    CHANNEL_WRITERS,
+    DAY,
+    EXTENSION_WRITERS,
+    SECOND,
+    WEEK,
+    ByChannel,
+    Call,
+    Clock,
+    Refused,
+    only_servers_if,
+)
 
 DEFINITION = {
     "prompt": "", "options": [], "userData": None, "startsAt": 0, "endsAt": 0, "userIDVoting": False,
@@ -114,6 +125,7 @@ class Polls:
 
     def delete_vote(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
+        only_servers_if(call.id.startswith("global-"), call)
         for key, _ in self.polls.covered(call):
             del self.polls.items[key]
         return {}
@@ -134,6 +146,7 @@ class Polls:
     def post_vote_config(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
         config, poll_id = call.body["config"], call.body.get("id") or call.id
+        only_servers_if(poll_id.startswith("global-"), call)
         definition = {**DEFINITION, **config, "id": poll_id, "global": poll_id.startswith("global-")}
         if (
             ("options" in config and not 1 <= len(config["options"]) <= 64)
@@ -203,6 +216,7 @@ class Rankings:
 
     def delete_rank(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
+        only_servers_if(call.id.startswith("global-"), call)
         for key, _ in self.buffers.covered(call):
             del self.buffers.items[key]
         return {}

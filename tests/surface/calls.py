@@ -83,6 +83,12 @@ class Call:
             raise Refused(403, "role is not authorized")
 
 
+def only_servers_if(is_shared: bool, call: Call) -> None:
+    """Refuse a broadcaster who would change what all channels share (A4)."""
+    if is_shared:
+        call.only(*EXTENSION_WRITERS)
+
+
 class ByChannel:
     """Items by client id, channel and id. An item without a channel, or with a `global-` id, has "" there."""
 

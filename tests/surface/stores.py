@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, Call, Clock, Refused
+from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, Call, Clock, Refused, only_servers_if
 
 KIB = 1_024
 ALL = ("viewer", "broadcaster", "admin", "backend")
@@ -92,6 +92,7 @@ class Stores:
     def post_json_store(self, call: Call) -> dict[str, Any]:
         call.only(*CHANNEL_WRITERS)
         _check_size(call)
+        only_servers_if(call.id.startswith("global"), call)
         key = self._json_key(call)
         if not isinstance(call.body, dict):
             raise Refused(400, "Invalid body")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller
+from emulator.callers import Caller, check_extension_wide
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
 from emulator.limits.id_quota import IdQuota
@@ -53,6 +53,9 @@ class Rankings:
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
+        """Delete the ranking. Raises `Forbidden` if it is global and the caller only a broadcaster."""
+        if ranking_id.startswith(GLOBAL):
+            check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
         await self._ballots.drop(key, now=self._clock.now())
         await self._id_quota.release(key)

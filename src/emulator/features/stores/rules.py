@@ -21,6 +21,8 @@ MAX_USERS = 1_000
 JSON_STORE_MAX_BYTES = 2 * 1024
 JSON_STORE_LIFETIME = 14 * DAY
 """In ms (ruling S5)."""
+GLOBAL = "global"
+"""The prefix of JSON stores that all channels of an extension share."""
 
 _CHANNEL_ID = re.compile(r"\d+")
 _USER_ID = re.compile(r"[0-9A-Za-z_-]*\d")
@@ -95,7 +97,7 @@ def update_message(store: Store, text: bytes) -> tuple[str, object]:
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     """Return the key of a JSON store. Ids that start with `global` are extension-wide; others need a channel."""
-    if store_id.startswith("global"):
+    if store_id.startswith(GLOBAL):
         return Key("json_store", caller.client_id, store_id)
     return Key("json_store", caller.client_id, store_id, required_channel(channel, "json_store"))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from emulator.callers import Caller, Role
+from emulator.callers import Caller, Role, check_extension_wide
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
@@ -20,6 +20,7 @@ from emulator.features.stores.rules import (
     EXTENSION_CONFIG,
     EXTENSION_STATE,
     EXTENSION_VIEWER_STATE,
+    GLOBAL,
     JSON_STORE_LIFETIME,
     JSON_STORE_MAX_BYTES,
     VIEWER_STATE,
@@ -181,7 +182,12 @@ class JsonStores:
         return found[key]
 
     async def replace(self, caller: Caller, channel: str | None, store_id: str, document: Any) -> None:
-        """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB."""
+        """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
+
+        Raises `Forbidden` if all channels share the store and the caller is only a broadcaster.
+        """
+        if store_id.startswith(GLOBAL):
+            check_extension_wide(caller, store_id)
         key = json_store_key(caller, channel, store_id)
         text = encode_document(document, max_bytes=JSON_STORE_MAX_BYTES, name="json_store")
         now = self._clock.now()

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller
+from emulator.callers import Caller, check_extension_wide
 from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Ballots, CastRequest, Entry, Key
 from emulator.errors import NotFound
@@ -115,8 +115,12 @@ class Polls:
         return poll_of(*cast.tally)
 
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
-        """Delete the poll with its votes, log and definition. Does nothing if there is none."""
-        key = _key(caller, channel, poll_id)
+        """Delete the poll with its votes, log and definition. Does nothing if there is none.
+
+        This method, `define`, `create` and `reconfigure` raise `Forbidden` if the poll is global and the caller only a
+        broadcaster.
+        """
+        key = _managed_key(caller, channel, poll_id)
         await self._ballots.drop(key, now=self._clock.now())
         await self._id_quota.release(key)
         self.updates.cleared(key)
@@ -142,12 +146,12 @@ class Polls:
 
     async def define(self, caller: Caller, channel: str | None, poll_id: str, config: PollConfig) -> None:
         """Create the poll, or replace the definition of an existing one and keep its votes (ruling P4)."""
-        key = _key(caller, channel or "", poll_id)
+        key = _managed_key(caller, channel or "", poll_id)
         await self._define(key, checked_definition(poll_id, config, now=self._clock.now()))
 
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
-        key = _key(caller, channel, poll_id)
+        key = _managed_key(caller, channel, poll_id)
         definition = checked_definition(poll_id, config, now=self._clock.now())
         await self._id_quota.claim(key, LIFETIME)  # first, so that a refused poll is not announced
         if key.channel:
@@ -157,7 +161,7 @@ class Polls:
 
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
         """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
-        key = _key(caller, channel, poll_id)
+        key = _managed_key(caller, channel, poll_id)
         before = await self._definition(key)
         if before is None:
             raise NotFound("Not Found", f"the poll {poll_id} has no definition")
@@ -213,6 +217,14 @@ class Polls:
 def _key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     """The key of a poll; a global poll belongs to no channel."""
     return Key("poll", caller.client_id, checked_poll_id(poll_id), "" if is_global(poll_id) else channel)
+
+
+def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
+    """The key of a poll that the caller wants to define or delete."""
+    key = _key(caller, channel, poll_id)
+    if is_global(poll_id):
+        check_extension_wide(caller, poll_id)
+    return key
 
 
 def _log_entry(entry: Entry, counted: bool) -> bytes:
