@@ -74,7 +74,59 @@ def test_a_table_shows_bars_shares_and_statistics(extcli):
     assert ["value", "votes", "share"] == lines[0].split()
     assert ["0", "2", "█" * 28, "50.0%"] == lines[1].split()
     assert ["2", "1", "█" * 14, "25.0%"] == lines[2].split()
-    assert "4 votes, mean -1.25, stddev 3.419, sum -5, 1 outside 0-63, yours: 0" == lines[-1]
+    assert ["other", "1", "█" * 14, "25.0%"] == lines[3].split()
+    assert "4 votes, mean -1.25, stddev 3.419, sum -5, 1 outside 0 to 63, yours: 0" == lines[-1]
+
+
+@pytest.mark.parametrize("command", [("cast", "--value", "-5"), ("get",)], ids=["cast", "get"])
+def test_votes_outside_the_counters_are_reported(extcli, command):
+    """The statistics count the values 0 to 63 only."""
+    verb, *options = command
+    extcli("vote", "cast", "neg", "--value", "-5")
+
+    result = extcli("vote", verb, "neg", *options)
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert "1 vote is outside 0 to 63: `extcli vote logs neg` lists all\n" == result.stderr
+
+
+def test_a_table_counts_votes_outside_the_counters_as_other(extcli):
+    extcli("vote", "cast", "neg", "--value", "-5")
+
+    lines = extcli("vote", "get", "neg", "-o", "table").stdout.splitlines()
+
+    assert ["other", "1", "█" * 28, "100.0%"] == lines[1].split()
+
+
+def test_a_table_shows_the_prompt_and_the_options(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--options", "Rock,Paper")
+    extcli("vote", "cast", "lunch", "--value", "1")
+
+    for args in (("get", "lunch"), ("cast", "lunch", "--value", "1")):
+        lines = extcli("vote", *args, "-o", "table").stdout.splitlines()
+
+        assert ["Which?", ""] == lines[:2]
+        assert ["value", "option", "votes", "share"] == lines[2].split()
+        assert ["0", "Rock", "0", "0.0%"] == lines[3].split()
+        assert ["1", "Paper", "1", "█" * 28, "100.0%"] == lines[4].split()
+
+
+def test_a_table_of_many_options_shows_only_those_with_votes(extcli):
+    extcli("vote", "define", "many", "--options", ",".join(f"o{index}" for index in range(64)))
+    extcli("vote", "cast", "many", "--value", "63")
+
+    lines = extcli("vote", "get", "many", "-o", "table").stdout.splitlines()
+
+    assert [["63", "o63"]] == [line.split()[:2] for line in lines[1:-2]]
+
+
+def test_control_characters_of_options_cannot_reach_the_terminal(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "a\x1b[2J", "--option", "b\u202ec", "--option", "d")
+
+    stdout = extcli("vote", "get", "lunch", "-o", "table").stdout
+
+    assert "a\\x1b[2J" in stdout
+    assert "b\\u202ec" in stdout
 
 
 def test_only_a_table_says_that_a_poll_has_no_votes(extcli):
@@ -146,60 +198,3 @@ def test_a_viewer_cannot_delete_a_poll_and_sees_which_role_can(extcli):
     assert (4, "") == (result.exit_code, result.stdout)
     assert "403 Forbidden" in result.stderr
     assert "--as broadcaster" in result.stderr
-
-
-def test_a_definition_can_be_written_and_read(extcli):
-    extcli("vote", "define", "lunch", "--prompt", "Which?", "--options", "Rock, Paper", "--user-data", '{"hard":true}')
-
-    poll = extcli("vote", "define", "lunch", "--show", "-o", "json").json
-
-    assert ("Which?", ["Rock", "Paper"], {"hard": True}) == (poll["prompt"], poll["options"], poll["userData"])
-    assert "active" == poll["status"]
-
-
-def test_option_allows_commas(extcli):
-    extcli("vote", "define", "lunch", "--option", "Rock, loud", "--option", "Paper")
-
-    assert ["Rock, loud", "Paper"] == extcli("vote", "define", "lunch", "--show", "-o", "json").json["options"]
-
-
-def test_a_closed_poll_refuses_votes(extcli, live):
-    extcli("vote", "define", "lunch", "--options", "A,B", "--ends-in", "90s")
-    live.advance(91_000)
-
-    result = extcli("vote", "cast", "lunch", "--value", "0")
-
-    assert 4 == result.exit_code
-    assert "poll is closed" in result.stderr
-
-
-def test_a_poll_can_open_and_close_at_given_times(extcli, live):
-    live.set(1_900_000_000_000)
-    extcli("vote", "define", "lunch", "--starts-at", "1900000060000", "--ends-at", "2030-03-17T17:49:40Z")
-
-    poll = extcli("vote", "define", "lunch", "--show", "-o", "json").json
-
-    assert (1_900_000_060, 1_900_000_180, "pending") == (poll["startsAt"], poll["endsAt"], poll["status"])
-
-
-def test_votes_add_up_if_the_definition_says_so(extcli):
-    """Ruling P4."""
-    extcli("vote", "define", "lunch", "--options", "A,B", "--total-votes", "5", "--votes-per-option", "5")
-
-    poll = extcli("vote", "cast", "lunch", "--value", "1", "--count", "4", "-o", "json").json
-
-    assert 4 == poll["stats"]["count"]
-
-
-def test_a_global_poll_is_shared_by_all_channels(extcli):
-    extcli("vote", "define", "global-cup", "--options", "A,B")
-    extcli("vote", "cast", "global-cup", "--value", "1", "--channel", "5")
-
-    assert [["1", "1"]] == extcli("vote", "get", "global-cup", "--channel", "6").rows
-
-
-def test_show_of_a_poll_without_a_definition_is_refused(extcli):
-    result = extcli("vote", "define", "nothing", "--show")
-
-    assert (4, "") == (result.exit_code, result.stdout)
-    assert "the poll nothing has no definition" in result.stderr

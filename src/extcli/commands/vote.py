@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from extcli.cli import confirm
-from extcli.cli.confirm import Yes
-from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
-from extcli.errors import Refused, UsageError
-from extcli.output import times, views
+from extcli.commands import vote_definition
+from extcli.errors import ErrorAnswer, UsageError
+from extcli.output import poll_views, times, views
+from extcli.output.format import Format
+from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
+    from extcli.api.http import Answer
 
 app = noun("Polls: each user's latest vote counts.")
 
@@ -50,7 +52,8 @@ def cast(
       extcli vote cast lunch --from ballots.csv
     """
     if value is not None and source is None:
-        session.output.show(session.service(VIEWER).cast_vote(value, poll=poll, count=count), views.POLL)
+        service = session.service(VIEWER)
+        _show(session, service, poll, service.cast_vote(value, poll=poll, count=count))
         return
     if source is None or value is not None:
         raise UsageError("no vote, or several", fix="give either --value N or --from FILE")
@@ -66,11 +69,25 @@ def cast(
 def get(session: Session, poll: Poll = "default") -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
-    Plain output is `value<TAB>count` for each value with votes.
+    A table shows the prompt and the options' texts, too. Plain output is `value<TAB>count` for
+    each value from 0 to 63 with votes.
 
     Example: extcli vote get lunch
     """
-    session.output.show(session.service(VIEWER).read_poll(poll), views.POLL)
+    service = session.service(VIEWER)
+    _show(session, service, poll, service.read_poll(poll))
+
+
+def _show(session: Session, service: Service, poll: str, answer: Answer) -> None:
+    """Print a poll. A table shows its prompt and options, too; the other formats only what the service answered."""
+    output, definition = session.output, None
+    if output.format is Format.TABLE:
+        with suppress(ErrorAnswer, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
+            definition = dict(service.read_poll_definition(poll).json())
+    output.show(answer, poll_views.poll(definition))
+    if output.format in (Format.PLAIN, Format.JSONL) and (outside := poll_views.votes_outside(answer.json())):
+        votes = "vote is" if outside == 1 else "votes are"
+        output.report(f"{outside:,} {votes} outside {poll_views.COUNTED}: `extcli vote logs {visible(poll)}` lists all")
 
 
 @command(app)
@@ -90,7 +107,7 @@ def logs(
     """
     start = None if since is None else times.instant(since, session.now, ago=True)
     with session.service(BACKEND).read_vote_log(poll, since=start, limit=limit) as answer:
-        session.output.show_stream(answer, "result.item", views.VOTE_LOG)
+        session.output.show_stream(answer, "result.item", poll_views.VOTE_LOG)
 
 
 @command(app, loses="poll {poll} is deleted, with its votes, log and definition")
@@ -103,82 +120,4 @@ def rm(session: Session, poll: Poll = "default") -> None:
     session.output.note(f"deleted poll {poll}")
 
 
-@command(app)
-def define(
-    session: Session,
-    poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")],
-    prompt: Annotated[str | None, typer.Option(help="The question.")] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer. Repeatable.")] = None,
-    options: Annotated[
-        str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
-    ] = None,
-    starts_at: Annotated[str | None, typer.Option(metavar="TIME", help=f"When it opens: {times.FORMS}.")] = None,
-    starts_in: Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it opens.")] = None,
-    ends_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it closes, in the same forms.")] = None,
-    ends_in: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.")
-    ] = None,
-    user_data: Annotated[str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.")] = None,
-    total_votes: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user; more than 1 add up.")
-    ] = None,
-    votes_per_option: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user and answer.")
-    ] = None,
-    distinct_options: Annotated[int | None, typer.Option(metavar="N", help="The most answers per user.")] = None,
-    user_id_voting: Annotated[
-        bool, typer.Option("--user-id-voting", help="Only users who share their identity can vote.")
-    ] = False,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Refuse votes.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
-    yes: Yes = False,
-) -> None:
-    """Define a poll: question, answers, times and limits. Existing votes stay. Acts as broadcaster.
-
-    \b
-    Examples:
-      extcli vote define lunch --prompt "Which?" --options "A,B" --ends-in 90s
-      extcli vote define lunch --show
-    """
-    if option and options:
-        raise UsageError("--option and --options exclude each other")
-    answers = option or ([text.strip() for text in options.split(",")] if options else None)
-    config: dict[str, Any] = {
-        "prompt": prompt,
-        "options": answers,
-        "startsAt": starts_at and _seconds(times.instant(starts_at, session.now)),
-        "startsIn": starts_in and _seconds(times.duration(starts_in)),
-        "endsAt": ends_at and _seconds(times.instant(ends_at, session.now)),
-        "endsIn": ends_in and _seconds(times.duration(ends_in)),
-        "userData": user_data and read_json(user_data, "--user-data"),
-        "totalVotesPerUser": total_votes,
-        "votesPerOption": votes_per_option,
-        "distinctOptionsPerUser": distinct_options,
-        "userIDVoting": user_id_voting or None,
-        "disabled": disabled or None,
-        "global": poll.startswith("global-") or None,
-    }
-    service = session.service(BROADCASTER)
-    if show:
-        session.output.show(service.read_poll_definition(poll), views.RECORD)
-        return
-    if not yes and confirm.in_production(session) and _is_defined(service, poll):
-        confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
-    given = {name: value for name, value in config.items() if value is not None}
-    session.output.show(service.define_poll(poll, given), views.NOTHING)
-    session.output.note(f"defined poll {poll}")
-
-
-def _is_defined(service: Service, poll: str) -> bool:
-    try:
-        service.read_poll_definition(poll)
-    except Refused as error:
-        if error.status != 404:
-            raise
-        return False
-    return True
-
-
-def _seconds(milliseconds: int) -> int:
-    """Return seconds, rounded up: 0 would mean no limit."""
-    return -(-milliseconds // 1000)
+vote_definition.add_to(app)

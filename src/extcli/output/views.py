@@ -41,64 +41,13 @@ def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = (
     return table
 
 
-def _under(table: RenderableType, line: str) -> RenderableType:
+def stacked(*parts: RenderableType) -> RenderableType:
+    """Return these texts and tables below each other, with blank lines between them."""
     from rich.console import Group
     from rich.text import Text
 
-    return Group(table, "", Text(line))
-
-
-# Polls
-
-
-def _histogram(poll: dict[str, Any]) -> list[tuple[int, int]]:
-    specific = poll["stats"]["specific"]
-    return [(value, count) for value, count in enumerate(specific) if count]
-
-
-def _poll_table(poll: dict[str, Any]) -> RenderableType:
-    stats, votes = poll["stats"], _histogram(poll)
-    total = stats["count"]
-    outside = total - sum(count for _, count in votes)
-    facts = [
-        f"{total:,} {'vote' if total == 1 else 'votes'}",
-        f"mean {stats['mean']:g}",
-        f"stddev {stats['stddev']:.4g}",
-        f"sum {stats['sum']:,}",
-        f"{outside:,} outside 0-63",
-    ]
-    if "vote" in poll:
-        facts.append(f"yours: {poll['vote']}")
-    summary = ", ".join(facts) if total else "no votes yet"
-    if not votes:
-        return summary
-    table = table_of("value", "votes", "", "share", right=(0, 1, 3))
-    most = max(count for _, count in votes)
-    for value, count in votes:
-        table.add_row(str(value), f"{count:,}", bar(count / most), f"{count / total:.1%}")
-    return _under(table, summary)
-
-
-POLL = View(
-    table=_poll_table,
-    rows=lambda poll: [(str(value), str(count)) for value, count in _histogram(poll)],
-    items=lambda poll: [{"value": value, "count": count} for value, count in _histogram(poll)],
-)
-
-
-def _log_row(vote: dict[str, Any]) -> list[str]:
-    return [field(vote[name]) for name in ("identifier", "opaque", "value", "timestamp")]
-
-
-def _log_table(votes: Iterable[dict[str, Any]]) -> RenderableType:
-    table = table_of("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
-    for vote in votes:
-        identifier, opaque, value, _ = _log_row(vote)
-        table.add_row(identifier, opaque, value, times.shown(int(vote["timestamp"])))
-    return table if table.row_count else "no votes yet"
-
-
-VOTE_LOG = View(table=_log_table, rows=lambda votes: map(_log_row, votes), items=lambda votes: votes)
+    spaced = [each for part in parts for each in ("", Text(part) if isinstance(part, str) else part)]
+    return Group(*spaced[1:])
 
 
 # Rankings
@@ -219,7 +168,7 @@ def _moved_table(clock: dict[str, Any]) -> RenderableType:
     for entry in clock.get("expired", []):
         table.add_row(visible(entry["kind"]), visible(entry["id"]), times.shown(entry["at"]))
     facts = ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
-    return _under(table, facts) if table.row_count else facts
+    return stacked(table, facts) if table.row_count else facts
 
 
 MOVED_CLOCK = View(

@@ -1,0 +1,239 @@
+"""The commands of `extcli vote` that define, change, close and reopen a poll."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from extcli.cli import confirm
+from extcli.cli.confirm import Yes
+from extcli.cli.json_input import read_json
+from extcli.cli.shared_options import command
+from extcli.errors import Refused, UnexpectedAnswer, UsageError
+from extcli.output import times, views
+from extcli.output.printer import SHAPE_ERRORS
+from extcli.output.sanitize import visible
+from extcli.session import BROADCASTER, Session
+
+if TYPE_CHECKING:
+    from extcli.api.client import Service
+
+Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")]
+EndsAt = Annotated[str | None, typer.Option(metavar="TIME", help=f"When it closes: {times.FORMS}.")]
+EndsIn = Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.")]
+
+_STATED = ("id", "status", "global")
+"""Members of a definition that its id and the clock decide."""
+_NOW = -1
+"""As `endsAt`, ends the poll now."""
+_NONE = 0
+"""As `startsAt` or `endsAt`: no limit."""
+
+
+def _members(
+    session: Session,
+    prompt: Annotated[str | None, typer.Option(help="The question.")] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer. Repeatable.")] = None,
+    options: Annotated[
+        str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
+    ] = None,
+    starts_at: Annotated[str | None, typer.Option(metavar="TIME", help=f"When it opens: {times.FORMS}.")] = None,
+    starts_in: Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it opens.")] = None,
+    ends_at: EndsAt = None,
+    ends_in: EndsIn = None,
+    user_data: Annotated[str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.")] = None,
+    total_votes: Annotated[
+        int | None, typer.Option(metavar="N", help="The most votes per user; more than 1 add up.")
+    ] = None,
+    votes_per_option: Annotated[
+        int | None, typer.Option(metavar="N", help="The most votes per user and answer.")
+    ] = None,
+    distinct_options: Annotated[int | None, typer.Option(metavar="N", help="The most answers per user.")] = None,
+    user_id_voting: Annotated[
+        bool | None,
+        typer.Option(
+            "--user-id-voting/--no-user-id-voting", help="Whether only users who share their identity can vote."
+        ),
+    ] = None,
+    disabled: Annotated[bool | None, typer.Option("--disabled/--enabled", help="Whether votes are refused.")] = None,
+) -> dict[str, Any]:
+    """Return the members of a definition that the options give, as `vote_config` takes them."""
+    if option and options:
+        raise UsageError("--option and --options exclude each other")
+    members: dict[str, Any] = {
+        "prompt": prompt,
+        "options": option or ([text.strip() for text in options.split(",")] if options else None),
+        **_window(session, "starts", starts_at, starts_in),
+        **_window(session, "ends", ends_at, ends_in),
+        "userData": user_data and read_json(user_data, "--user-data"),
+        "totalVotesPerUser": total_votes,
+        "votesPerOption": votes_per_option,
+        "distinctOptionsPerUser": distinct_options,
+        "userIDVoting": user_id_voting,
+        "disabled": disabled,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _window(session: Session, name: str, at: str | None, after: str | None) -> dict[str, int]:
+    """Return `startsAt` or `startsIn` (or `ends…`) in seconds, rounded up: 0 would mean no limit."""
+    if at is not None and after is not None:
+        raise UsageError(f"--{name}-at and --{name}-in exclude each other")
+    if at is not None:
+        return {f"{name}At": -(-times.instant(at, session.now) // 1000)}
+    return {f"{name}In": -(-times.duration(after) // 1000)} if after is not None else {}
+
+
+_OPTIONS = list(inspect.signature(_members, eval_str=True).parameters.values())[1:]
+
+
+def _with_members(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a definition. It receives the given ones as `members`."""
+
+    @wraps(function)
+    def run(session: Session, **values: Any) -> None:
+        members = _members(session, **{each.name: values.pop(each.name) for each in _OPTIONS})
+        function(session, **values, members=members)
+
+    first, poll, *others = inspect.signature(function, eval_str=True).parameters.values()
+    own = [each for each in others if each.name != "members"]
+    options = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*_OPTIONS, *own)]
+    run.__signature__ = inspect.Signature([first, poll, *options])  # type: ignore[attr-defined]
+    return run
+
+
+@_with_members
+def define(
+    session: Session,
+    poll: Poll,
+    *,
+    members: dict[str, Any],
+    show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Define a poll: question, answers, times and limits. Acts as broadcaster.
+
+    Existing votes stay. An existing definition is replaced as a whole, so give all options
+    again; without --prompt and --options that is refused. `vote edit` changes parts.
+
+    \b
+    Examples:
+      extcli vote define lunch --prompt "Which?" --options "A,B" --ends-in 90s
+      extcli vote define lunch --show
+    """
+    service = session.service(BROADCASTER)
+    if show:
+        session.output.show(service.read_poll_definition(poll), views.RECORD)
+        return
+    keeps_no_text = not ("prompt" in members or "options" in members)
+    asks = not yes and confirm.in_production(session)
+    existing = _definition_if_any(service, poll) if keeps_no_text or asks else {}
+    if keeps_no_text and (existing.get("prompt") or existing.get("options")):
+        raise UsageError(
+            f"poll {visible(poll)} has a definition, and this would delete its prompt and options",
+            why="`define` replaces the whole definition",
+            fix="use `extcli vote edit`, `close` or `reopen`, or give --prompt or --options to replace it",
+        )
+    if asks and existing:
+        confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
+    _write(session, service, poll, members, "defined")
+
+
+@_with_members
+def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
+    """Change parts of a poll's definition; the rest and the votes stay. Acts as broadcaster.
+
+    \b
+    Examples:
+      extcli vote edit lunch --prompt "Which one?"
+      extcli vote edit lunch --ends-in 5m --enabled
+    """
+    if not members:
+        raise UsageError("nothing to change", fix="give an option, such as --prompt TEXT or --ends-in 90s")
+    service = session.service(BROADCASTER)
+    _write(session, service, poll, _changed(_definition(service, poll), members), "changed")
+
+
+def close(session: Session, poll: Poll) -> None:
+    """End a poll now: it refuses votes, and keeps those it has. Acts as broadcaster.
+
+    `vote reopen` opens it again.
+
+    Example: extcli vote close lunch
+    """
+    service = session.service(BROADCASTER)
+    definition = _definition_if_any(service, poll, only_if=lambda: _has_votes(service, poll))
+    if definition.get("status") == "expired":
+        session.output.report(f"poll {visible(poll)} was closed already")
+        return
+    opened = {"startsAt": _NONE} if definition.get("status") == "pending" else {}
+    _write(session, service, poll, _changed(definition, {"endsAt": _NOW, **opened}), "closed")
+
+
+def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None) -> None:
+    """Open a poll now that has ended, is disabled or has not started. Acts as broadcaster.
+
+    Without --ends-at and --ends-in it stays open.
+
+    Example: extcli vote reopen lunch --ends-in 90s
+    """
+    service = session.service(BROADCASTER)
+    end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
+    definition = _definition(service, poll)
+    opened = {"startsAt": _NONE} if definition.get("status") == "pending" else {}
+    _write(session, service, poll, _changed(definition, {"disabled": False, **opened, **end}), "reopened")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to the noun."""
+    for function in (define, edit, close, reopen):
+        command(app)(function)
+
+
+def _definition(service: Service, poll: str) -> dict[str, Any]:
+    """Return the poll's definition. Raises `Refused` if it has none."""
+    try:
+        answer = service.read_poll_definition(poll)
+    except Refused as error:
+        if error.status == 404:
+            error.fix = "`extcli vote define` gives it one; backend and admin must name its channel with --channel"
+        raise
+    try:
+        return dict(answer.json())
+    except SHAPE_ERRORS as error:
+        raise UnexpectedAnswer(answer) from error
+
+
+def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], bool] = lambda: True) -> dict[str, Any]:
+    """Return the poll's definition, or an empty one if it has none and `only_if` is true."""
+    try:
+        return _definition(service, poll)
+    except Refused as error:
+        if error.status != 404 or not only_if():
+            raise
+        return {}
+
+
+def _has_votes(service: Service, poll: str) -> bool:
+    return bool(service.read_poll(poll).json()["stats"]["count"])
+
+
+def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
+    """Return the definition with other members. A relative time replaces the absolute one, which would prevail."""
+    kept = {name: value for name, value in definition.items() if name not in _STATED}
+    for name in ("starts", "ends"):
+        if f"{name}In" in members:
+            kept.pop(f"{name}At", None)
+    if not kept.get("options"):
+        kept.pop("options", None)
+    return kept | members
+
+
+def _write(session: Session, service: Service, poll: str, members: dict[str, Any], done: str) -> None:
+    shared = {"global": True} if poll.startswith("global-") else {}
+    session.output.show(service.define_poll(poll, members | shared), views.NOTHING)
+    session.output.note(f"{done} poll {poll}")

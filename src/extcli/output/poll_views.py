@@ -1,0 +1,91 @@
+"""Views of polls and of their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from extcli.output import times
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.output.views import bar, stacked, table_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+COUNTED = "0 to 63"
+"""The values that the statistics count one by one."""
+_FEW_OPTIONS = 10
+"""A definition with at most so many options is shown in full, also the options without votes."""
+
+
+def _histogram(poll: Mapping[str, Any]) -> list[tuple[int, int]]:
+    return [(value, count) for value, count in enumerate(poll["stats"]["specific"]) if count]
+
+
+def votes_outside(poll: Mapping[str, Any]) -> int:
+    """Return how many votes have a value that the statistics do not count."""
+    return int(poll["stats"]["count"]) - sum(count for _, count in _histogram(poll))
+
+
+def poll(definition: Mapping[str, Any] | None = None) -> View:
+    """Return the view of a poll. The prompt and options of its definition, if any, are shown in the table."""
+    return View(
+        table=lambda document: _poll_table(document, definition or {}),
+        rows=lambda document: [(str(value), str(count)) for value, count in _histogram(document)],
+        items=lambda document: [{"value": value, "count": count} for value, count in _histogram(document)],
+    )
+
+
+def _poll_table(poll: Mapping[str, Any], definition: Mapping[str, Any]) -> RenderableType:
+    options = list(definition.get("options") or [])
+    prompt = [visible(str(definition["prompt"]))] if definition.get("prompt") else []
+    votes = dict(_histogram(poll))
+    if len(options) <= _FEW_OPTIONS:
+        votes = {value: 0 for value in range(len(options))} | votes
+    rows = [
+        (str(value), visible(str(options[value])) if value < len(options) else "", count)
+        for value, count in sorted(votes.items())
+    ]
+    if outside := votes_outside(poll):
+        rows.append(("other", "", outside))
+    summary = ", ".join(_facts(poll))
+    if not rows:
+        return "\n".join([*prompt, summary])
+    total, most = poll["stats"]["count"] or 1, max(count for *_, count in rows) or 1
+    columns = ["value", *["option"] * bool(options), "votes", "", "share"]
+    table = table_of(*columns, right=[at for at, name in enumerate(columns) if name in ("value", "votes", "share")])
+    for value, option, count in rows:
+        table.add_row(value, *[option] * bool(options), f"{count:,}", bar(count / most), f"{count / total:.1%}")
+    return stacked(*prompt, table, summary)
+
+
+def _facts(poll: Mapping[str, Any]) -> Iterator[str]:
+    stats, outside = poll["stats"], votes_outside(poll)
+    total = stats["count"]
+    if not total:
+        yield "no votes yet"
+        return
+    yield f"{total:,} {'vote' if total == 1 else 'votes'}"
+    yield f"mean {stats['mean']:g}"
+    yield f"stddev {stats['stddev']:.4g}"
+    yield f"sum {stats['sum']:,}"
+    if outside:
+        yield f"{outside:,} outside {COUNTED}"
+    if "vote" in poll:
+        yield f"yours: {poll['vote']}"
+
+
+def _log_row(vote: Mapping[str, Any]) -> list[str]:
+    return [field(vote[name]) for name in ("identifier", "opaque", "value", "timestamp")]
+
+
+def _log_table(votes: Iterable[Mapping[str, Any]]) -> RenderableType:
+    table = table_of("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
+    for vote in votes:
+        identifier, opaque, value, _ = _log_row(vote)
+        table.add_row(identifier, opaque, value, times.shown(int(vote["timestamp"])))
+    return table if table.row_count else "no votes yet"
+
+
+VOTE_LOG = View(table=_log_table, rows=lambda votes: map(_log_row, votes), items=lambda votes: votes)

@@ -1,0 +1,205 @@
+"""`extcli vote define`, `edit`, `close` and `reopen`."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def definition_of(extcli, poll="lunch"):
+    return extcli("vote", "define", poll, "--show", "-o", "json").json
+
+
+def test_a_definition_can_be_written_and_read(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--options", "Rock, Paper", "--user-data", '{"hard":true}')
+
+    poll = extcli("vote", "define", "lunch", "--show", "-o", "json").json
+
+    assert ("Which?", ["Rock", "Paper"], {"hard": True}) == (poll["prompt"], poll["options"], poll["userData"])
+    assert "active" == poll["status"]
+
+
+def test_option_allows_commas(extcli):
+    extcli("vote", "define", "lunch", "--option", "Rock, loud", "--option", "Paper")
+
+    assert ["Rock, loud", "Paper"] == extcli("vote", "define", "lunch", "--show", "-o", "json").json["options"]
+
+
+def test_a_closed_poll_refuses_votes(extcli, live):
+    extcli("vote", "define", "lunch", "--options", "A,B", "--ends-in", "90s")
+    live.advance(91_000)
+
+    result = extcli("vote", "cast", "lunch", "--value", "0")
+
+    assert 4 == result.exit_code
+    assert "poll is closed" in result.stderr
+
+
+def test_a_poll_can_open_and_close_at_given_times(extcli, live):
+    live.set(1_900_000_000_000)
+    extcli("vote", "define", "lunch", "--starts-at", "1900000060000", "--ends-at", "2030-03-17T17:49:40Z")
+
+    poll = extcli("vote", "define", "lunch", "--show", "-o", "json").json
+
+    assert (1_900_000_060, 1_900_000_180, "pending") == (poll["startsAt"], poll["endsAt"], poll["status"])
+
+
+def test_votes_add_up_if_the_definition_says_so(extcli):
+    """Ruling P4."""
+    extcli("vote", "define", "lunch", "--options", "A,B", "--total-votes", "5", "--votes-per-option", "5")
+
+    poll = extcli("vote", "cast", "lunch", "--value", "1", "--count", "4", "-o", "json").json
+
+    assert 4 == poll["stats"]["count"]
+
+
+def test_a_global_poll_is_shared_by_all_channels(extcli):
+    extcli("vote", "define", "global-cup", "--options", "A,B")
+    extcli("vote", "cast", "global-cup", "--value", "1", "--channel", "5")
+
+    assert [["1", "1"]] == extcli("vote", "get", "global-cup", "--channel", "6").rows
+
+
+def test_show_of_a_poll_without_a_definition_is_refused(extcli):
+    result = extcli("vote", "define", "nothing", "--show")
+
+    assert (4, "") == (result.exit_code, result.stdout)
+    assert "the poll nothing has no definition" in result.stderr
+
+
+@pytest.fixture
+def lunch(extcli):
+    """A poll with a definition and one vote."""
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--options", "A,B", "--user-data", '{"n":1}')
+    extcli("vote", "cast", "lunch", "--value", "1")
+
+
+@pytest.mark.parametrize("flags", [(), ("--disabled",), ("--ends-in", "90s"), ("--total-votes", "3")], ids=" ".join)
+def test_define_refuses_to_delete_the_prompt_and_options(extcli, lunch, flags):
+    before = definition_of(extcli)
+
+    result = extcli("vote", "define", "lunch", *flags)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "would delete its prompt and options" in result.stderr
+    assert "extcli vote edit" in result.stderr
+    assert before == definition_of(extcli)
+
+
+def test_define_replaces_a_definition_without_prompt_and_options(extcli):
+    extcli("vote", "define", "lunch", "--total-votes", "5")
+
+    assert 0 == extcli("vote", "define", "lunch", "--disabled").exit_code
+
+    assert (True, 1) == (definition_of(extcli)["disabled"], definition_of(extcli)["totalVotesPerUser"])
+
+
+def test_edit_changes_the_given_members_only(extcli, lunch, live):
+    now = live.freeze()
+    before = definition_of(extcli)
+
+    assert 0 == extcli("vote", "edit", "lunch", "--prompt", "Really?", "--ends-in", "90s", "--disabled").exit_code
+
+    end = -(-now // 1000) + 90
+    assert before | {"prompt": "Really?", "endsAt": end, "disabled": True} == definition_of(extcli)
+    assert [["1", "1"]] == extcli("vote", "get", "lunch").rows
+
+
+def test_edit_replaces_the_end_of_a_poll(extcli, lunch, live):
+    now = live.freeze()
+    extcli("vote", "edit", "lunch", "--ends-in", "90s")
+
+    extcli("vote", "edit", "lunch", "--ends-in", "2m")
+
+    assert -(-now // 1000) + 120 == definition_of(extcli)["endsAt"]
+
+
+def test_edit_can_reverse_every_switch(extcli, lunch):
+    extcli("vote", "edit", "lunch", "--disabled", "--user-id-voting")
+
+    extcli("vote", "edit", "lunch", "--enabled", "--no-user-id-voting")
+
+    assert (False, False) == (definition_of(extcli)["disabled"], definition_of(extcli)["userIDVoting"])
+
+
+def test_edit_without_options_is_a_usage_error(extcli, lunch):
+    assert 2 == extcli("vote", "edit", "lunch").exit_code
+
+
+@pytest.mark.parametrize("command", [("edit", "--disabled"), ("close",), ("reopen",)], ids=lambda words: words[0])
+def test_a_poll_that_does_not_exist_cannot_be_changed(extcli, command):
+    verb, *options = command
+
+    result = extcli("vote", verb, "typo", *options)
+
+    assert 4 == result.exit_code
+    assert "the poll typo has no definition" in result.stderr
+    assert "extcli vote define" in result.stderr
+
+
+def test_a_closed_poll_refuses_votes_and_keeps_its_definition(extcli, lunch):
+    before = definition_of(extcli)
+
+    assert 0 == extcli("vote", "close", "lunch").exit_code
+
+    assert "poll is closed" in extcli("vote", "cast", "lunch", "--value", "0").stderr
+    assert [["1", "1"]] == extcli("vote", "get", "lunch").rows
+    after = definition_of(extcli)
+    assert "expired" == after["status"]
+    assert before == after | {"endsAt": 0, "status": "active"}
+
+
+def test_a_poll_without_a_definition_can_be_closed(extcli):
+    extcli("vote", "cast", "lunch", "--value", "1")
+
+    assert 0 == extcli("vote", "close", "lunch").exit_code
+
+    assert "poll is closed" in extcli("vote", "cast", "lunch", "--value", "0").stderr
+
+
+def test_a_poll_that_has_not_started_can_be_closed(extcli):
+    extcli("vote", "define", "lunch", "--options", "A,B", "--starts-in", "1h")
+
+    assert 0 == extcli("vote", "close", "lunch").exit_code
+
+    assert "expired" == definition_of(extcli)["status"]
+
+
+def test_closing_a_closed_poll_keeps_its_end(extcli, lunch, live):
+    extcli("vote", "close", "lunch")
+    before = definition_of(extcli)
+    live.advance(5_000)
+
+    result = extcli("vote", "close", "lunch")
+
+    assert (0, "poll lunch was closed already\n") == (result.exit_code, result.stderr)
+    assert before == definition_of(extcli)
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [("close",), ("edit", "--disabled"), ("edit", "--starts-in", "1h")],
+    ids=["closed", "disabled", "not started"],
+)
+def test_a_reopened_poll_accepts_votes(extcli, lunch, ended):
+    verb, *options = ended
+    extcli("vote", verb, "lunch", *options)
+    assert 4 == extcli("vote", "cast", "lunch", "--value", "0").exit_code
+
+    assert 0 == extcli("vote", "reopen", "lunch").exit_code
+
+    assert [["0", "1"]] == extcli("vote", "cast", "lunch", "--value", "0").rows
+    assert (0, "Which?") == (definition_of(extcli)["endsAt"], definition_of(extcli)["prompt"])
+
+
+def test_a_poll_can_be_reopened_for_a_while(extcli, lunch, live):
+    extcli("vote", "close", "lunch")
+    now = live.freeze()
+
+    extcli("vote", "reopen", "lunch", "--ends-in", "90s")
+
+    assert -(-now // 1000) + 90 == definition_of(extcli)["endsAt"]
+
+
+@pytest.mark.parametrize("edge", ["starts", "ends"])
+def test_a_time_and_a_duration_exclude_each_other(extcli, edge):
+    assert 2 == extcli("vote", "define", "p", f"--{edge}-at", "90s", f"--{edge}-in", "90s").exit_code
