@@ -118,7 +118,14 @@ class Service:
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
         updates = self.polls.updates
-        for clear in (rate_limits.clear, id_quota.clear, self.tokens.forget, self.scheduler.clear, updates.forget):
+        for clear in (
+            rate_limits.clear,
+            self.pins.attempt_limit.clear,
+            id_quota.clear,
+            self.tokens.forget,
+            self.scheduler.clear,
+            updates.forget,
+        ):
             self.control.on_reset(clear)
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)

@@ -65,6 +65,9 @@ def _default(parameter: Any) -> str:
     if parameter.name in rates:
         assert not getattr(SANDBOX, parameter.name)
         return f"production: {getattr(PRODUCTION, parameter.name)}; sandbox: none"
+    if hasattr(PRODUCTION.anonymous, parameter.name):
+        assert not getattr(SANDBOX.anonymous, parameter.name)
+        return f"production: {getattr(PRODUCTION.anonymous, parameter.name)}; sandbox: none"
     if parameter.is_flag:
         return "off"
     return "" if parameter.default is None else str(parameter.default)

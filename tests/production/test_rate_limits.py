@@ -91,14 +91,14 @@ def test_the_extensions_servers_have_ten_times_the_rate(role: str):
         assert [*[200] * 50, 429] == statuses(live.client(role, channel="777"), 51)
 
 
-def test_requests_without_a_token_are_counted_by_address():
+@pytest.mark.parametrize(
+    ("path", "body"), [("link/pin", {"identifier": CLIENT_ID}), ("authtoken", {"app_id": CLIENT_ID, "role": "viewer"})]
+)
+def test_requests_without_a_token_are_counted_by_address(path: str, body: dict[str, str]):
     with live_server(Settings(limits=Limits(caller_rate=1))) as live, Client(base_url=f"{live.url}/v1/e/") as stranger:
         live.freeze()
-        pins = [stranger.post("link/pin", headers={"Authorization": CLIENT_ID}).status_code for _ in range(51)]
-        tokens = [stranger.post("authtoken", json={"app_id": CLIENT_ID, "role": "viewer"}) for _ in range(51)]
 
-    assert [*[200] * 50, 429] == pins
-    assert [*[200] * 50, 429] == [answer.status_code for answer in tokens]
+        assert [*[200] * 50, 429] == [stranger.post(path, json=body).status_code for _ in range(51)]
 
 
 @pytest.mark.parametrize("header", [None, f"{CLIENT_ID} no.token.atall"])
@@ -123,6 +123,16 @@ def test_invalid_credentials_are_counted_by_address(header: str | None):
         assert [401] == [answer.status_code for answer in failed(1, "203.0.113.8")]
         live.advance(SECOND)
         assert (200, 401) == (new.get("vote").status_code, failed(1)[0].status_code)
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": CLIENT_ID}, {}])
+def test_requests_without_a_token_do_not_use_the_rate_of_a_client_id(limited: LiveServer, headers: dict[str, str]):
+    with Client(base_url=f"{limited.url}/v1/e/") as stranger:
+        for _ in range(40):
+            assert 200 == stranger.post("link/pin", headers=headers, json={"identifier": CLIENT_ID}).status_code
+
+    viewers = [limited.client("viewer", user=str(number), channel="777") for number in range(30)]
+    assert {200} == {viewer.get("vote").status_code for viewer in viewers}
 
 
 def test_unregistered_client_ids_are_counted_by_address():

@@ -38,10 +38,11 @@ def viewer_game(live: LiveServer) -> Iterator[SocketClient]:
 
 @pytest.fixture
 def frozen_production() -> Iterator[LiveServer]:
-    """A production service with a frozen clock and two extensions."""
+    """A production service with a frozen clock, two extensions and a trusted proxy on loopback."""
     clock = Clock()
     clock.set(2_000_000_000_000)
     clock.freeze(True)
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,)), OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))}
-    with live_server(Settings(PRODUCTION, extensions=extensions), clock=clock) as live:
+    settings = Settings(PRODUCTION, extensions=extensions, proxies=("127.0.0.1",))
+    with live_server(settings, clock=clock) as live:
         yield live

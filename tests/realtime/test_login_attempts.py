@@ -1,13 +1,16 @@
-"""Limits on failed attempts to authenticate, per connection and per client id (ruling T4)."""
+"""Limits on failed attempts to authenticate, per connection, address and client id (ruling T4)."""
 
 from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from emulator.clock import END_OF_TIME, MINUTE, SECOND
+from emulator.clock import END_OF_TIME, HOUR, MINUTE, SECOND
 from support.authentication import authenticate, refused, status_of_pin
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, LiveServer
+from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer
 from support.socket_client import SocketClient, request_pin
 
 FAR_AWAY = END_OF_TIME // SECOND
@@ -18,13 +21,25 @@ def bound_pin(live: LiveServer, client_id: str = CLIENT_ID, key: bytes = SECRET)
     return str(client.post("link/pin").raise_for_status().json()["pin"])
 
 
-def guess(live: LiveServer, times: int, client_id: str = CLIENT_ID) -> list[int]:
-    """Try wrong PINs, ten on each connection; return the statuses."""
+def guess(live: LiveServer, times: int, *, address: str = "203.0.113.1") -> list[int]:
+    """Try wrong PINs from an address, ten on each connection; return the statuses."""
     statuses: list[int] = []
     for begin in range(0, times, 10):
-        with SocketClient(live) as game:
-            statuses += [refused(game, client_id, pin="ZZZZZZ")[0] for _ in range(begin, min(times, begin + 10))]
+        with SocketClient(live, additional_headers={"X-Forwarded-For": address}) as game:
+            statuses += [refused(game, pin="ZZZZZZ")[0] for _ in range(begin, min(times, begin + 10))]
     return statuses
+
+
+def guess_from_many(live: LiveServer) -> None:
+    """Use up the wrong PINs that a client id has in a minute, from six addresses."""
+    for number in range(6):
+        assert [400] * 10 == guess(live, 10, address=f"198.51.100.{number}")
+
+
+def validate(live: LiveServer, pin: str, channel: str = CHANNEL) -> int:
+    """Return the status of `validate_pin` by a channel's broadcaster."""
+    broadcaster = live.client("broadcaster", user=channel, channel=channel, exp=FAR_AWAY)
+    return broadcaster.post("validate_pin", json={"pin": pin}).status_code
 
 
 @pytest.mark.ruling("T4")
@@ -66,41 +81,71 @@ def test_the_sandbox_counts_wrong_pins_per_connection_only(live):
 
 
 @pytest.mark.ruling("T4")
-def test_after_60_wrong_pins_a_minute_production_refuses_even_valid_ones(frozen_production):
-    pin = bound_pin(frozen_production)
+def test_an_address_has_ten_wrong_pins_a_minute(frozen_production):
+    assert [*[400] * 10, 429, 429] == guess(frozen_production, 12)
+    assert 429 == status_of_pin(frozen_production, bound_pin(frozen_production))
 
-    assert [400] * 60 == guess(frozen_production, 60)
-    assert [429, 429] == [status_of_pin(frozen_production, pin), *guess(frozen_production, 1)]
+
+@pytest.mark.ruling("T4")
+def test_wrong_pins_of_one_address_leave_others_their_attempts(frozen_production):
+    guess(frozen_production, 70)
+
+    assert 200 == status_of_pin(frozen_production, bound_pin(frozen_production), address="203.0.113.2")
+    assert [400] == guess(frozen_production, 1, address="203.0.113.2")
+
+
+@pytest.mark.ruling("T4")
+def test_the_addresses_of_an_ipv6_network_of_64_bits_count_as_one(frozen_production):
+    guess(frozen_production, 10, address="2001:db8:1:2::1")
+
+    others = [
+        status_of_pin(frozen_production, "ZZZZZZ", address=f"2001:db8:1:{last}") for last in ("2:a:b:c:d", "3::1")
+    ]
+    assert [429, 400] == others
+
+
+@pytest.mark.ruling("T4")
+def test_simultaneous_wrong_pins_are_all_counted(frozen_production):
+    headers = {"X-Forwarded-For": "203.0.113.1"}
+    with ExitStack() as stack:
+        games = [stack.enter_context(SocketClient(frozen_production, additional_headers=headers)) for _ in range(30)]
+        for game in games:
+            game.send("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
+        statuses = [game.reply()["errors"][0]["status"] for game in games]
+
+    assert {400: 10, 429: 20} == Counter(statuses)
+
+
+@pytest.mark.ruling("T4")
+def test_after_60_wrong_pins_of_a_client_id_an_address_has_five_an_hour(frozen_production):
+    guess_from_many(frozen_production)
+
+    assert [*[400] * 5, 429] == guess(frozen_production, 6)
+    frozen_production.service.clock.advance(HOUR)
+    guess_from_many(frozen_production)
+    assert [*[400] * 5, 429] == guess(frozen_production, 6)
+
+
+@pytest.mark.ruling("T4")
+def test_a_correct_pin_works_while_other_addresses_guess(frozen_production):
+    guess_from_many(frozen_production)
+
+    assert 200 == status_of_pin(frozen_production, bound_pin(frozen_production))
+    assert 200 == validate(frozen_production, bound_pin(frozen_production))
 
 
 @pytest.mark.ruling("T4")
 def test_the_429_says_when_to_retry(frozen_production):
-    guess(frozen_production, 60)
-    frozen_production.service.clock.advance(20 * SECOND)
+    guess(frozen_production, 10)
+    frozen_production.service.clock.advance(4 * SECOND)
 
-    with SocketClient(frozen_production) as game:
+    with SocketClient(frozen_production, additional_headers={"X-Forwarded-For": "203.0.113.1"}) as game:
         error = game.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
 
     assert (429, 429, "Too Many Requests") == (error["status"], error["number"], error["title"])
-    assert "retry in 40 s" in error["detail"]
-
-
-@pytest.mark.ruling("T4")
-def test_wrong_pins_count_per_client_id(frozen_production):
-    guess(frozen_production, 60)
-
-    assert 200 == status_of_pin(frozen_production, bound_pin(frozen_production, OTHER_ID, OTHER_SECRET), OTHER_ID)
-
-
-@pytest.mark.ruling("T4")
-def test_the_limit_on_wrong_pins_ends_after_a_minute(frozen_production):
-    guess(frozen_production, 60)
-
-    frozen_production.service.clock.advance(MINUTE - 1)
-    before = status_of_pin(frozen_production, bound_pin(frozen_production))
-    frozen_production.service.clock.advance(1)
-
-    assert [429, 200] == [before, status_of_pin(frozen_production, bound_pin(frozen_production))]
+    assert "too many wrong PINs from this address; retry in 2 s" == error["detail"]
+    frozen_production.service.clock.advance(2 * SECOND)
+    assert [400, 429] == guess(frozen_production, 2)
 
 
 @pytest.mark.ruling("T4")
@@ -111,19 +156,19 @@ def test_valid_pins_are_not_counted(frozen_production):
 
 
 @pytest.mark.ruling("T4")
-def test_wrong_pins_over_rest_count_too(frozen_production):
-    broadcaster = frozen_production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR_AWAY)
+def test_wrong_pins_of_validate_pin_count_per_channel(frozen_production):
+    assert [*[400] * 10, 429] == [validate(frozen_production, "ZZZZZZ") for _ in range(11)]
 
-    statuses = [broadcaster.post("validate_pin", json={"pin": "ZZZZZZ"}).status_code for _ in range(61)]
-
-    assert [*[400] * 60, 429] == statuses
-    assert 429 == status_of_pin(frozen_production, bound_pin(frozen_production))
+    assert 400 == validate(frozen_production, "ZZZZZZ", channel="888")
+    assert 200 == status_of_pin(frozen_production, bound_pin(frozen_production))
+    frozen_production.service.clock.advance(MINUTE)
+    assert 200 == validate(frozen_production, bound_pin(frozen_production))
 
 
 @pytest.mark.ruling("T4")
 def test_a_refresh_token_is_valid_while_pins_are_refused(frozen_production):
-    with SocketClient(frozen_production) as game:
+    with SocketClient(frozen_production, additional_headers={"X-Forwarded-For": "203.0.113.1"}) as game:
         refresh = authenticate(game, pin=bound_pin(frozen_production))["refresh"]
-        guess(frozen_production, 60)
+        guess(frozen_production, 11)
 
         assert CHANNEL == authenticate(game, refresh=refresh)["twitch_id"]

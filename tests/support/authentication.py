@@ -19,9 +19,9 @@ def refused(game: SocketClient, client_id: str = CLIENT_ID, **credential: object
     return error["status"], error["title"]
 
 
-def status_of_pin(live: LiveServer, pin: str, client_id: str = CLIENT_ID) -> int:
-    """Return the status of an attempt with a PIN on a new connection."""
-    with SocketClient(live) as game:
+def status_of_pin(live: LiveServer, pin: str, client_id: str = CLIENT_ID, *, address: str = "203.0.113.1") -> int:
+    """Return the status of an attempt with a PIN on a new connection; `address` counts behind a proxy."""
+    with SocketClient(live, additional_headers={"X-Forwarded-For": address}) as game:
         reply = game.request("authenticate", data={"client_id": client_id, "pin": pin})
         return int(reply["errors"][0]["status"]) if "errors" in reply else 200
 

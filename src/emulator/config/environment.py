@@ -9,6 +9,18 @@ from emulator.engines.base import NEVER
 
 
 @dataclass(frozen=True)
+class AnonymousLimits:
+    """Limits on callers without a token, most of them per network address (IPv6: per /64). 0 is no limit."""
+
+    address_pins: int = 0
+    """PINs that an address may request in a minute."""
+    address_pin_attempts: int = 0
+    """Wrong PINs per minute of one address, or in `validate_pin` of one channel (ruling T4)."""
+    client_pin_attempts: int = 0
+    """Wrong PINs per minute of one client id; beyond that, each address has a few an hour (ruling T4)."""
+
+
+@dataclass(frozen=True)
 class Environment:
     """The rules of one environment. Lifetimes are in milliseconds."""
 
@@ -22,12 +34,12 @@ class Environment:
     """The `allowed_stage` of issued tokens."""
     refused_stage: str | None
     """The `allowed_stage` that is refused with 403."""
-    limits_pin_attempts: bool
-    """Limit wrong PINs per client id (ruling T4)."""
     caller_rate: int
     """Default requests per second of one caller; 0 is no limit."""
     client_rate: int
     """Default requests per second of all callers of one client id; 0 is no limit."""
+    anonymous: AnonymousLimits
+    """Default limits on callers without a token."""
     has_control: bool
     """Serve the control API."""
     state_lifetime: int
@@ -46,9 +58,9 @@ SANDBOX = Environment(
     issues_sandbox_tokens=True,
     stage="sandbox",
     refused_stage=None,
-    limits_pin_attempts=False,
     caller_rate=0,
     client_rate=0,
+    anonymous=AnonymousLimits(),
     has_control=True,
     state_lifetime=DAY,
     config_lifetime=DAY,
@@ -60,9 +72,9 @@ PRODUCTION = Environment(
     issues_sandbox_tokens=False,
     stage=None,
     refused_stage="sandbox",
-    limits_pin_attempts=True,
     caller_rate=100,
     client_rate=5_000,
+    anonymous=AnonymousLimits(address_pins=30, address_pin_attempts=10, client_pin_attempts=60),
     has_control=False,
     state_lifetime=30 * DAY,
     config_lifetime=NEVER,

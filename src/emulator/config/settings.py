@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from emulator.config.environment import PRODUCTION, SANDBOX, Environment
+from emulator.config.environment import PRODUCTION, SANDBOX, AnonymousLimits, Environment
 from emulator.config.extensions import Extension, read_extensions
 from emulator.engines import open_engine
 from emulator.errors import ConfigurationError
@@ -49,8 +49,8 @@ class Limits:
     """Ids of each kind that one extension uses in one channel: polls, rankings, buffers, JSON stores."""
     request_timeout: int = 30
     """Seconds for a request to arrive and its response to be read; 0 is no limit."""
-    pin_attempts: int = 60
-    """Wrong PINs per client id and minute in production (ruling T4)."""
+    anonymous: AnonymousLimits | None = None
+    """Limits on callers without a token; `None` is the environment's default."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,11 @@ class Settings:
         return self.environment.client_rate if rate is None else rate
 
     @property
+    def anonymous(self) -> AnonymousLimits:
+        """Limits on callers without a token."""
+        return self.limits.anonymous or self.environment.anonymous
+
+    @property
     def admits_any_client(self) -> bool:
         """Whether unregistered client ids are served (ruling A1)."""
         return not (self.registered_only or self.environment.verifies_tokens)
@@ -108,11 +113,15 @@ def read_settings(
     leeway: int = 0,
     control_hosts: tuple[str, ...] = (),
     limits: Limits | None = None,
+    anonymous: Mapping[str, int | None] | None = None,
     proxies: tuple[str, ...] = (),
     logs: LogSettings | None = None,
     traces: bool = False,
 ) -> Settings:
-    """Build settings from the options of `serve`; raises `ConfigurationError` with one line. `leeway` is in seconds."""
+    """Build settings from the options of `serve`; raises `ConfigurationError` with one line. `leeway` is in seconds.
+
+    `anonymous` has values for the fields of `AnonymousLimits`; those that are `None` keep the environment's default.
+    """
     if production and extensions is None:
         raise ConfigurationError("--production needs --extensions FILE: it serves only registered client ids")
     if registered_only and extensions is None:
@@ -129,8 +138,10 @@ def read_settings(
         _check_proxy(proxy)
     if channel_stores not in ("shared", "extension"):
         raise ConfigurationError(f"--channel-stores: {channel_stores!r} must be 'shared' or 'extension'")
+    environment = PRODUCTION if production else SANDBOX
+    chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
     return Settings(
-        environment=PRODUCTION if production else SANDBOX,
+        environment=environment,
         data=data,
         extensions=read_extensions(extensions) if extensions else {},
         extensions_file=extensions,
@@ -138,7 +149,7 @@ def read_settings(
         registered_only=registered_only,
         channel_stores_per_extension=channel_stores == "extension",
         control_hosts=control_hosts,
-        limits=limits or Limits(),
+        limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
         proxies=proxies,
         logs=logs or LogSettings(),
         traces=traces,

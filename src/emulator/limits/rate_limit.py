@@ -1,4 +1,4 @@
-"""Limits requests per second of each caller and client id, averaged over a few seconds."""
+"""Limits the rates of callers, client ids and network addresses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from emulator.callers import EXTENSION_WRITERS, Caller
 from emulator.clock import SECOND, Clock
 from emulator.errors import TooManyRequests
+from emulator.limits.addresses import network_of
 
 WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""
@@ -18,21 +19,25 @@ _MICROSECONDS = 1_000
 
 
 class RateLimit:
-    """Allows `per_second` requests per key, by the generic cell rate algorithm: one number per key, no queue."""
+    """Allows `amount` per `period` ms and key, by the generic cell rate algorithm: one number per key, no queue.
 
-    def __init__(self, per_second: int) -> None:
-        self._spacing = SECOND * _MICROSECONDS // per_second
+    A key that was idle for `window` ms may use the amount of this whole window at once.
+    """
+
+    def __init__(self, amount: int, period: int = SECOND, window: int = WINDOW) -> None:
+        self._spacing = max(1, period * _MICROSECONDS // amount)
+        self._window = window * _MICROSECONDS
         self._due: dict[tuple[str, str], int] = {}
         """The Unix µs at which all requests of a key would be done, if they were served one by one at the rate."""
         self._sweep_at = _SWEEP_SIZE
 
-    def delay(self, key: tuple[str, str], now: int, *, count: bool = True) -> int:
-        """Return 0 and count a request at `now` (Unix ms), or return the ms to wait. `count=False` only checks."""
+    def delay(self, key: tuple[str, str], now: int, cost: int = 1, *, count: bool = True) -> int:
+        """Return 0 and count `cost` at `now` (Unix ms), or return the ms to wait. `count=False` only checks."""
         at = now * _MICROSECONDS
-        due, latest = self._due.get(key, 0), at + WINDOW * _MICROSECONDS
+        due, latest = self._due.get(key, 0), at + self._window
         if due < at or due > latest:  # later only if the clock was set back: start over
             due = at
-        due += self._spacing
+        due += self._spacing * cost
         if due > latest:
             return -((latest - due) // _MICROSECONDS)
         if not count:
@@ -41,6 +46,11 @@ class RateLimit:
         if len(self._due) >= self._sweep_at:
             self._sweep(at)
         return 0
+
+    def refund(self, key: tuple[str, str]) -> None:
+        """Take back one counted request."""
+        if key in self._due:
+            self._due[key] -= self._spacing
 
     def __len__(self) -> int:
         return len(self._due)
@@ -70,29 +80,30 @@ class RateLimits:
     def check(self, caller: Caller) -> None:
         """Count a request of a caller and its client id; raises `TooManyRequests` above either rate."""
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
-        self._count(limit, (caller.client_id, caller.identity), caller.client_id, "this caller")
+        now, client_id = self._clock.now(), caller.client_id
+        # The caller first: its refused requests must not use up the rate of the client id.
+        if limit is not None and (wait := limit.delay((client_id, caller.identity), now)):
+            raise too_many("requests from this caller", wait)
+        if self._clients is not None and (wait := self._clients.delay((client_id, ""), now)):
+            owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
+            raise too_many(f"requests {owner}", wait)
 
-    def check_address(self, client_id: str, address: str) -> None:
-        """Count an unauthenticated request from a network address, with the client id it names, if any."""
-        self._count(self._servers, (client_id, f"@{address}"), client_id, "this address")
+    def check_address(self, address: str) -> None:
+        """Count an unauthenticated request. It never counts toward the client id that it names."""
+        if self._servers is not None and (
+            wait := self._servers.delay(("", f"@{network_of(address)}"), self._clock.now())
+        ):
+            raise too_many("requests from this address", wait)
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
         """Raise `TooManyRequests` if an address sent too many invalid credentials; `one_more` counts another."""
         if self._servers is None:
             return
-        if wait := self._servers.delay(("", f"!{address}"), self._clock.now(), count=one_more):
-            raise _too_many("invalid credentials from this address", wait)
-
-    def _count(self, limit: RateLimit | None, key: tuple[str, str], client_id: str, who: str) -> None:
-        now = self._clock.now()
-        # The caller first: its refused requests must not use up the rate of the client id.
-        if limit is not None and (wait := limit.delay(key, now)):
-            raise _too_many(f"requests from {who}", wait)
-        if self._clients is not None and (wait := self._clients.delay((client_id, ""), now)):
-            owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
-            raise _too_many(f"requests {owner}", wait)
+        if wait := self._servers.delay(("", f"!{network_of(address)}"), self._clock.now(), count=one_more):
+            raise too_many("invalid credentials from this address", wait)
 
 
-def _too_many(what: str, ms: int) -> TooManyRequests:
+def too_many(what: str, ms: int) -> TooManyRequests:
+    """Return the error for a rate that allows the next request in `ms`."""
     seconds = math.ceil(ms / SECOND)
     return TooManyRequests("Too many requests", f"too many {what}; retry in {seconds} s", retry_after=seconds)

@@ -29,6 +29,8 @@ class Connection(Protocol):
 
     request_id: str
     """The id of the handshake request."""
+    address: str
+    """The client's network address, as a trusted proxy gives it; empty if unknown."""
 
     def send(self, text: bytes) -> None: ...
     def write(self, frame: bytes) -> None: ...

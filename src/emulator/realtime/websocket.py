@@ -80,6 +80,10 @@ class WebSocket(asyncio.Protocol):
         self._connections: set[Any] = server_state.connections
         self.request_id = ""
         """The id of the handshake request."""
+        self.address = ""
+        """The client's network address, as a trusted proxy gives it; empty if unknown."""
+        self.headers: list[tuple[bytes, bytes]] = []
+        """The headers of the handshake, until the peer is found."""
         self._protocol = ServerProtocol(max_size=self._factory.limits.frame, logger=_library_log)
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
@@ -100,6 +104,8 @@ class WebSocket(asyncio.Protocol):
         """Take over the transport of the upgrade request."""
         assert isinstance(transport, CoalescingTransport)
         self._transport = transport
+        client = transport.get_extra_info("peername")
+        self.address = client[0] if isinstance(client, tuple) else ""
         self._started = asyncio.get_running_loop().time()
         transport.set_write_buffer_limits(self._max_outbox)
         self._connections.add(self)
@@ -171,8 +177,8 @@ class WebSocket(asyncio.Protocol):
         self.write(PING)
 
     def _handshake(self, request: Request) -> None:
-        headers = ((name.lower().encode(), value.encode()) for name, value in request.headers.raw_items())
-        self.request_id = request_id(headers)
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.raw_items()]
+        self.request_id = request_id(self.headers)
         response = self._protocol.accept(request)
         response.headers["X-Request-Id"] = self.request_id
         if response.status_code == 101:
@@ -193,7 +199,7 @@ class WebSocket(asyncio.Protocol):
         except EngineError as error:
             _log.error("storage failed in opening %s: %s", path[:100], error)
             response = self._error_response(Unavailable())
-        self._opening = None
+        self._opening, self.headers = None, []
         if self._peer is None:
             self._log_error_response(response)
         if self._transport.is_closing():

@@ -8,6 +8,7 @@ from typing import Any
 from litestar.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from emulator.realtime.websocket import Peer, WebSocket
 from emulator.server.middleware import Application, Middleware
 
 
@@ -20,15 +21,28 @@ class ProxyHeaders(Middleware):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        request: Any = scope
-        connected = request["client"]
-        await self._apply_headers(request, receive, send)  # type: ignore[arg-type]
-        if request["client"] and not _is_address(request["client"][0]):
-            request["client"] = connected
+        await self._forward(scope)
         await self._app(scope, receive, send)
 
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+        """Open the peer of a WebSocket; its address is the forwarded one too."""
+        handshake: dict[str, Any] = {
+            "type": "websocket",
+            "client": (connection.address, 0),
+            "headers": connection.headers,
+        }
+        await self._forward(handshake)
+        connection.address = handshake["client"][0]
+        return await super().open_peer(path, query, connection)
 
-async def _ignore(scope: Any, receive: Any, send: Any) -> None:
+    async def _forward(self, scope: Any) -> None:
+        connected = scope["client"]
+        await self._apply_headers(scope, _ignore, _ignore)
+        if scope["client"] and not _is_address(scope["client"][0]):
+            scope["client"] = connected
+
+
+async def _ignore(*_: object) -> Any:
     """Do nothing: uvicorn's middleware is only used to edit the scope."""
 
 

@@ -102,9 +102,9 @@ class Dispatcher:
             elif header:
                 context.caller = caller = self.cached_caller(header) or await self._authenticated(header, peer)
                 client_id = caller.client_id
-            self.rate_limits.check(caller) if caller else self.rate_limits.check_address(client_id, peer)
+            self.rate_limits.check(caller) if caller else self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.PUBLIC:
-            self.rate_limits.check_address("", peer)
+            self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.CONTROL:
             self.control_gate(scope)
         chunks = _stream_body(headers, receive, getattr(self.limits, endpoint.limit))

@@ -134,6 +134,35 @@ def serve(
             metavar="N",
         ),
     ] = None,
+    address_pins: Annotated[
+        int | None,
+        _option(
+            "address-pins",
+            "PINs a minute for one address without a token. 0: no limit. "
+            "Default: 30 in production, none in the sandbox.",
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
+    address_pin_attempts: Annotated[
+        int | None,
+        _option(
+            "address-pin-attempts",
+            "Wrong PINs a minute of one address. 0: no limit. Default: 10 in production, none in the sandbox.",
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
+    client_pin_attempts: Annotated[
+        int | None,
+        _option(
+            "client-pin-attempts",
+            "Wrong PINs a minute of one client id; beyond it, each address has five an hour. 0: no limit. "
+            "Default: 60 in production, none in the sandbox.",
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
     request_timeout: Annotated[
         int,
         _option(
@@ -195,6 +224,11 @@ def serve(
                 client_rate=client_rate,
                 request_timeout=request_timeout,
             ),
+            anonymous={
+                "address_pins": address_pins,
+                "address_pin_attempts": address_pin_attempts,
+                "client_pin_attempts": client_pin_attempts,
+            },
             proxies=tuple(proxy or ()),
             logs=logs,
             traces=otel,

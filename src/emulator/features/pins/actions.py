@@ -32,7 +32,7 @@ async def authenticate(pins: Pins, message: Message) -> Authenticated:
         raise BadRequest("Invalid body", "data must contain exactly one of pin, refresh and jwt")
     topic = _topic(session)
     if body.pin is not None:
-        result = await pins.authenticate_by_pin(client_id, body.pin)
+        result = await pins.authenticate_by_pin(client_id, body.pin, session.connection.address)
     elif body.refresh is not None:
         result = await pins.authenticate_by_refresh_token(client_id, body.refresh)
     else:

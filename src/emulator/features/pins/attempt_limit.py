@@ -1,34 +1,90 @@
-"""Limits how many wrong PINs a client id may try (ruling T4)."""
+"""Limits how often PINs are requested and guessed (ruling T4).
+
+A PIN is one of 30^6 = 729 million and lives for 5 minutes. With 500 live PINs of one client id at all times, one guess
+finds one of them with a chance of 500 / 729,000,000. By default, all addresses together have 60 wrong PINs a minute per
+client id, 86,400 a day. Beyond that each address has 5 an hour, 120 a day. So within a day
+
+- one address (10 a minute, 14,400 a day) finds a PIN with a chance of 1 %,
+- 1,000 addresses (86,400 + 120,000) with 13 %, against 14,400,000 guesses if only addresses were limited.
+
+A correct PIN never counts, so guesses from one address do not keep out the game at another.
+"""
 
 from __future__ import annotations
 
-from emulator.clock import MINUTE, Clock
-from emulator.errors import TooManyRequests
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+from emulator.clock import HOUR, MINUTE, Clock
+from emulator.config.environment import AnonymousLimits
+from emulator.errors import BadRequest
+from emulator.limits.addresses import network_of
+from emulator.limits.rate_limit import RateLimit, too_many
+
+ATTEMPTS_UNDER_ATTACK: Final = 5
+"""Wrong PINs that one address has in an hour, once a client id has had too many."""
 
 
 class AttemptLimit:
-    """Counts the failed attempts of each client id in the last minute. `limit` is `None` for no limit."""
+    """Counts requested PINs per address, and wrong PINs per address, client id and channel. A limit of 0 is none."""
 
-    def __init__(self, clock: Clock, limit: int | None) -> None:
+    def __init__(self, clock: Clock, limits: AnonymousLimits) -> None:
         self._clock = clock
-        self._limit = limit
-        self._failures: dict[str, list[int]] = {}
+        self._requests = _per_minute(limits.address_pins)
+        self._addresses = _per_minute(limits.address_pin_attempts)
+        self._channels = _per_minute(limits.address_pin_attempts)
+        self._clients = _per_minute(limits.client_pin_attempts)
+        self._under_attack = RateLimit(ATTEMPTS_UNDER_ATTACK, HOUR, HOUR)
 
-    def check(self, client_id: str) -> None:
-        """Raise `TooManyRequests` if the client id has reached the limit."""
-        recent = self._recent(client_id)
-        if self._limit is not None and len(recent) >= self._limit:
-            wait = (recent[0] + MINUTE - self._clock.now() + 999) // 1000
-            raise TooManyRequests(
-                "Too many attempts",
-                f"{self._limit} wrong PINs for this client id within a minute; retry in {wait} s",
-                retry_after=wait,
-            )
+    def count_request(self, address: str) -> None:
+        """Count a PIN for an unauthenticated caller; raises `TooManyRequests`."""
+        self._count(self._requests, ("", network_of(address)), "PINs requested from this address")
 
-    def record_failure(self, client_id: str) -> None:
-        if self._limit is not None:
-            self._failures[client_id] = [*self._recent(client_id), self._clock.now()]
+    @contextmanager
+    def attempt(self, client_id: str, address: str) -> Iterator[None]:
+        """Count a PIN of an unauthenticated caller as `_attempt` does."""
+        network, client = network_of(address), (client_id, "")
+        limit, key = self._clients, client
+        if limit is not None and limit.delay(client, self._clock.now(), count=False):
+            limit, key = self._under_attack, (client_id, network)
+        with (
+            self._attempt(self._addresses, ("", network), "wrong PINs from this address"),
+            self._attempt(limit, key, "wrong PINs for this client id"),
+        ):
+            yield
 
-    def _recent(self, client_id: str) -> list[int]:
-        now = self._clock.now()
-        return [at for at in self._failures.get(client_id, ()) if now - MINUTE < at <= now]
+    def attempt_of_channel(self, client_id: str, channel_id: str) -> AbstractContextManager[None]:
+        """Count a PIN of a channel's broadcaster as `_attempt` does, apart from those of unauthenticated callers."""
+        return self._attempt(self._channels, (client_id, channel_id), "wrong PINs for this channel")
+
+    @contextmanager
+    def _attempt(self, limit: RateLimit | None, key: tuple[str, str], what: str) -> Iterator[None]:
+        """Count an attempt, which raises `TooManyRequests`, and take it back unless the block raises `BadRequest`.
+
+        It is counted before the PIN is looked up, so that simultaneous attempts cannot exceed the limit.
+        """
+        self._count(limit, key, what)
+        is_wrong = False
+        try:
+            yield
+        except BadRequest:
+            is_wrong = True
+            raise
+        finally:
+            if limit is not None and not is_wrong:
+                limit.refund(key)
+
+    def clear(self) -> None:
+        """Forget all counts, after a reset."""
+        for limit in (self._requests, self._addresses, self._channels, self._clients, self._under_attack):
+            if limit is not None:
+                limit.clear()
+
+    def _count(self, limit: RateLimit | None, key: tuple[str, str], what: str) -> None:
+        if limit is not None and (wait := limit.delay(key, self._clock.now())):
+            raise too_many(what, wait)
+
+
+def _per_minute(amount: int) -> RateLimit | None:
+    return RateLimit(amount, MINUTE, MINUTE) if amount else None

@@ -56,7 +56,9 @@ async def request_pin(pins: Pins, call: Call) -> Pin:
     only the client id is needed, in the Authorization header or as `identifier`; `validate_pin` binds the PIN later.
     """
     may_bind = call.has_caller and call.caller.role in CHANNEL_WRITERS
-    pin = await pins.request(_client_id(call), (call.channel or "") if may_bind else "")
+    pin = await pins.request(
+        _client_id(call), (call.channel or "") if may_bind else "", None if may_bind else call.peer
+    )
     return Pin(pin, pin)
 
 
@@ -66,7 +68,7 @@ async def issue_pin(pins: Pins, call: Call) -> PinAndToken:
 
     The token is valid once `user_info` returns 200 for it.
     """
-    token, pin = await pins.issue(_client_id(call))
+    token, pin = await pins.issue(_client_id(call), call.peer)
     return PinAndToken(token, pin)
 
 

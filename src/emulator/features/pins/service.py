@@ -70,16 +70,24 @@ class Pins:
     _authenticate: Callable[[str], Awaitable[Caller]]
 
     def __post_init__(self) -> None:
-        limited = self._settings.environment.limits_pin_attempts
-        self._attempt_limit = AttemptLimit(self._clock, self._settings.limits.pin_attempts if limited else None)
+        self.attempt_limit = AttemptLimit(self._clock, self._settings.anonymous)
 
-    async def request(self, client_id: str, channel_id: str) -> str:
-        """Create a PIN that is bound to a channel; an unbound one if `channel_id` is empty."""
+    async def request(self, client_id: str, channel_id: str, address: str | None) -> str:
+        """Create a PIN that is bound to a channel; an unbound one if `channel_id` is empty.
+
+        Raises `TooManyRequests` if `address`, which is `None` for a caller with rights, has requested too many.
+        """
+        if address is not None:
+            self.attempt_limit.count_request(address)
         link = await self._link(client_id, channel_id) if channel_id else ""
         return await self._create_pin(client_id, PinRecord(channel_id=channel_id, link=link))
 
-    async def issue(self, client_id: str) -> tuple[str, str]:
-        """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN."""
+    async def issue(self, client_id: str, address: str) -> tuple[str, str]:
+        """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN.
+
+        Raises `TooManyRequests` if the address has requested too many.
+        """
+        self.attempt_limit.count_request(address)
         token_id, until = new_id(), self._clock.now() + ACCESS_LIFETIME
         token = self._tokens.issue(
             ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=token_id
@@ -91,7 +99,10 @@ class Pins:
         channel_id = caller.channel_id
         if not channel_id:
             raise BadRequest("Invalid channel", "the token needs a channel_id: the channel to link")
-        self._attempt_limit.check(caller.client_id)
+        with self.attempt_limit.attempt_of_channel(caller.client_id, channel_id):
+            await self._validate(caller, channel_id, pin)
+
+    async def _validate(self, caller: Caller, channel_id: str, pin: str) -> None:
         key = pin_key(caller.client_id, pin, self._service_key.value)
         record = await self._read(key, PinRecord)
         if (
@@ -99,7 +110,7 @@ class Pins:
             or record.channel_id not in ("", channel_id)
             or (record.link and not await self._is_current(caller.client_id, record.channel_id, record.link))
         ):
-            raise self._wrong_pin(caller.client_id)
+            raise wrong_pin()
         link = await self._link(caller.client_id, channel_id, use=bool(record.token_id))
 
         def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
@@ -139,12 +150,12 @@ class Pins:
         await self._documents.drop([link_key(caller.client_id, channel_id)], now=self._clock.now())
         await self._publish(caller.client_id, channel_id, "revoked")
 
-    async def authenticate_by_pin(self, client_id: str, pin: str) -> AuthResult:
+    async def authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
-        self._attempt_limit.check(client_id)
-        record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
-        if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
-            raise self._wrong_pin(client_id)
+        with self.attempt_limit.attempt(client_id, address):
+            record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
+            if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
+                raise wrong_pin()
         channel_id, link = record.channel_id, record.link
         if channel_id:
             await self._renew_link(client_id, channel_id, link, wrong_pin())
@@ -221,12 +232,6 @@ class Pins:
 
         now = self._clock.now()
         await self._documents.update([key], renew, now=now, expires_at=now + LINK_LIFETIME)
-
-    def _wrong_pin(self, client_id: str) -> BadRequest:
-        # An unregistered client id has no PIN to guess.
-        if self._extensions.admits(client_id):
-            self._attempt_limit.record_failure(client_id)
-        return wrong_pin()
 
     async def _is_current(self, client_id: str, channel_id: str, link: str) -> bool:
         current = await self._read(link_key(client_id, channel_id), LinkRecord)

@@ -1,0 +1,72 @@
+"""How many PINs one address may request without a token, so that it cannot fill the storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from emulator.clock import SECOND, Clock
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+
+BODY = {"identifier": CLIENT_ID}
+
+
+@pytest.fixture
+def frozen() -> Iterator[LiveServer]:
+    """A production service with a frozen clock, behind a trusted proxy."""
+    clock = Clock()
+    clock.freeze(True)
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    with live_server(Settings(PRODUCTION, extensions=extensions, proxies=("127.0.0.1",)), clock=clock) as live:
+        yield live
+
+
+def statuses(live: LiveServer, times: int, path: str = "pin", address: str = "203.0.113.1") -> list[int]:
+    with Client(base_url=f"{live.url}/v1/e/", headers={"X-Forwarded-For": address}) as stranger:
+        return [stranger.post(path, json=BODY).status_code for _ in range(times)]
+
+
+@pytest.mark.parametrize("path", ["pin", "link/pin"])
+def test_an_address_may_request_30_pins_a_minute(frozen: LiveServer, path: str):
+    assert [*[200] * 30, 429, 429] == statuses(frozen, 32, path)
+
+    frozen.service.clock.advance(2 * SECOND)
+    assert [200, 429] == statuses(frozen, 2, path)
+
+
+def test_both_calls_and_a_whole_ipv6_network_share_the_limit(frozen: LiveServer):
+    statuses(frozen, 15, "pin", "2001:db8::1")
+    statuses(frozen, 15, "link/pin", "2001:db8::2")
+
+    assert ([429], [200]) == (statuses(frozen, 1, "pin", "2001:db8::3"), statuses(frozen, 1, "pin", "2001:db8:0:1::1"))
+
+
+def test_a_refused_pin_request_says_when_to_retry(frozen: LiveServer):
+    statuses(frozen, 30)
+    with Client(base_url=f"{frozen.url}/v1/e/", headers={"X-Forwarded-For": "203.0.113.1"}) as stranger:
+        refused = stranger.post("pin", json=BODY)
+
+    assert (429, "2") == (refused.status_code, refused.headers["retry-after"])
+    assert "too many PINs requested from this address; retry in 2 s" == refused.json()["info"]
+
+
+def test_broadcasters_behind_the_same_address_still_get_pins(frozen: LiveServer):
+    statuses(frozen, 31)
+    broadcaster = frozen.client("broadcaster", user="777", channel="777", exp=real_seconds() + 3_600)
+    broadcaster.headers["X-Forwarded-For"] = "203.0.113.1"
+
+    assert [200] * 40 == [broadcaster.post("link/pin").status_code for _ in range(40)]
+
+
+def test_a_viewers_token_does_not_lift_the_limit(frozen: LiveServer):
+    viewer = frozen.client("viewer", user="1", channel="777", exp=real_seconds() + 3_600)
+
+    assert [*[200] * 30, 429] == [viewer.post("link/pin").status_code for _ in range(31)]
+
+
+def test_the_sandbox_has_no_limit_on_pin_requests(live: LiveServer):
+    assert {200} == set(statuses(live, 40))
