@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from litestar.enums import ScopeType
-from litestar.types import Receive, Scope, Send
+from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
@@ -24,6 +24,7 @@ from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
 from emulator.web.front import Front
 from emulator.web.response import JSON, Reply, error_reply
+from emulator.wire import json_codec
 
 DEFAULT: Final = "default"
 """The namespace of the plain paths."""
@@ -63,6 +64,9 @@ class Namespaces:
         if _PREFIX not in scope["path"] or scope["type"] != ScopeType.HTTP:
             await self._default(scope, receive, send)
             return
+        if scope["method"] == "GET" and scope["path"].strip("/") == _PREFIX[1:]:
+            await self._list(scope, send)
+            return
         found = _ADDRESS.fullmatch(scope["path"])
         if found is None:
             await self._default(scope, receive, send)
@@ -86,6 +90,18 @@ class Namespaces:
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         await front(inner, receive, send)
+
+    async def _list(self, scope: HTTPScope, send: Send) -> None:
+        """Answer the names of the namespaces in use, without `default`."""
+        bind_context(scope)
+        try:
+            self._gate(scope)
+        except ServiceError as error:
+            self.refused(error)
+            await error_reply(error, cors=False)(send)
+            return
+        names = sorted(name for name, tenant in self._tenants.items() if tenant.front is not None)
+        await Reply(200, json_codec.encode({"namespaces": names}), cors=False, content_type=JSON)(send)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""

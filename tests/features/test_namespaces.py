@@ -174,3 +174,23 @@ def test_a_namespace_in_a_file_survives_a_restart(tmp_path: Path):
 
     with live_server(settings) as live:
         assert (1, 0) == (Namespace(live, "blue").count(), Namespace(live, "default").count())
+
+
+def test_the_namespaces_in_use_are_listed(live: LiveServer, blue: Namespace):
+    blue.vote()
+    assert "blue" in listed(live)
+    assert "default" not in listed(live)
+
+    Client().delete(blue.url)
+    assert "blue" not in listed(live)
+
+
+def listed(live: LiveServer) -> set[str]:
+    return set(Client().get(f"{live.url}/_ns/").raise_for_status().json()["namespaces"])
+
+
+def test_pages_of_the_web_cannot_list_namespaces(live: LiveServer):
+    answer = Client().get(f"{live.url}/_ns", headers={"Origin": "https://example.com"})
+
+    assert 403 == answer.status_code
+    assert "access-control-allow-origin" not in answer.headers

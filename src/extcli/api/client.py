@@ -14,6 +14,7 @@ from extcli.errors import UsageError
 
 SERVICE = "/v1/e/"
 CONTROL = "/_emulator/"
+NAMESPACES = "/_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +122,63 @@ class Service:
 
     # Stores, by the last part of their path: extension_state, channel_config, …
 
-    def read_store(self, store: str, *, users: str | None = None) -> Answer:
-        return self._get(store, **_given(user_ids=users))
+    def read_store(self, store: str, *, users: str | None = None, user: str | None = None) -> Answer:
+        """Read the caller's record, or with role admin those of `users`, or with role backend that of `user`."""
+        return self._get(store, **_given(user_ids=users, userID=user))
 
     def replace_store(self, store: str, document: object) -> Answer:
         return self._post(store, document)
 
     def patch_store(self, store: str, patch: object) -> Answer:
         return self.perform(Call("PATCH", f"{SERVICE}{store}", body=encoded(patch)))
+
+    def read_json_store(self, store: str) -> Answer:
+        return self._get("json_store", id=store)
+
+    def replace_json_store(self, store: str, document: object) -> Answer:
+        return self.perform(Call("POST", f"{SERVICE}json_store", {"id": store}, encoded(document)))
+
+    # Trivia
+
+    def edit_question(self, question: Mapping[str, Any]) -> Answer:
+        return self._post("curated_poll_edit", question)
+
+    def remove_question(self, question: str) -> Answer:
+        return self._delete_with("curated_poll_edit", {"id": question})
+
+    def edit_option(self, question: str, option: Mapping[str, Any]) -> Answer:
+        return self._post("curated_poll_edit_option", {"id": question, "option": option})
+
+    def remove_option(self, question: str, option: str) -> Answer:
+        return self._delete_with("curated_poll_edit_option", {"question": question, "option": option})
+
+    def set_question_state(self, question: str, state: str, *, winner: str | None = None) -> Answer:
+        body = {"transition": state, **_given(winner=winner)}
+        return self.perform(Call("POST", f"{SERVICE}curated_poll_state", {"id": question}, encoded(body)))
+
+    def read_questions(self, question: str | None = None) -> Answer:
+        """Read one question, or all that the caller may see."""
+        return self._get("curated_poll", **_given(id=question))
+
+    def vote_on_question(self, question: str, option: str) -> Answer:
+        return self._post("curated_poll", {"question_id": question, "vote": option})
+
+    def read_leaderboard(self) -> Answer:
+        return self._get("curated_poll_leaderboard")
+
+    def join_team(self) -> Answer:
+        return self.perform(Call("POST", f"{SERVICE}team_membership"))
+
+    def read_team(self) -> Answer:
+        return self._get("team_membership")
+
+    # Purchases and the datastream
+
+    def record_transaction(self, receipt: str, buyer: str) -> Answer:
+        return self._post("bits/transactions", {"transactionReceipt": receipt, "displayName": buyer})
+
+    def post_event(self, event: object) -> Answer:
+        return self._post("datastream", event)
 
     # Codes
 
@@ -210,11 +260,20 @@ class Service:
     def reset(self) -> Answer:
         return self.perform(Call("POST", f"{CONTROL}reset", signed=False))
 
+    def list_namespaces(self) -> Answer:
+        return self.perform(Call("GET", NAMESPACES, signed=False))
+
+    def drop_namespace(self, name: str) -> Answer:
+        return self.perform(Call("DELETE", f"{NAMESPACES}/{name}", signed=False))
+
     def _get(self, name: str, **query: Any) -> Answer:
         return self.perform(Call("GET", f"{SERVICE}{name}", query))
 
     def _delete(self, name: str, **query: Any) -> Answer:
         return self.perform(Call("DELETE", f"{SERVICE}{name}", query))
+
+    def _delete_with(self, name: str, document: object) -> Answer:
+        return self.perform(Call("DELETE", f"{SERVICE}{name}", body=encoded(document)))
 
     def _post(self, name: str, document: object) -> Answer:
         return self.perform(Call("POST", f"{SERVICE}{name}", body=encoded(document)))

@@ -11,6 +11,7 @@ import typer
 
 from extcli.cli.json_input import read_document
 from extcli.cli.shared_options import command, noun
+from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import ADMIN, BACKEND, BROADCASTER, VIEWER, Session
 
@@ -67,6 +68,9 @@ CONFIG = StoreNoun(
 Users = Annotated[
     str | None, typer.Option(metavar="1,2,3", help="Read the extension-viewer states of these users, as admin.")
 ]
+OneUser = Annotated[
+    str | None, typer.Option("--user", metavar="ID", help="Read the viewer store of this user, as backend.")
+]
 Document = Annotated[
     list[str] | None, typer.Argument(metavar="JSON|-|@FILE|KEY=JSON...", help="The object, or its members.")
 ]
@@ -90,20 +94,27 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         """
         read(session, scope)
 
-    def get_of_users(session: Session, scope: str = scope_argument, users: Users = None) -> None:
+    def get_of_users(session: Session, scope: str = scope_argument, users: Users = None, user: OneUser = None) -> None:
         """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is `key<TAB>JSON`.
+
+        The store `viewer` of another user needs --channel, too.
 
         \b
         Examples:
           extcli $name get channel
+          extcli $name get viewer --user U7 --channel 1001
           extcli $name get extension-viewer --users 1,2,3
         """
-        read(session, scope, users)
+        if user is not None and users is not None:
+            raise UsageError("--user and --users exclude each other")
+        if (user or users) and "viewer" not in scope:
+            raise UsageError(f"the store {scope} has no users", fix="read viewer or extension-viewer")
+        read(session, scope, users, user)
 
-    def read(session: Session, scope: str, users: str | None = None) -> None:
+    def read(session: Session, scope: str, users: str | None = None, user: str | None = None) -> None:
         store = stores.scopes[scope]
-        service = session.service(store.reader if users is None else ADMIN)
-        session.output.show(service.read_store(store.path, users=users), views.STORE)
+        service = session.service(ADMIN if users is not None else BACKEND if user is not None else store.reader)
+        session.output.show(service.read_store(store.path, users=users, user=user), views.STORE)
 
     def replace(session: Session, scope: str = scope_argument, document: Document = None) -> None:
         """Replace the object in a store. $writers

@@ -120,4 +120,15 @@ def rm(session: Session, poll: Poll = "default") -> None:
     session.output.note(f"deleted poll {poll}")
 
 
+@command(app)
+def config(session: Session, poll: Poll = "default") -> None:
+    """Print the definition of a poll and its status. Acts as viewer:U1.
+
+    The status is pending, active or expired. Exits 4 if the poll has no definition.
+
+    Example: extcli vote config lunch
+    """
+    session.output.show(session.service(VIEWER).read_poll_definition(poll), views.RECORD)
+
+
 vote_definition.add_to(app)

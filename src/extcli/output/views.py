@@ -214,3 +214,14 @@ USER_IDS = View(
     rows=lambda document: [(name,) for name in _ids(document)],
     items=lambda document: document["results"],
 )
+
+
+def _names(document: Any) -> list[str]:
+    return [visible(name) for name in document["namespaces"]]
+
+
+NAMESPACES = View(
+    table=lambda document: "\n".join(_names(document)) or "no namespaces",
+    rows=lambda document: [(name,) for name in _names(document)],
+    items=lambda document: document["namespaces"],
+)

@@ -1,0 +1,122 @@
+"""`extcli bits`: purchases, from the page that posts a receipt to the game that settles it."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.json_input import read_bytes
+from extcli.cli.shared_options import command, noun
+from extcli.errors import UsageError
+from extcli.output import game_views, views
+from extcli.output.sanitize import visible
+from extcli.session import VIEWER, Session
+
+app = noun("Purchases: a page posts a receipt, and the channel's games list, validate or refund the purchase.")
+
+_LIFETIME = 15 * 60
+"""Seconds until a receipt of `bits purchase` expires."""
+
+Purchase = Annotated[str | None, typer.Argument(metavar="ID", help="The purchase's id, as `bits list` shows it.")]
+Sku = Annotated[str | None, typer.Option(metavar="SKU", help="With --user, instead of ID: the product.")]
+User = Annotated[str | None, typer.Option(metavar="ID", help="With --sku: the buyer, whose oldest purchase is meant.")]
+
+
+@command(app)
+def purchase(
+    session: Session,
+    sku: Annotated[str | None, typer.Argument(metavar="SKU", help="The product.")] = None,
+    cost: Annotated[int, typer.Option(metavar="N", min=0, help="The price in bits.")] = 1,
+    name: Annotated[str, typer.Option(metavar="TEXT", help="The product's name.")] = "",
+    buyer: Annotated[str, typer.Option(metavar="TEXT", help="The buyer's name.")] = "",
+    transaction: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The purchase's id. Default: a random one.")
+    ] = None,
+    receipt: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Post this receipt instead of making one.")
+    ] = None,
+) -> None:
+    """Post the receipt of a purchase, as a page does, and print the purchase's id. Acts as viewer:U1.
+
+    extcli makes the receipt, signed with the extension's secret if there is one. A sandbox
+    accepts any signature; production needs the secret, or a receipt of the platform.
+
+    \b
+    Examples:
+      extcli bits purchase hat --cost 50
+      extcli bits purchase --receipt receipt.txt
+    """
+    if (sku is None) == (receipt is None):
+        raise UsageError("no purchase, or two", fix="give either SKU or --receipt FILE")
+    if receipt is not None:
+        token = read_bytes(receipt if receipt == "-" else f"@{receipt}").decode(errors="replace").strip()
+        session.output.show(session.service(VIEWER).record_transaction(token, buyer), views.RECORD)
+        return
+    transaction = transaction or secrets.token_hex(8)
+    product = {"sku": sku, "displayName": name or sku, "cost": {"amount": cost, "type": "bits"}}
+    user = session.resolver.identity(VIEWER).user or ""
+    data = {"transactionId": transaction, "userId": user.removeprefix("U"), "product": product}
+    session.service(VIEWER).record_transaction(_receipt(session, data), buyer)
+    session.output.show_value({"id": transaction}, views.SOLE_VALUE)
+
+
+@command(app, "list")
+def list_purchases(
+    session: Session, sku: Annotated[str, typer.Argument(metavar="SKU", help="The product; * is all.")] = "*"
+) -> None:
+    """List up to 10 purchases that are neither validated nor refunded, oldest first. Acts as broadcaster.
+
+    Asks over the WebSocket, with a stored link if there is one, unless you pass --as or a
+    token. Plain output is `id<TAB>sku<TAB>cost<TAB>currency<TAB>user<TAB>posted`.
+
+    Example: extcli bits list hat
+    """
+    session.output.show_value(_request(session, "get", {"sku": sku}), game_views.PURCHASES)
+
+
+@command(app)
+def validate(session: Session, purchase: Purchase = None, sku: Sku = None, user: User = None) -> None:
+    """Validate a purchase: the game has delivered it. Acts as broadcaster, as `bits list` does.
+
+    \b
+    Examples:
+      extcli bits validate a1b2c3
+      extcli bits validate --sku hat --user 7
+    """
+    _settle(session, "validate", purchase, sku, user)
+
+
+@command(app)
+def refund(session: Session, purchase: Purchase = None, sku: Sku = None, user: User = None) -> None:
+    """Mark a purchase as refunded. No bits move. Acts as broadcaster, as `bits list` does.
+
+    Example: extcli bits refund a1b2c3
+    """
+    _settle(session, "refund", purchase, sku, user)
+
+
+def _settle(session: Session, verb: str, purchase: str | None, sku: str | None, user: str | None) -> None:
+    if not ((purchase and not sku and not user) or (not purchase and sku and user)):
+        raise UsageError("no purchase, or two", fix="give either ID, or --sku and --user")
+    which = {"transaction_id": purchase} if purchase else {"sku": sku, "user_id": user}
+    session.output.show_value(_request(session, verb, which), views.NOTHING)
+    session.output.note(f"{verb}: {visible(purchase or f'the oldest {sku} of user {user}')}")
+
+
+def _request(session: Session, action: str, data: dict[str, Any]) -> Any:
+    from extcli.realtime import login
+
+    login.authenticate(session)
+    return session.websocket.request(action, "transaction", data).data
+
+
+def _receipt(session: Session, data: dict[str, Any]) -> str:
+    """Return a receipt in the platform's form. Without a secret its signature is worthless."""
+    from extcli.api import tokens
+    from extcli.config import secret_lookup
+
+    secret = secret_lookup.secret(session.resolver, session.resolver.url()) or secrets.token_bytes(32)
+    now = session.now() // 1000
+    return tokens.sign({"topic": "bits_transaction_receipt", "exp": now + _LIFETIME, "data": data}, secret)

@@ -1,0 +1,29 @@
+"""`extcli datastream`: events from pages to the games of their channel."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli.cli.json_input import read_json
+from extcli.cli.shared_options import command, noun
+from extcli.output import views
+from extcli.session import VIEWER, Session
+
+app = noun("The datastream: events that pages send to the games of their channel. Nothing is stored.")
+
+
+@command(app)
+def send(
+    session: Session,
+    event: Annotated[str, typer.Argument(metavar="JSON|-|@FILE", help="The event: any JSON.")],
+) -> None:
+    """Send an event to the channel's games that follow the datastream. Acts as viewer:U1.
+
+    `extcli socket send subscribe datastream --data '{}' --wait 1` receives one.
+
+    Example: extcli datastream send '{"click": [10, 20]}'
+    """
+    session.output.show(session.service(VIEWER).post_event(read_json(event, "the event")), views.NOTHING)
+    session.output.note("sent to the games that listen now")

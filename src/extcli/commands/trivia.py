@@ -1,0 +1,196 @@
+"""`extcli trivia`: questions of the extension, votes, teams and the leaderboard."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.shared_options import command, noun
+from extcli.errors import UsageError
+from extcli.output import game_views, views
+from extcli.output.sanitize import visible
+from extcli.session import BACKEND, VIEWER, Session
+
+app = noun("Trivia: questions with options, one vote per user, teams by channel, and a leaderboard.")
+
+_STATES = ("inactive", "unlocked", "locked", "results")
+
+Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question's id.")]
+OptionId = Annotated[str, typer.Argument(metavar="OPTION", help="The option's id.")]
+Name = Annotated[str | None, typer.Option(metavar="TEXT", help="The text to show.")]
+ShortName = Annotated[str | None, typer.Option(metavar="TEXT", help="A shorter text.")]
+Description = Annotated[str | None, typer.Option(metavar="TEXT", help="More text.")]
+Image = Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")]
+Order = Annotated[float | None, typer.Option(metavar="N", help="The place in lists; smaller comes first.")]
+
+
+def _checked_state(name: str) -> str:
+    name = name.removeprefix("state-")
+    if name not in _STATES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(_STATES)}")
+    return name
+
+
+@command(app, "list")
+def list_questions(session: Session) -> None:
+    """List the questions with the caller's votes, and with winners where there are results. Acts as viewer:U1.
+
+    --as backend lists inactive questions, too. Plain output is
+    `id<TAB>state<TAB>name<TAB>own vote<TAB>winner`.
+
+    Example: extcli trivia list --as backend
+    """
+    session.output.show(session.service(VIEWER).read_questions(), game_views.QUESTIONS)
+
+
+@command(app)
+def get(session: Session, question: Question) -> None:
+    """Print a question and its options. Acts as viewer:U1; --as backend reads inactive questions, too.
+
+    Plain output is `option<TAB>name<TAB>mark`; the mark says `winner`, `yours` or both.
+
+    Example: extcli trivia get q1
+    """
+    session.output.show(session.service(VIEWER).read_questions(question), game_views.QUESTION)
+
+
+@command(app)
+def define(
+    session: Session,
+    question: Question,
+    name: Name = None,
+    short_name: ShortName = None,
+    description: Description = None,
+    image: Image = None,
+    order: Order = None,
+) -> None:
+    """Add a question, or replace all texts of the question with this id. Acts as backend.
+
+    A new question is inactive and has no options. An edit keeps options, state and votes.
+
+    Example: extcli trivia define q1 --name "Which team wins?"
+    """
+    texts = _texts(question, name, short_name, description, image, order)
+    session.output.show(session.service(BACKEND).edit_question(texts), game_views.QUESTION)
+
+
+@command(app, loses="question {question} is deleted, with its options and votes")
+def rm(session: Session, question: Question) -> None:
+    """Delete a question with its options and votes. Acts as backend.
+
+    Example: extcli trivia rm q1
+    """
+    session.output.show(session.service(BACKEND).remove_question(question), views.NOTHING)
+    session.output.note(f"deleted question {visible(question)}")
+
+
+@command(app)
+def define_option(
+    session: Session,
+    question: Question,
+    option: OptionId,
+    name: Name = None,
+    short_name: ShortName = None,
+    description: Description = None,
+    image: Image = None,
+    order: Order = None,
+) -> None:
+    """Add an option to a question, or replace all texts of the option with this id. Acts as backend.
+
+    Example: extcli trivia define-option q1 red --name "Red team"
+    """
+    texts = _texts(option, name, short_name, description, image, order)
+    session.output.show(session.service(BACKEND).edit_option(question, texts), game_views.QUESTION)
+
+
+@command(app, loses="option {option} of question {question} is deleted, and votes for it no longer count")
+def rm_option(session: Session, question: Question, option: OptionId) -> None:
+    """Delete an option of a question; votes for it no longer count. Acts as backend.
+
+    Example: extcli trivia rm-option q1 red
+    """
+    session.output.show(session.service(BACKEND).remove_option(question, option), game_views.QUESTION)
+
+
+@command(app)
+def move(
+    session: Session,
+    question: Question,
+    state: Annotated[
+        str,
+        typer.Argument(
+            metavar="STATE",
+            help=f"One of {', '.join(_STATES)}.",
+            callback=_checked_state,
+            autocompletion=lambda: list(_STATES),
+        ),
+    ],
+    winner: Annotated[str | None, typer.Option(metavar="OPTION", help="The winning option, for results.")] = None,
+) -> None:
+    """Move a question to another state. Acts as backend.
+
+    inactive hides it, unlocked takes votes, locked shows it without taking votes, and
+    results shows the winner and counts for the leaderboard.
+
+    \b
+    Examples:
+      extcli trivia move q1 unlocked
+      extcli trivia move q1 results --winner red
+    """
+    if (winner is not None) != (state == "results"):
+        raise UsageError("the state results needs --winner OPTION, and no other state takes it")
+    answer = session.service(BACKEND).set_question_state(question, f"state-{state}", winner=winner)
+    session.output.show(answer, views.SOLE_VALUE)
+
+
+@command(app)
+def vote(session: Session, question: Question, option: OptionId) -> None:
+    """Vote on an unlocked question, or replace an earlier vote. Acts as viewer:U1.
+
+    The first vote puts the user into the team of the channel.
+
+    Example: extcli trivia vote q1 red --as viewer:U7
+    """
+    session.output.show(session.service(VIEWER).vote_on_question(question, option), views.NOTHING)
+    session.output.note(f"voted {visible(option)}")
+
+
+@command(app)
+def leaderboard(session: Session) -> None:
+    """List the best teams, highest score first. Acts as backend. Plain output is `team<TAB>score`.
+
+    Example: extcli trivia leaderboard
+    """
+    session.output.show(session.service(BACKEND).read_leaderboard(), game_views.LEADERBOARD)
+
+
+@command(app)
+def join(session: Session) -> None:
+    """Join the team of the channel, unless the caller has a team. Prints the caller's team. Acts as viewer:U1.
+
+    Example: extcli trivia join --channel 1001
+    """
+    session.output.show(session.service(VIEWER).join_team(), game_views.TEAM)
+
+
+@command(app)
+def team(session: Session) -> None:
+    """Print the caller's team, which is a channel. Acts as viewer:U1.
+
+    Example: extcli trivia team --as viewer:U7
+    """
+    session.output.show(session.service(VIEWER).read_team(), game_views.TEAM)
+
+
+def _texts(
+    of: str,
+    name: str | None,
+    short_name: str | None,
+    description: str | None,
+    image: str | None,
+    order: float | None,
+) -> dict[str, Any]:
+    """Return the body of a question or option: its id, and the texts given."""
+    given = {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
+    return {"id": of, **{member: value for member, value in given.items() if value is not None}}

@@ -1,0 +1,68 @@
+"""`extcli bits`."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.program import SECRET_BASE64
+
+
+def test_a_purchase_is_listed_until_a_game_validates_it(extcli):
+    [[bought]] = extcli("bits", "purchase", "hat", "--cost", "50", "--as", "viewer:7").rows
+
+    [[listed, sku, cost, currency, user, posted]] = extcli("bits", "list").rows
+    assert (bought, "hat", "50", "bits", "7") == (listed, sku, cost, currency, user)
+    assert posted.isdecimal()
+
+    assert 0 == extcli("bits", "validate", bought).exit_code
+    assert "no outstanding purchases\n" == extcli("bits", "list", "-o", "table").stdout
+
+
+def test_purchases_of_one_product_are_listed(extcli):
+    extcli("bits", "purchase", "hat", "--id", "t1")
+    extcli("bits", "purchase", "cap", "--id", "t2")
+
+    assert ["t2"] == [each["id"] for each in extcli("bits", "list", "cap", "-o", "jsonl").jsonl]
+    assert "t1" in extcli("bits", "list", "-o", "table").stdout
+
+
+def test_a_purchase_can_be_refunded_by_product_and_buyer(extcli):
+    extcli("bits", "purchase", "hat", "--as", "viewer:7")
+
+    assert 0 == extcli("bits", "refund", "--sku", "hat", "--user", "7").exit_code
+    assert [] == extcli("bits", "list").rows
+
+
+def test_settling_an_unknown_purchase_exits_4(extcli):
+    assert [4, 4] == [extcli("bits", verb, "absent").exit_code for verb in ("validate", "refund")]
+
+
+@pytest.mark.parametrize("args", [(), ("t1", "--sku", "hat"), ("--sku", "hat"), ("--user", "7")])
+def test_a_purchase_is_named_by_id_or_by_product_and_buyer(extcli, args):
+    assert 2 == extcli("bits", "validate", *args).exit_code
+
+
+def test_a_receipt_comes_from_a_file_or_a_pipe_never_from_an_argument(extcli, file, live):
+    import jwt
+
+    product = {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}
+    token = jwt.encode({"data": {"transactionId": "t9", "userId": "1", "product": product}}, "k" * 32)
+
+    assert 0 == extcli("bits", "purchase", "--receipt", file(f"{token}\n")).exit_code
+    assert 0 == extcli("bits", "purchase", "--receipt", "-", input=token).exit_code
+    assert ["t9"] == [row[0] for row in extcli("bits", "list").rows]
+
+
+@pytest.mark.parametrize("args", [(), ("hat", "--receipt", "-")])
+def test_a_purchase_is_a_product_or_a_receipt(extcli, args):
+    assert 2 == extcli("bits", "purchase", *args).exit_code
+
+
+def test_production_accepts_a_receipt_signed_with_the_secret(extcli, production):
+    where = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
+
+    result = extcli("bits", "purchase", "hat", "--id", "p1", "--as", "viewer:7", env=where)
+
+    assert (0, [["p1"]]) == (result.exit_code, result.rows)
+    assert ["p1"] == [row[0] for row in extcli("bits", "list", env=where).rows]
+    assert 0 == extcli("bits", "validate", "p1", env=where).exit_code

@@ -1,0 +1,92 @@
+"""`extcli trivia`."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.profile_files import write_profiles
+
+
+@pytest.fixture
+def question(extcli) -> str:
+    """An unlocked question with the options `red` and `blue`."""
+    extcli("trivia", "define", "q1", "--name", "Which team wins?")
+    for option in ("red", "blue"):
+        extcli("trivia", "define-option", "q1", option, "--name", f"The {option} team")
+    assert "state-unlocked\n" == extcli("trivia", "move", "q1", "unlocked").stdout
+    return "q1"
+
+
+def test_a_new_question_is_inactive_and_listed_for_backends_only(extcli):
+    extcli("trivia", "define", "q1", "--name", "Who?", "--order", "2", "--image", "https://example.com/a.png")
+
+    assert [] == extcli("trivia", "list").rows
+    assert [["q1", "state-inactive", "Who?", "", ""]] == extcli("trivia", "list", "--as", "backend").rows
+    stored = extcli("trivia", "get", "q1", "--as", "backend", "-o", "json").json
+    assert {"order": 2, "image": "https://example.com/a.png"}.items() <= stored.items()
+
+
+def test_options_are_printed_in_order(extcli, question):
+    extcli("trivia", "define-option", "q1", "green", "--order", "-1")
+
+    options = [["green", "", ""], ["red", "The red team", ""], ["blue", "The blue team", ""]]
+    assert options == extcli("trivia", "get", question).rows
+
+
+def test_a_vote_and_the_winner_are_marked(extcli, question):
+    assert 0 == extcli("trivia", "vote", question, "red").exit_code
+    extcli("trivia", "vote", question, "blue", "--as", "viewer:U2")
+    extcli("trivia", "move", question, "results", "--winner", "red")
+
+    marks = {option: mark for option, _, mark in extcli("trivia", "get", question).rows}
+    assert {"red": "winner, yours", "blue": ""} == marks
+    other = {option: mark for option, _, mark in extcli("trivia", "get", question, "--as", "viewer:U2").rows}
+    assert {"red": "winner", "blue": "yours"} == other
+    assert [["q1", "state-results", "Which team wins?", "red", "red"]] == extcli("trivia", "list").rows
+
+
+def test_a_first_vote_joins_the_team_of_the_channel(extcli, question):
+    assert "no team yet\n" == extcli("trivia", "team", "-o", "table").stdout
+
+    extcli("trivia", "vote", question, "red", "--channel", "1001")
+
+    assert [["1001"]] == extcli("trivia", "team").rows
+    assert [["1001"]] == extcli("trivia", "join", "--channel", "2002").rows
+    assert [["2002"]] == extcli("trivia", "join", "--channel", "2002", "--as", "viewer:U2").rows
+
+
+def test_the_leaderboard_lists_the_best_team_first(extcli, question):
+    extcli("trivia", "vote", question, "blue", "--as", "viewer:U1", "--channel", "1001")
+    extcli("trivia", "vote", question, "red", "--as", "viewer:U2", "--channel", "2002")
+    extcli("trivia", "move", question, "results", "--winner", "red")
+
+    assert [["2002", "50"], ["1001", "0"]] == extcli("trivia", "leaderboard").rows
+    assert "2002" in extcli("trivia", "leaderboard", "-o", "table").stdout.splitlines()[1]
+
+
+def test_removed_options_and_questions_are_gone(extcli, question):
+    assert [["red", "The red team", ""]] == extcli("trivia", "rm-option", question, "blue").rows
+    assert 0 == extcli("trivia", "rm", question).exit_code
+
+    assert "no questions\n" == extcli("trivia", "list", "--as", "backend", "-o", "table").stdout
+    assert 4 == extcli("trivia", "rm", question).exit_code
+
+
+@pytest.mark.parametrize("args", [("open",), ("results",), ("locked", "--winner", "red")])
+def test_an_unknown_state_or_a_missing_winner_is_a_usage_error(extcli, args):
+    assert 2 == extcli("trivia", "move", "q1", *args).exit_code
+
+
+def test_control_characters_in_questions_are_escaped(extcli):
+    extcli("trivia", "define", "q1", "--name", "\x1b[31mred")
+
+    for output in ("plain", "table"):
+        assert "\x1b" not in extcli("trivia", "list", "--as", "backend", "-o", output).stdout
+        assert "\x1b" not in extcli("trivia", "get", "q1", "--as", "backend", "-o", output).stdout
+
+
+@pytest.mark.parametrize("command", [("rm", "q1"), ("rm-option", "q1", "red")])
+def test_deleting_trivia_in_production_asks(extcli, live, command):
+    write_profiles(live={"url": live.url, "production": True})
+
+    assert 2 == extcli("trivia", *command, "-p", "live", env={"EXTCLI_TOKEN": "a.b.c"}).exit_code
