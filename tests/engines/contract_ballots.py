@@ -117,7 +117,7 @@ class BallotsContract:
         await engine.ballots.define(key(), b"poll", Terms(per_voter=9), now=NOW, expires_at=END)
         await cast(engine, "U1", "3")
 
-        await engine.ballots.drop(key(), now=NOW)
+        assert [key()] == await engine.ballots.drop(key(), now=NOW)
 
         assert await counts(engine) == []
         assert await entries(engine) == []
@@ -137,8 +137,9 @@ class BallotsContract:
         for each in (*others, key(), key(channel=""), key(channel="b")):
             await cast(engine, "U1", "3", each)
 
-        await engine.ballots.drop(EVERYWHERE, now=NOW)
+        dropped = await engine.ballots.drop(EVERYWHERE, now=NOW)
 
+        assert {key(), key(channel=""), key(channel="b")} == {*dropped}
         assert await counts(engine, EVERYWHERE) == []
         assert [await counts(engine, each) for each in (key(), key(channel="b"))] == [[], []]
         assert [await counts(engine, each) for each in others] == [[("3", 1)]] * 3

@@ -108,6 +108,15 @@ def test_an_id_in_constant_use_stays_counted(limited: LiveServer, admin: Client)
     assert 400 == create(admin, "rank", "d")
 
 
+def test_an_extension_level_delete_frees_the_quota_of_every_channel(limited: LiveServer, admin: Client):
+    for kind in ("vote", "rank"):
+        for name in "abc":
+            create(admin, kind, name)
+        limited.client("backend").delete(kind, params={"id": "a"}).raise_for_status()
+
+    assert [(200, 400)] * 2 == [(create(admin, kind, "d"), create(admin, kind, "e")) for kind in ("vote", "rank")]
+
+
 def test_a_reset_frees_the_quota(limited: LiveServer, admin: Client):
     for name in "abc":
         create(admin, "vote", name)

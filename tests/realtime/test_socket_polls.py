@@ -245,6 +245,19 @@ def test_deleting_a_poll_removes_its_entry(game, broadcaster, side):
     assert {"mine": 1} == state(game)
 
 
+@pytest.mark.ruling("A4", "X6")
+def test_an_extension_level_delete_removes_the_poll_and_its_entry_in_all_channels(live, game, broadcaster, backend):
+    broadcaster.post("channel_state", json={"mine": 1})
+    with linked_game(live, "888") as elsewhere:
+        for each in (game, elsewhere):
+            create(each)
+
+        backend.delete("vote", params={"id": "color"}).raise_for_status()
+
+        assert [{"mine": 1}, {}] == [state(game), state(elsewhere)]
+        assert [404, 404] == [each.error("get", "poll", {"poll_id": "color"})["status"] for each in (game, elsewhere)]
+
+
 @pytest.mark.ruling("X6")
 @pytest.mark.parametrize(
     "own", [1, "text", {"prompt": "mine"}, {"prompt": "", "options": [], "user_data": 0, "x": 1}, []]

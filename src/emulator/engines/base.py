@@ -172,8 +172,11 @@ class Ballots(Protocol):
         one choice. Pages are bounded, and the event loop runs between them. `channel` may be `None`.
         """
 
-    async def drop(self, key: Key, *, now: int) -> None:
-        """Delete the ballot and its definition, in constant time. Absent is fine; `channel` may be `None`."""
+    async def drop(self, key: Key, *, now: int) -> list[Key]:
+        """Delete the ballot and its definition, in constant time, and return its key. Absent is fine.
+
+        With `channel` `None`, return the keys of all ballots that were deleted.
+        """
 
 
 class Item(NamedTuple):

@@ -48,10 +48,8 @@ class IdQuota:
         self._recorded[key] = now
 
     async def release(self, key: Key) -> None:
-        """Stop counting the id of `key`. One deleted in all channels at once counts until it expires."""
+        """Stop counting the id of `key`."""
         self._recorded.pop(key, None)
-        if key.channel is None:
-            return
         document, now = _document_of(key), self._clock.now()
         ids = _decode(await self._documents.read([document], now=now), document)
         if ids.pop(key.name, None) is None:

@@ -8,7 +8,7 @@ from emulator.engines.base import Cast, CastRequest, Entry, Key, Tally, Terms
 from emulator.engines.redis.cast_batch import CastBatch, parse_counts
 from emulator.engines.redis.connection import Reply
 from emulator.engines.redis.entries import Readings
-from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
+from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
@@ -59,11 +59,12 @@ class RedisBallots:
     ) -> AsyncIterator[Sequence[Entry]]:
         return self._readings.entries(key, now, since, limit)
 
-    async def drop(self, key: Key, *, now: int) -> None:
+    async def drop(self, key: Key, *, now: int) -> list[Key]:
         if key.channel is None:
-            await self._pipeline.run(BALLOTS, b"drop_all_channels", now_arg(now), channel_last_prefix(key))
-        else:
-            await self._pipeline.run(BALLOTS, b"drop", now_arg(now), channel_last(key))
+            found = await self._pipeline.run(BALLOTS, b"drop_all_channels", now_arg(now), channel_last_prefix(key))
+            return [parse_channel_last(text) for text in found]
+        await self._pipeline.run(BALLOTS, b"drop", now_arg(now), channel_last(key))
+        return [key]
 
     def _open_batch(self, name: bytes) -> CastBatch:
         batch = self._batches.get(name)

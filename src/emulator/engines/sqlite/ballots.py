@@ -70,8 +70,8 @@ class SqliteBallots(Tables):
     ) -> AsyncIterator[Sequence[Entry]]:
         return self._readings.entries(key, now, since, limit)
 
-    async def drop(self, key: Key, *, now: int) -> None:
-        await self._group_commit.write(self._drop, key, now)
+    async def drop(self, key: Key, *, now: int) -> list[Key]:
+        return await self._group_commit.write(self._drop, key, now)
 
     def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> None:
         ballot = self._ballot_cache.alive(key, now) or self._ballot_cache.create(key, now, expires_at)
@@ -141,14 +141,15 @@ class SqliteBallots(Tables):
         latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
 
-    def _drop(self, key: Key, now: int) -> None:
-        if key.channel is not None:
-            self._ballot_cache.drop(key, now)
-            return
-        self._ballot_cache.flush()
-        params = self._namespace.params_all_channels(key)
-        for (channel,) in self._group_commit.connection.execute(_CHANNELS, params).fetchall():
-            self._ballot_cache.drop(key._replace(channel=channel), now)
+    def _drop(self, key: Key, now: int) -> list[Key]:
+        keys = [key]
+        if key.channel is None:
+            self._ballot_cache.flush()
+            rows = self._group_commit.connection.execute(_CHANNELS, self._namespace.params_all_channels(key))
+            keys = [key._replace(channel=channel) for (channel,) in rows.fetchall()]
+        for each in keys:
+            self._ballot_cache.drop(each, now)
+        return keys
 
 
 def _refusal(terms: Terms, request: CastRequest, rows: Sequence[Row], now: int) -> str | None:

@@ -57,8 +57,8 @@ class Rankings:
         if ranking_id.startswith(GLOBAL):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
-        await self._ballots.drop(key, now=self._clock.now())
-        await self._id_quota.release(key)
+        for dropped in await self._ballots.drop(key, now=self._clock.now()):
+            await self._id_quota.release(dropped)
 
 
 def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:

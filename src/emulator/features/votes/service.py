@@ -121,11 +121,11 @@ class Polls:
         broadcaster.
         """
         key = _managed_key(caller, channel, poll_id)
-        await self._ballots.drop(key, now=self._clock.now())
-        await self._id_quota.release(key)
-        self.updates.cleared(key)
-        if key.channel:
-            await self._channel_state.remove_member(caller, key.channel, poll_id, frozenset(_ANNOUNCED))
+        for dropped in await self._ballots.drop(key, now=self._clock.now()):
+            await self._id_quota.release(dropped)
+            self.updates.cleared(dropped)
+            if dropped.channel:
+                await self._channel_state.remove_member(caller, dropped.channel, poll_id, frozenset(_ANNOUNCED))
 
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None

@@ -193,10 +193,11 @@ function ops.drop()
   return 1
 end
 
--- now, key without channel → nothing
+-- now, key without channel → the keys
 function ops.drop_all_channels()
-  for _, key in ipairs(keys_of_all_channels(ARGV[3])) do drop(key, tonumber(ARGV[2])) end
-  return 1
+  local keys = keys_of_all_channels(ARGV[3])
+  for _, key in ipairs(keys) do drop(key, tonumber(ARGV[2])) end
+  return keys
 end
 
 return ops[ARGV[1]]()
