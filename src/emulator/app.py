@@ -29,6 +29,7 @@ from emulator.features.accumulation import http as accumulation_http
 from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast import http as broadcast_http
+from emulator.features.broadcast.page_events import PageEvents
 from emulator.features.broadcast.service import Broadcasts
 from emulator.features.codes import http as codes_http
 from emulator.features.codes.service import CodeSets
@@ -103,9 +104,16 @@ class Service:
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller)
         self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked_caller)
-        self.stores = Stores(engine.documents, clock, settings, self.publisher)
+        pages = PageEvents(
+            self.publisher,
+            self.hub,
+            settings.environment,
+            admits=extensions.admits,
+            enabled=settings.page_events,
+        )
+        self.stores = Stores(engine.documents, clock, settings, self.publisher, pages)
         id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
-        self.polls = Polls(engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores)
+        self.polls = Polls(engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, pages)
         self.rankings = Rankings(engine.ballots, clock, id_quota)
         self.buffers = Buffers(engine.logs, clock, id_quota)
         self.broadcasts = Broadcasts(self.publisher, settings.environment)
@@ -113,7 +121,7 @@ class Service:
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.publisher)
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
-        self.json_stores = JsonStores(engine.documents, clock, id_quota)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota, pages)
         self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.gateway.size)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)

@@ -72,6 +72,23 @@ def test_pages_receive_each_others_messages(result: ScriptOutput):
     assert [[{"for": "you"}, "secret"]] == result["messages"]["whisper"]
 
 
+@pytest.mark.ruling("B5")
+def test_pages_hear_of_votes_and_of_writes_to_stores(result: ScriptOutput):
+    vote, *stores = result["automaticEvents"]
+
+    assert ("heard", 1, 2, "vote_update:heard") == (
+        vote[0]["id"],
+        vote[0]["stats"]["count"],
+        vote[0]["stats"]["sum"],
+        vote[1],
+    )
+    assert [
+        [{"id": "motd", "value": {"text": "hi"}}, "json_store_update:motd"],
+        [{"round": 5}, "channel_state_update"],
+        [{"theme": "light"}, "channel_config_update"],
+    ] == stores
+
+
 def test_the_script_of_a_namespace_connects_to_that_namespace(result: ScriptOutput):
     assert 0 == result["inNamespace"]
 

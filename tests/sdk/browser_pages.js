@@ -102,6 +102,26 @@ async function messages({ viewer, broadcaster }) {
   };
 }
 
+// The events that the service sends by itself.
+async function automaticEvents({ viewer, broadcaster }) {
+  const events = ['vote_update:*', 'json_store_update:motd', 'channel_state_update', 'channel_config_update'];
+  for (const event of events) {
+    await viewer.evaluate(recordMessages, [event]);
+  }
+  await broadcaster.evaluate(async () => {
+    const { sdk } = window;
+    await sdk.signedRequest('POST', 'json_store?id=motd', { text: 'hi' });
+    await sdk.setChannelState({ round: 5 });
+    await sdk.setChannelConfig({ theme: 'light' });
+    await sdk.vote('heard', 2);
+  });
+  const received = [];
+  for (const event of events) {
+    received.push(...(await waitForMessages(viewer, event, 1)));
+  }
+  return received;
+}
+
 // Returns the addresses of requests and sockets, with mocks in place of both.
 async function addresses(open) {
   const page = await open('top.html', {
@@ -148,6 +168,7 @@ browse(async (open) => {
     users: Object.values({ ...pages, defaultUser, withQuery }).map((page) => page.user),
     calls: await calls(pages),
     messages: await messages(pages),
+    automaticEvents: await automaticEvents(pages),
     inNamespace: await namespaced.evaluate(async () => (await window.sdk.getVoteData('poll')).count),
     addresses: (await addresses(open)).map((address) => address.replace(service.replace(/^http/, ''), '://service')),
   };

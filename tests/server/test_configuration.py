@@ -101,6 +101,7 @@ def test_an_invalid_extensions_file_exits_2_and_names_file_and_key(
         (["--data", "sqlite:///etc/passwd"], "cannot open /etc/passwd"),
         (["--workers", "2"], "--workers needs --data that processes can share"),
         (["--workers", "2", "--data", "sqlite:///absent/folder/x.db"], "cannot open /absent/folder/x.db"),
+        (["--page-events", "some"], "--page-events: 'some' must be 'all' or 'none'"),
         (["--channel-stores", "both"], "--channel-stores: 'both' must be 'shared' or 'extension'"),
         (["--log-level", "loud"], "--log-level: 'loud' is not one of debug, info, warning, error"),
         (["--log-format", "xml"], "--log-format: 'xml' is not one of text, json"),

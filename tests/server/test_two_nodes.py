@@ -13,7 +13,7 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from engines.redis_server import RedisServer
-from support.pusher_client import PusherClient, decode_frame, parse_broadcast
+from support.pusher_client import PusherClient, decode_frame, parse_broadcast, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient, linked_game, request_pin
 
@@ -236,6 +236,30 @@ def test_a_broadcast_reaches_games_and_pages_on_the_other_node(nodes: Nodes):
         assert {"hp": 3} == game.update()["data"]["data"]
         received = parse_broadcast(decode_frame(page.frame()))
         assert (f"sandbox:{CLIENT_ID}:boss", {"hp": 3}) == (received.event, received.data)
+
+
+@pytest.mark.ruling("B5")
+def test_pages_on_both_nodes_hear_of_votes_and_of_writes_to_stores(nodes: Nodes):
+    expected = {
+        "vote_update:rps": 1,
+        "json_store_update:motd": {"text": "hi"},
+        "channel_state_update": {"round": 1},
+        "channel_config_update": {"theme": "dark"},
+    }
+    with subscribed_page(nodes.one) as here, subscribed_page(nodes.other) as there:
+        broadcaster = nodes.broadcaster()[0]
+        broadcaster.post("json_store?id=motd", json={"text": "hi"}).raise_for_status()
+        broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+        broadcaster.post("channel_config", json={"theme": "dark"}).raise_for_status()
+        nodes.viewer("1")[1].post("vote?id=rps", json={"value": 2}).raise_for_status()
+
+        for page in (here, there):
+            received = [parse_broadcast(decode_frame(page.frame())) for _ in expected]
+            data = {each.event.removeprefix(f"sandbox:{CLIENT_ID}:"): each.data for each in received}
+            data["vote_update:rps"] = data["vote_update:rps"]["stats"]["count"]
+            data["json_store_update:motd"] = data["json_store_update:motd"]["value"]
+            assert expected == data
+            assert [] == page.broadcasts()
 
 
 def test_nodes_share_trivia(nodes: Nodes):

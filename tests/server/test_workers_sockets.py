@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from support.broadcasts import PREFIX
 from support.process import ServerProcess, server_process
+from support.pusher_client import PusherClient, decode_frame, parse_broadcast, subscribed_page
 from support.service import CLIENT_ID, Client
 from support.socket_client import SocketClient, request_pin
 
@@ -35,7 +37,7 @@ def games(served: ServerProcess) -> Iterator[list[SocketClient]]:
         yield games
 
 
-def are_spread(served: ServerProcess, games: list[SocketClient]) -> bool:
+def are_spread(served: ServerProcess, games: Sequence[SocketClient | PusherClient]) -> bool:
     """Whether some worker holds some of the sockets, but not all."""
     for _ in range(10):
         with Client(base_url=served.url) as fresh:  # a new connection, so any worker may accept it
@@ -81,6 +83,24 @@ def test_each_change_reaches_the_sockets_of_all_workers_once(served: ServerProce
     assert all(each == poll[0] for each in poll)
     assert [number for number in range(len(games)) for _ in games] == [each["data"]["number"] for each in broadcasts]
     assert all(game.no_update() for game in games)
+
+
+@pytest.mark.ruling("B5")
+def test_pages_of_all_workers_hear_of_votes_and_writes_once(served: ServerProcess):
+    with ExitStack() as stack:
+        pages = [stack.enter_context(subscribed_page(served)) for _ in range(MIN_SOCKETS)]
+        while not are_spread(served, pages) and len(pages) < MAX_SOCKETS:
+            pages.append(stack.enter_context(subscribed_page(served)))
+        assert are_spread(served, pages)
+
+        served.client("broadcaster", user="777", channel="777").post("channel_state", json={"round": 1})
+        state = [parse_broadcast(decode_frame(page.frame())) for page in pages]
+        served.client("viewer", user="5551", channel="777").post("vote?id=rps", json={"value": 2})
+        votes = [parse_broadcast(decode_frame(page.frame())) for page in pages]
+
+        assert all((each.event, each.data) == (f"{PREFIX}channel_state_update", {"round": 1}) for each in state)
+        assert all((each.event, each.data["stats"]["sum"]) == (f"{PREFIX}vote_update:rps", 2) for each in votes)
+        assert all([] == page.broadcasts() for page in pages)
 
 
 def test_messages_of_one_socket_reach_all_workers_in_order(served: ServerProcess, games: list[SocketClient]):

@@ -69,6 +69,8 @@ class Settings:
     """Serve only registered client ids, in the sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
+    page_events: bool = True
+    """Send pages the automatic events (ruling B5)."""
     control_hosts: tuple[str, ...] = ()
     """Host names, beside loopback, on which the control API answers."""
     limits: Limits = Limits()
@@ -110,6 +112,7 @@ def read_settings(
     extensions: Path | None,
     registered_only: bool = False,
     channel_stores: str = "shared",
+    page_events: str = "all",
     leeway: int = 0,
     control_hosts: tuple[str, ...] = (),
     limits: Limits | None = None,
@@ -138,6 +141,8 @@ def read_settings(
         _check_proxy(proxy)
     if channel_stores not in ("shared", "extension"):
         raise ConfigurationError(f"--channel-stores: {channel_stores!r} must be 'shared' or 'extension'")
+    if page_events not in ("all", "none"):
+        raise ConfigurationError(f"--page-events: {page_events!r} must be 'all' or 'none'")
     environment = PRODUCTION if production else SANDBOX
     chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
     return Settings(
@@ -148,6 +153,7 @@ def read_settings(
         leeway=leeway * 1_000,
         registered_only=registered_only,
         channel_stores_per_extension=channel_stores == "extension",
+        page_events=page_events == "all",
         control_hosts=control_hosts,
         limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
         proxies=proxies,

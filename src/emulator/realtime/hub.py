@@ -23,9 +23,13 @@ class Hub:
 
     def __init__(self) -> None:
         self._subscribers: dict[Key, dict[Subscriber, None]] = {}
+        self._in_channel: dict[tuple[str, str | None], dict[Key, None]] = {}
+        """The topics that have subscribers, by kind and channel."""
 
     def subscribe(self, topic: Key, subscriber: Subscriber) -> None:
         """Add a subscriber to a topic; adding it again has no effect."""
+        if topic not in self._subscribers:
+            self._in_channel.setdefault((topic.kind, topic.channel), {})[topic] = None
         self._subscribers.setdefault(topic, {})[subscriber] = None
 
     def unsubscribe(self, topic: Key, subscriber: Subscriber) -> None:
@@ -35,10 +39,15 @@ class Hub:
             subscribers.pop(subscriber, None)
             if not subscribers:
                 del self._subscribers[topic]
+                self._forget(topic)
 
     def has_subscribers(self, topic: Key) -> bool:
         """Whether this process has subscribers to a topic, by its name or by `*`."""
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
+
+    def topics(self, kind: str, channel: str | None) -> list[Key]:
+        """Return the topics of one kind in a channel that have subscribers in this process."""
+        return list(self._in_channel.get((kind, channel), ()))
 
     def deliver(self, topic: Key, message: bytes) -> None:
         """Send a text to each subscriber once, in order of subscription. Its frame is built once."""
@@ -49,3 +58,9 @@ class Hub:
         frame = text_frame(message)
         for subscriber in list({**(exact or {}), **wildcard}) if wildcard else list(exact or ()):
             subscriber.write(frame)
+
+    def _forget(self, topic: Key) -> None:
+        place = (topic.kind, topic.channel)
+        del self._in_channel[place][topic]
+        if not self._in_channel[place]:
+            del self._in_channel[place]

@@ -23,7 +23,7 @@ class Publisher:
         self._relay = relay
         self._hub = hub
         self._clock = clock
-        self._notices: dict[str, Callable[[Key], None]] = {}
+        self._callbacks: dict[str, Callable[[Key, bytes], None]] = {}
         relay.listen(self._receive)
 
     @property
@@ -43,6 +43,10 @@ class Publisher:
     async def publish_raw(self, topic: Key, text: bytes) -> None:
         """Send `text` as it is, without an envelope, to the topic's subscribers on all nodes."""
         await self._relay.publish(topic, text)
+
+    async def try_publish_raw(self, topic: Key, text: bytes) -> None:
+        """Like `publish_raw`, but only log an `EngineError`: for a change that is already saved."""
+        await _log_failure(self.publish_raw(topic, text))
 
     def may_have_subscribers(self, topic: Key) -> bool:
         """Whether a topic has subscribers here or may have some on other nodes."""
@@ -66,13 +70,17 @@ class Publisher:
 
     def on_notice(self, kind: str, callback: Callable[[Key], None]) -> None:
         """Call `callback` with the key of each thing of this kind that changed on any node. It must not block."""
-        self._notices[kind] = callback
+        self.on_message(kind, lambda key, _: callback(key))
+
+    def on_message(self, kind: str, callback: Callable[[Key, bytes], None]) -> None:
+        """Call `callback`, instead of subscribers, with each message of any node on topics of this kind."""
+        self._callbacks[kind] = callback
 
     def _receive(self, topic: Key, message: bytes) -> None:
-        if message != _NOTICE:
+        if callback := self._callbacks.get(topic.kind):
+            callback(topic, message)
+        else:
             self._hub.deliver(topic, message)
-        elif callback := self._notices.get(topic.kind):
-            callback(topic)
 
 
 async def _log_failure(publishing: Awaitable[None]) -> None:

@@ -19,6 +19,8 @@ from emulator.realtime.session import Connection
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"
+PAGE: Final = "page"
+"""The kind of the topics of pages."""
 ACTIVITY_TIMEOUT: Final = 120
 """Seconds of silence before a page pings the service."""
 PROTOCOLS: Final = (5, 6, 7)
@@ -36,7 +38,7 @@ class _Frame(Struct, omit_defaults=True):
 
 def pusher_topic(client_id: str, channel_id: str) -> Key:
     """The topic of an extension's pages in one channel, or in all channels if `channel_id` is empty."""
-    return Key("page", client_id, "", channel_id)
+    return Key(PAGE, client_id, "", channel_id)
 
 
 def broadcast_frame(topic: Key, event: str, message: str) -> bytes:

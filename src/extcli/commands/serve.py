@@ -84,6 +84,10 @@ def serve(
         str,
         _option("channel-stores", "One channel store for all extensions, or one for each.", metavar="shared|extension"),
     ] = "shared",
+    page_events: Annotated[
+        str,
+        _option("page-events", "Events for pages after votes and writes to stores.", metavar="all|none"),
+    ] = "all",
     control_host: Annotated[
         list[str] | None,
         _option(
@@ -209,6 +213,7 @@ def serve(
             extensions=extensions,
             registered_only=registered_only,
             channel_stores=channel_stores,
+            page_events=page_events,
             leeway=leeway,
             control_hosts=tuple(control_host or ()),
             limits=Limits(

@@ -90,9 +90,14 @@ def encode_for_page(event: str, data: object, *, compress: bool) -> str:
     return (base64.b64encode(zlib.compress(text, 9)) if compress else text).decode()
 
 
+def full_name(environment: str, client_id: str, event: str) -> str:
+    """Return the name of an event as pages know it."""
+    return f"{environment}:{client_id}:{event}"
+
+
 def strip_prefix(event: str, environment: str, client_id: str) -> str:
     """Return the developer's name of an event, without environment and client id."""
-    return event.removeprefix(f"{environment}:{client_id}:")
+    return event.removeprefix(full_name(environment, client_id, ""))
 
 
 def subscribed_topics(caller: Caller, channel: str, event: str) -> tuple[Key, ...]:

@@ -16,6 +16,7 @@ from emulator.features.broadcast.rules import (
     Event,
     checked_event,
     encode_for_page,
+    full_name,
     needs_compression,
     spellings,
     strip_prefix,
@@ -70,7 +71,7 @@ class Broadcasts:
         return subscribed_topics(caller, channel or "", checked_event(event))
 
     def _full_name(self, caller: Caller, event: str) -> str:
-        return f"{self._environment.name}:{caller.client_id}:{checked_event(event)}"
+        return full_name(self._environment.name, caller.client_id, checked_event(event))
 
     async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, target: str) -> None:
         user_id = user_of_target(target)

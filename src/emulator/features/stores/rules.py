@@ -50,6 +50,13 @@ class Store:
         return self.per_viewer or (self.per_channel and self.is_config)
 
 
+class JsonStoreUpdate(msgspec.Struct):
+    """The data of the event that pages receive after a write to a JSON store (ruling B5)."""
+
+    id: str
+    value: msgspec.Raw
+
+
 EXTENSION_STATE: Final = Store("extension_state", writers=EXTENSION_WRITERS, feed_id="extension")
 CHANNEL_STATE: Final = Store(
     "channel_state", per_extension=False, per_channel=True, writers=CHANNEL_WRITERS, feed_id="channel"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -24,6 +24,7 @@ from emulator.features.stores.rules import (
     JSON_STORE_LIFETIME,
     JSON_STORE_MAX_BYTES,
     VIEWER_STATE,
+    JsonStoreUpdate,
     Store,
     encode_document,
     is_map_of_patches,
@@ -48,13 +49,22 @@ ALL_STATE = {
 ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
 
 
+class Pages(Protocol):
+    """Web pages that listen for writes (ruling B5)."""
+
+    async def publish(self, of: Key, event: str, text: bytes) -> None: ...
+
+
 class Stores:
     """Config and state stores. A store is returned as its JSON text, `{}` if it was never written (ruling S2)."""
 
-    def __init__(self, documents: Documents, clock: Clock, settings: Settings, publisher: Publisher) -> None:
+    def __init__(
+        self, documents: Documents, clock: Clock, settings: Settings, publisher: Publisher, pages: Pages
+    ) -> None:
         self._documents = documents
         self._clock = clock
         self._publisher = publisher
+        self._pages = pages
         self._environment = settings.environment
         self._channel_stores_per_extension = settings.channel_stores_per_extension
         self._max_body = settings.limits.body
@@ -151,7 +161,7 @@ class Stores:
     async def _write(
         self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
-        """Change all keys in one atomic step, then publish each written key once (ruling X5)."""
+        """Change all keys in one atomic step, then publish each written key once (rulings X5, B5)."""
         now = self._clock.now()
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
         expires_at = self._environment.expires_at(now, lifetime)
@@ -159,6 +169,8 @@ class Stores:
         if store.feed_id:
             for key, text in written.items():
                 await self._publisher.try_publish(key, *update_message(store, text))
+                if store.per_channel:
+                    await self._pages.publish(key, f"{store.name}_update", text)
         return written
 
     def _key(self, store: Store, caller: Caller, channel: str | None, user_id: str = "") -> Key:
@@ -168,10 +180,11 @@ class Stores:
 class JsonStores:
     """Small objects under ids that developers choose (ruling S5)."""
 
-    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota) -> None:
+    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages) -> None:
         self._documents = documents
         self._clock = clock
         self._id_quota = id_quota
+        self._pages = pages
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """Return the object's JSON text. Raises `NotFound`."""
@@ -193,6 +206,8 @@ class JsonStores:
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
+        update = JsonStoreUpdate(store_id, msgspec.Raw(text))
+        await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
 
 
 def _is_map(store: Store, caller: Caller, body: Any) -> bool:

@@ -24,14 +24,16 @@ from emulator.features.votes.results import PollResults, results_of
 from emulator.features.votes.rules import (
     LIFETIME,
     Poll,
+    Stats,
     checked_count,
     checked_poll_id,
     checked_value,
     is_global,
     poll_of,
     refusal,
+    stats_of,
 )
-from emulator.features.votes.updates import PollUpdates
+from emulator.features.votes.updates import Pages, PollUpdates
 from emulator.limits.id_quota import IdQuota
 from emulator.realtime.hub import ANY_NAME
 from emulator.realtime.publisher import Publisher
@@ -79,12 +81,13 @@ class Polls:
         publisher: Publisher,
         scheduler: Scheduler,
         channel_state: ChannelState,
+        pages: Pages,
     ) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
         self._channel_state = channel_state
-        self.updates = PollUpdates(self._results, self._definition, publisher, scheduler, clock)
+        self.updates = PollUpdates(self._results, self._definition, self._stats, publisher, pages, scheduler, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """The poll's statistics and the caller's own vote. An absent poll reads as empty."""
@@ -208,6 +211,9 @@ class Polls:
     async def _results(self, key: Key) -> PollResults | None:
         now = self._clock.now()
         return results_of(key.name, await self._definition(key), await self._ballots.tally(key, now=now), now=now)
+
+    async def _stats(self, key: Key) -> Stats:
+        return stats_of((await self._ballots.tally(key, now=self._clock.now())).counts)
 
     async def _has_additive_votes(self, key: Key) -> bool:
         definition = await self._definition(key)

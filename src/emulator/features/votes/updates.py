@@ -1,22 +1,44 @@
-"""Poll updates for subscribers: at most one per second and poll, and one when the poll opens or closes."""
+"""Poll updates, at most one per interval and poll: a second for sockets, which also hear when the poll opens or closes,
+and 5 seconds for pages (rulings X5, B5)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
+
+from msgspec import Struct
 
 from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.features.votes.definitions import Definition, next_status_change
 from emulator.features.votes.results import PollResults
+from emulator.features.votes.rules import Stats, is_global
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.scheduling.throttle import Throttle
+from emulator.wire import json_codec
 
 INTERVAL: Final = 1.0
 """Seconds of real time between two updates of one poll. A move of the clock sends a waiting update at once."""
+PAGE_INTERVAL: Final = 5.0
+"""The same for pages."""
 _DEFINED: Final = "poll_definition"
+
+
+class PageUpdate(Struct):
+    """The data of the event `vote_update:<poll>` for pages."""
+
+    id: str
+    stats: Stats
+
+
+class Pages(Protocol):
+    """Web pages that listen for votes (ruling B5)."""
+
+    def are_listening(self, of: Key) -> bool: ...
+
+    def deliver(self, of: Key, event: str, text: bytes) -> None: ...
 
 
 @dataclass(eq=False, repr=False)
@@ -25,7 +47,9 @@ class PollUpdates:
 
     _results: Callable[[Key], Awaitable[PollResults | None]]
     _definition: Callable[[Key], Awaitable[Definition | None]]
+    _stats: Callable[[Key], Awaitable[Stats]]
     _publisher: Publisher
+    _pages: Pages
     _scheduler: Scheduler
     _clock: Clock
 
@@ -33,14 +57,15 @@ class PollUpdates:
         self._updating = Throttle(self._send_update, INTERVAL)
         self._notifying = Throttle(self._publisher.notify, INTERVAL)
         self._scheduling = Throttle(self.watch, 0.0)
-        self._throttles = (self._updating, self._notifying, self._scheduling)
-        self._publisher.on_notice("poll", self._request_update)
+        self._updating_pages = Throttle(self._send_page_update, PAGE_INTERVAL)
+        self._throttles = (self._updating, self._notifying, self._scheduling, self._updating_pages)
+        self._publisher.on_notice("poll", self._request_updates)
         self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
         """Handle a new vote, or the early end of the poll."""
         if self._publisher.is_single_node:
-            self._request_update(poll)
+            self._request_updates(poll)
         else:
             self._notifying.trigger(poll)
 
@@ -58,11 +83,17 @@ class PollUpdates:
             self._schedule(poll, definition)
 
     def cleared(self, poll: Key) -> None:
+        """Handle the deletion of a poll: its pages read zeros. Sockets receive nothing."""
         self._scheduler.cancel(poll)
+        if self._publisher.is_single_node:
+            self._request_page_update(poll)
+        elif poll.channel is not None:
+            self._notifying.trigger(poll)
 
     async def clock_moved(self) -> None:
         """Send all waiting updates now."""
         await self._updating.flush()
+        await self._updating_pages.flush()
 
     def forget(self) -> None:
         for throttle in self._throttles:
@@ -71,6 +102,19 @@ class PollUpdates:
     async def close(self) -> None:
         for throttle in self._throttles:
             await throttle.close()
+
+    def _request_updates(self, poll: Key) -> None:
+        self._request_update(poll)
+        self._request_page_update(poll)
+
+    def _request_page_update(self, poll: Key) -> None:
+        # The votes of a token without a channel belong to no page, unless the poll is extension-wide (ruling A4).
+        if (poll.channel or is_global(poll.name)) and self._pages.are_listening(poll):
+            self._updating_pages.trigger(poll)
+
+    async def _send_page_update(self, poll: Key) -> None:
+        update = PageUpdate(poll.name, await self._stats(poll))
+        self._pages.deliver(poll, f"vote_update:{poll.name}", json_codec.encode(update))
 
     def _request_update(self, poll: Key) -> None:
         if self._publisher.has_subscribers(poll):
