@@ -56,7 +56,9 @@ OPERATIONS = [
     ({}, [op("add_intermediates", "/a/b/c", value=[])], {"a": {"b": {"c": []}}}),
     ({"a": [{}]}, [op("add", "/a/0/b/c", value=1)], {"a": [{"b": {"c": 1}}]}),
     ({"a": {"b": 1}}, [op("add_intermediates", "/a/b", value=2)], {"a": {"b": 2}}),
-    ({}, [op("add", "/a/0", value=1)], {"a": {"0": 1}}),
+    ({"0": {}}, [op("add", "/0/b/c", value=2)], {"0": {"b": {"c": 2}}}),
+    ({"a": {}}, [op("add", "/a/0", value=1), op("add", "/a/-", value=2)], {"a": {"0": 1, "-": 2}}),
+    ({}, [op("add", "/a/x1/-2/1e0", value=1)], {"a": {"x1": {"-2": {"1e0": 1}}}}),
 ]  # fmt: skip
 
 
@@ -93,6 +95,17 @@ FAILURES: list[Any] = [
     op("add", "/nothing/a", value=1),
     op("add", "", value=3),
     op("add", "no-slash", value=1),
+    op("add", "/new/0", value=1),
+    op("add", "/new/-", value=1),
+    op("add", "/new/12", value=1),
+    op("add", "/new/007", value=1),
+    op("add", "/new/0/a", value=1),
+    op("add", "/new/-/a", value=1),
+    op("add", "/7/a", value=1),
+    op("add", "/-/a", value=1),
+    op("add", "/object/new/-", value=1),
+    op("add", "/object/0/a", value=1),
+    op("add_intermediates", "/new/0", value=1),
     op("add", "/a~2b", value=1),
     op("add", "/a~", value=1),
     op("add", "/a"),
@@ -149,19 +162,73 @@ def test_an_operation_that_is_malformed_or_fails_raises_bad_request(operation: J
         assert "Invalid patch" == error.value.reason
 
 
-@pytest.mark.parametrize(
-    ("patch", "detail"),
-    [
-        ([op("test", "/a", value=9)], "nothing was changed: 4 is not equal to tested value 9"),
-        ([op("add", "/b", value=1), 5], "operation 1: must be an object with op and path"),
-        ([op("replace", "", value=[])], "nothing was changed: a store must stay a JSON object"),
-    ],
-)
-def test_the_error_names_the_operation_or_its_values_and_no_python_types(patch: Json, detail: str):
+def test_a_patch_has_at_most_1000_operations():
+    assert {"a": 1} == apply_patch({}, [op("add", "/a", value=1)] * 1_000)
+    with pytest.raises(BadRequest) as error:
+        apply_patch({}, [op("add", "/a", value=1)] * 1_001)
+    assert "1001 operations; the limit is 1000 per patch" == error.value.detail
+
+
+REFUSALS = [
+    ([op("test", "/a", value=9)], "operation 0: test failed: the value at '/a' is another one"),
+    ([op("add", "/b", value=1), 5], "operation 1: must be an object with op and path"),
+    ([op("replace", "", value=[])], "a store must stay a JSON object"),
+    ([op("copy", "/b")], "operation 0: the member from is missing"),
+    ([op("move", "/b")], "operation 0: the member from is missing"),
+    ([op("add", "/b")], "operation 0: the member value is missing"),
+    ([{"op": "add", "value": 1}], "operation 0: the member path is missing"),
+    ([op("copy", "/b", **{"from": "a"})],
+     "operation 0: from: must be a JSON pointer: empty, or text that starts with /"),
+    ([op("remove", "/b")], "operation 0: 'b': there is no such member"),
+    ([op("add", "/list/-", value=1)],
+     "operation 0: '-': means an array, and add creates missing objects only; add the array first"),
+    ([op("fly", "/b")], "operation 0: op: must be one of add, remove, replace, move, copy, test, add_intermediates"),
+    ([op("move", "/a/b", **{"from": "/a"})], "operation 0: path: is inside the value to move"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("patch", "detail"), REFUSALS, ids=[json.dumps(case[0]) for case in REFUSALS])
+@pytest.mark.ruling("S2")
+def test_a_refusal_names_the_operation_the_member_and_what_to_do(patch: Json, detail: str):
     with pytest.raises(BadRequest) as error:
         apply_patch({"a": 4}, patch)
 
-    assert detail == error.value.detail
+    assert f"{detail}; nothing was changed" == error.value.detail
+
+
+def test_a_patch_is_left_as_it_is():
+    patch = [op("add", "/a", value={"b": []}), op("add", "/a/b/-", value=1), op("replace", "/a", value=[[]])]
+    merge = {"c": [{}], "d": {"e": [1]}}
+    before = json.dumps([patch, merge])
+
+    added = apply_patch({}, [*patch, op("add", "/a/0/-", value=2)])
+    merged = apply_patch({}, merge)
+    merged["c"][0]["x"] = merged["d"]["y"] = 1
+
+    assert ({"a": [[2]]}, before) == (added, json.dumps([patch, merge]))
+
+
+def nested(levels: int) -> Json:
+    value: Json = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def copies(number: int) -> list[dict[str, Json]]:
+    return [op("copy", f"/copy{index}", **{"from": "/a"}) for index in range(number)]
+
+
+@pytest.mark.parametrize(
+    "value", [nested(450), [0] * 450, "x" * 898, [[]] * 300], ids=["nested", "numbers", "text", "wide"]
+)
+def test_a_patch_copies_at_most_128_kib_of_json(value: Json):
+    size = len(json.dumps(value, separators=(",", ":")))
+    allowed = 128 * 1024 // size
+
+    assert allowed + 1 == len(apply_patch({"a": value}, copies(allowed)))
+    with pytest.raises(BadRequest, match=f"operation {allowed}: a patch may copy at most 131072 bytes of JSON"):
+        apply_patch({"a": value}, copies(allowed + 1))
 
 
 MERGES = [

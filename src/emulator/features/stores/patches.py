@@ -1,80 +1,235 @@
 """Applies JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396) to a store. Pure.
 
 One leniency, because published clients rely on it: `add` creates missing parent objects (ruling S2).
+A patch is applied without a pause, so its operations and copies are limited: a few milliseconds at most.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
-import json_merge_patch
-import jsonpatch
-from jsonpointer import JsonPointerException
+import msgspec
 
 from emulator.errors import BadRequest
 from emulator.features.stores.rules import MAX_BYTES
 from emulator.wire import json_codec
 
-_MAX_COPIED_BYTES = 4 * MAX_BYTES
-"""The limit for all `copy` operations of one patch. Without it, a small patch could take minutes."""
+MAX_OPERATIONS: Final = 1_000
+"""Operations in one patch."""
+MAX_COPIED_BYTES: Final = 2 * MAX_BYTES
+"""The limit for the JSON that all `copy` operations of one patch copy."""
+_MAX_SHOWN: Final = 60
+"""Characters of a path in an error message."""
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
+_NUMBER: Final = re.compile(r"[0-9]+")
+_BAD_ESCAPE: Final = re.compile(r"~(?![01])")
 
-_PATCH_ERRORS = (jsonpatch.JsonPatchException, JsonPointerException, TypeError, ValueError, KeyError, IndexError)
-
-
-class _AddWithParents(jsonpatch.AddOperation):
-    """`add` that creates missing parent objects."""
-
-    def apply(self, obj: Any) -> Any:
-        parent = obj
-        for part in self.pointer.parts[:-1]:
-            parent = parent.setdefault(part, {}) if isinstance(parent, dict) else self.pointer.walk(parent, part)
-        return super().apply(obj)
+Document = dict[str, Any]
 
 
-def _limited_copy() -> type[jsonpatch.CopyOperation]:
-    """Return a `copy` operation that limits what one patch copies in total."""
-    remaining = _MAX_COPIED_BYTES
-
-    class LimitedCopy(jsonpatch.CopyOperation):
-        def apply(self, obj: Any) -> Any:
-            nonlocal remaining
-            remaining -= len(json_codec.encode(self.pointer_cls(self.operation["from"]).resolve(obj)))
-            if remaining < 0:
-                raise ValueError(f"a patch may copy at most {_MAX_COPIED_BYTES} bytes in total")
-            return super().apply(obj)
-
-    return LimitedCopy
+class _Failed(Exception):
+    """Why an operation failed."""
 
 
-_OPERATIONS = {**jsonpatch.JsonPatch.operations, "add": _AddWithParents, "add_intermediates": _AddWithParents}
+def apply_patch(document: Document, patch: Document | list[Any]) -> Document:
+    """Return the document after a JSON Patch (array) or a merge patch (object). Raises `BadRequest`.
+
+    It may change `document`, never `patch`.
+    """
+    return _merged(document, patch) if isinstance(patch, dict) else _Patching(document).apply(patch)
 
 
-class _Patch(jsonpatch.JsonPatch):
-    def __init__(self, patch: list[Any]) -> None:
-        # The library reads the operations during initialization.
-        vars(self)["operations"] = {**_OPERATIONS, "copy": _limited_copy()}
-        super().__init__(patch)
-
-
-def apply_patch(document: dict[str, Any], patch: dict[str, Any] | list[Any]) -> dict[str, Any]:
-    """Return the document after a JSON Patch (array) or a merge patch (object). Raises `BadRequest`."""
-    if isinstance(patch, dict):
-        merged: dict[str, Any] = json_merge_patch.merge(document, patch)
-        return merged
-    try:
-        result = _Patch(patch).apply(document, in_place=True)
-    except _PATCH_ERRORS as error:
-        raise BadRequest("Invalid patch", _describe(patch, error)) from None
-    if not isinstance(result, dict):
-        raise BadRequest("Invalid patch", "nothing was changed: a store must stay a JSON object")
+def _merged(target: Any, patch: Document) -> Document:
+    result: Document = target if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value) if isinstance(value, dict) else _copied(value)
     return result
 
 
-def _describe(patch: list[Any], error: Exception) -> str:
-    for index, operation in enumerate(patch):
-        if not isinstance(operation, dict):
-            return f"operation {index}: must be an object with op and path"
-    # The library adds the Python types of values.
-    text = re.sub(r" \(<class '\w+'>\)", "", str(error))
-    return f"nothing was changed: {text[:200] or 'an operation failed'}"
+class _Patching:
+    """One JSON Patch in progress."""
+
+    def __init__(self, document: Document) -> None:
+        self._root: Any = document
+        self._copied_bytes = 0
+
+    def apply(self, patch: list[Any]) -> Document:
+        if len(patch) > MAX_OPERATIONS:
+            raise BadRequest("Invalid patch", f"{len(patch)} operations; the limit is {MAX_OPERATIONS} per patch")
+        for index, operation in enumerate(patch):
+            try:
+                if not isinstance(operation, dict):
+                    raise _Failed("must be an object with op and path")
+                self._perform(operation)
+            except _Failed as failed:
+                raise BadRequest("Invalid patch", f"operation {index}: {failed}; nothing was changed") from None
+        if not isinstance(self._root, dict):
+            raise BadRequest("Invalid patch", "a store must stay a JSON object; nothing was changed")
+        return self._root
+
+    def _perform(self, operation: Document) -> None:
+        name = operation.get("op")
+        perform = _OPERATIONS.get(name) if isinstance(name, str) else None
+        if perform is None:
+            raise _Failed(f"op: must be one of {', '.join(_OPERATIONS)}")
+        perform(self, operation)
+
+    def add(self, operation: Document) -> None:
+        """Add a value; create missing parent objects."""
+        path = _path(operation, "path")
+        value = _copied(_value(operation))
+        parent, missing = self._root, False
+        for segment in path[:-1]:
+            if isinstance(parent, dict) and (missing or segment not in parent):
+                missing = True
+                _check_names_a_member(segment)
+                parent[segment] = {}
+            parent = _child(parent, segment)
+        if missing:
+            _check_names_a_member(path[-1])
+        self._put(parent, path, value)
+
+    def remove(self, operation: Document) -> None:
+        """Remove a value."""
+        self._take(_path(operation, "path"))
+
+    def replace(self, operation: Document) -> None:
+        """Replace an existing value."""
+        path = _path(operation, "path")
+        value = _copied(_value(operation))
+        if not path:
+            self._root = value
+            return
+        parent = self._find(path[:-1])
+        _child(parent, path[-1])
+        parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+
+    def move(self, operation: Document) -> None:
+        """Remove a value and add it elsewhere."""
+        path, source = _path(operation, "path"), _path(operation, "from")
+        if path == source:
+            self._find(source)
+            return
+        if path[: len(source)] == source:
+            raise _Failed("path: is inside the value to move")
+        value = self._take(source)
+        self._put(self._find(path[:-1]), path, value)
+
+    def copy(self, operation: Document) -> None:
+        """Add a copy of a value elsewhere."""
+        path, source = _path(operation, "path"), _path(operation, "from")
+        text = json_codec.encode(self._find(source))
+        self._copied_bytes += len(text)
+        if self._copied_bytes > MAX_COPIED_BYTES:
+            raise _Failed(f"a patch may copy at most {MAX_COPIED_BYTES} bytes of JSON")
+        self._put(self._find(path[:-1]), path, msgspec.json.decode(text))
+
+    def test(self, operation: Document) -> None:
+        """Fail unless the value at `path` is equal."""
+        if not _are_equal(_value(operation), self._find(_path(operation, "path"))):
+            raise _Failed(f"test failed: the value at {_shown(operation['path'])} is another one")
+
+    def _find(self, path: list[str]) -> Any:
+        value = self._root
+        for segment in path:
+            value = _child(value, segment)
+        return value
+
+    def _put(self, parent: Any, path: list[str], value: Any) -> None:
+        """Add a value to its parent; an index inserts."""
+        if not path:
+            self._root = value
+        elif isinstance(parent, dict):
+            parent[path[-1]] = value
+        elif isinstance(parent, list):
+            parent.insert(len(parent) if path[-1] == "-" else _index(path[-1], len(parent) + 1), value)
+        else:
+            raise _Failed(f"{_shown(path[-1])}: its parent is neither an object nor an array")
+
+    def _take(self, path: list[str]) -> Any:
+        """Remove a value, and return it."""
+        if not path:
+            raise _Failed("the whole store cannot be removed")
+        parent = self._find(path[:-1])
+        value = _child(parent, path[-1])
+        del parent[path[-1] if isinstance(parent, dict) else int(path[-1])]
+        return value
+
+
+_OPERATIONS: Final[dict[str, Callable[[_Patching, Document], None]]] = {
+    "add": _Patching.add,
+    "remove": _Patching.remove,
+    "replace": _Patching.replace,
+    "move": _Patching.move,
+    "copy": _Patching.copy,
+    "test": _Patching.test,
+    "add_intermediates": _Patching.add,
+}
+
+
+def _path(operation: Document, member: str) -> list[str]:
+    """Return the segments of a JSON pointer."""
+    if member not in operation:
+        raise _Failed(f"the member {member} is missing")
+    pointer = operation[member]
+    if not isinstance(pointer, str) or (pointer and pointer[0] != "/"):
+        raise _Failed(f"{member}: must be a JSON pointer: empty, or text that starts with /")
+    if "~" not in pointer:
+        return pointer.split("/")[1:]
+    if _BAD_ESCAPE.search(pointer):
+        raise _Failed(f"{member}: ~ must be written ~0, and / in a name ~1")
+    return [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")[1:]]
+
+
+def _value(operation: Document) -> Any:
+    if "value" not in operation:
+        raise _Failed("the member value is missing")
+    return operation["value"]
+
+
+def _child(parent: Any, segment: str) -> Any:
+    """Return an existing member or item."""
+    if isinstance(parent, dict):
+        if segment not in parent:
+            raise _Failed(f"{_shown(segment)}: there is no such member")
+        return parent[segment]
+    if isinstance(parent, list):
+        return parent[_index(segment, len(parent))]
+    raise _Failed(f"{_shown(segment)}: its parent is neither an object nor an array")
+
+
+def _index(segment: str, end: int) -> int:
+    if not _INDEX.fullmatch(segment) or int(segment) >= end:
+        raise _Failed(f"{_shown(segment)}: is no index of this array")
+    return int(segment)
+
+
+def _check_names_a_member(segment: str) -> None:
+    """Fail for a segment that means an array, which `add` does not create."""
+    if segment == "-" or _NUMBER.fullmatch(segment):
+        raise _Failed(f"{_shown(segment)}: means an array, and add creates missing objects only; add the array first")
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy, as later operations may change it."""
+    return msgspec.json.decode(json_codec.encode(value)) if isinstance(value, dict | list) else value
+
+
+def _are_equal(left: Any, right: Any) -> bool:
+    """Whether two values are the same JSON: 1 equals 1.0, but not true."""
+    if isinstance(left, dict):
+        if not isinstance(right, dict) or left.keys() != right.keys():
+            return False
+        return all(map(_are_equal, left.values(), map(right.__getitem__, left)))
+    if isinstance(left, list):
+        return isinstance(right, list) and len(left) == len(right) and all(map(_are_equal, left, right))
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
