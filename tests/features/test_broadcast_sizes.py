@@ -79,7 +79,8 @@ def send(request: pytest.FixtureRequest, admin: Client, game: SocketClient) -> S
             if "errors" not in reply:
                 return SENT
             (error,) = reply["errors"]
-            return error["status"], "Message too large" if "even compressed" in error["detail"] else error["detail"]
+            is_size = "bytes compressed; the limit is 4096" in error["detail"]
+            return error["status"], "Message too large" if is_size else error["detail"]
         body = {"event": f"sandbox:{CLIENT_ID}:news" if form == "pusher_broadcast" else "news", "data": data}
         if form == "query":
             answer = admin.get("broadcast", params=body | {"data": json.dumps(data)})
@@ -142,6 +143,21 @@ def test_4097_incompressible_bytes_are_refused(send, page, admin_game):
 
     assert [] == page.broadcasts()
     assert admin_game.no_update()
+
+
+@pytest.mark.ruling("B2")
+@pytest.mark.parametrize("size", [6_000, 60_000], ids=["short", "long"])
+def test_a_refusal_gives_both_sizes_and_the_limit(admin, game, size):
+    data = noise(size - 2)
+    sizes = f"data: {size} bytes of compact JSON, {len(encoded(data))} bytes compressed; the limit is 4096"
+
+    answers = [admin.post(path, json={"data": data}) for path in ("broadcast", "extension_broadcast", "whisper_self")]
+    error = game.error("broadcast", data={"topic": "news", "data": data})
+
+    assert [(400, "Message too large", sizes)] * 3 == [
+        (answer.status_code, answer.json()["reason"], answer.json()["info"]) for answer in answers
+    ]
+    assert (400, sizes) == (error["status"], error["detail"])
 
 
 @pytest.mark.slow

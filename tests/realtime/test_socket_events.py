@@ -188,6 +188,17 @@ def test_a_whisper_to_several_users_reaches_each_once(live, game, viewer_game, a
     assert [["news"], ["news"]] == [received(each, 1) for each in (viewer_game, anonymous_game)]
 
 
+def test_a_message_whispers_to_at_most_1000_users(game, viewer_game):
+    viewer_game.data("subscribe", "news")
+    users = ["123", *(f"{number}x" for number in range(999))]
+
+    send(game, ids=users)
+    error = game.error("broadcast", data={"topic": "news", "data": 1, "ids": [*users, "1001"]})
+
+    assert (400, "data.ids: 1001 ids; the limit is 1000") == (error["status"], error["detail"])
+    assert ["news"] == received(viewer_game, 1)
+
+
 @pytest.mark.ruling("B3")
 def test_a_whisper_without_users_reaches_no_one(game, viewer_game):
     viewer_game.data("subscribe", "news")

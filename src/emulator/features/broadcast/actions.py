@@ -9,7 +9,6 @@ from msgspec import UNSET, Struct
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.features.broadcast.rules import WHISPER_PREFIX
 from emulator.features.broadcast.service import Broadcasts
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.gateway import Done
@@ -22,7 +21,7 @@ class BroadcastBody(Struct):
     data: Any = UNSET
     message: str = ""
     ids: list[str] | None = None
-    """Users to whisper to instead of the whole channel."""
+    """Users to whisper to instead of the whole channel, at most 1,000."""
 
 
 class EventBody(Struct):
@@ -38,9 +37,8 @@ async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
     data = body.message if body.data is UNSET else body.data
     if body.ids is None:
         await broadcasts.send(message.caller, message.channel, body.topic, data)
-    for user_id in dict.fromkeys(body.ids or ()):
-        target = f"{WHISPER_PREFIX}{user_id}"
-        await broadcasts.send(message.caller, message.channel, body.topic, data, target=target)
+    else:
+        await broadcasts.whisper(message.caller, message.channel, body.topic, data, user_ids=body.ids)
     return Done()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from msgspec import UNSET
 
@@ -21,10 +23,17 @@ from emulator.features.broadcast.rules import (
     spellings,
     strip_prefix,
     subscribed_topics,
+    targets_of,
     user_of_target,
 )
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.pusher import broadcast_frame, pusher_topic
+from emulator.wire import json_codec
+
+T = TypeVar("T")
+
+_LONG: Final = 8 * 1024
+"""Bytes of JSON that are compressed in a thread: 64 KiB may take 0.2 s, in which no other request would be answered."""
 
 
 class Broadcasts:
@@ -45,6 +54,11 @@ class Broadcasts:
         await self._publish(
             caller, required_channel(channel, "a broadcast"), self._full_name(caller, event), data, target
         )
+
+    async def whisper(self, caller: Caller, channel: str | None, event: str, data: Any, *, user_ids: list[str]) -> None:
+        """Send to up to 1,000 users in a channel."""
+        channel_id = required_channel(channel, "a broadcast")
+        await self._publish(caller, channel_id, self._full_name(caller, event), data, *targets_of(user_ids))
 
     async def send_extension_wide(self, caller: Caller, event: str, data: Any, *, target: str = BROADCAST) -> None:
         """Send to all subscribers in all channels of the extension, or to one user."""
@@ -73,18 +87,28 @@ class Broadcasts:
     def _full_name(self, caller: Caller, event: str) -> str:
         return full_name(self._environment.name, caller.client_id, checked_event(event))
 
-    async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, target: str) -> None:
-        user_id = user_of_target(target)
-        compress = data is not UNSET and needs_compression(data)
-        users = spellings(user_id) if user_id else ("",)
+    async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, *targets: str) -> None:
+        users = [user_of_target(target) for target in targets]
+        text = b"" if data is UNSET else json_codec.encode(data)
+        in_thread = len(text) > _LONG
+        compress = await _run(needs_compression, text, in_thread=in_thread)
         name = strip_prefix(event, self._environment.name, caller.client_id)
-        scope = "whisper" if user_id else "channel" if channel_id else "extension"
-        update = Event(name, {} if data is UNSET else data, channel_id, scope)
-        # One spelling is enough for games, because they subscribe to both.
-        await self._publisher.publish(Key("event", caller.client_id, name, channel_id, users[0]), name, update)
         topic = pusher_topic(caller.client_id, channel_id)
-        if self._publisher.may_have_subscribers(topic):
-            message = encode_for_page(event, data, compress=compress)
-            for user in users:
-                pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
-                await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
+        message = ""
+        for user_id in users:
+            spelled = spellings(user_id) if user_id else ("",)
+            scope = "whisper" if user_id else "channel" if channel_id else "extension"
+            update = Event(name, {} if data is UNSET else data, channel_id, scope)
+            # One spelling is enough for games, because they subscribe to both.
+            await self._publisher.publish(Key("event", caller.client_id, name, channel_id, spelled[0]), name, update)
+            if self._publisher.may_have_subscribers(topic):
+                message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
+                for user in spelled:
+                    pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
+                    await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
+            if len(users) > 1:
+                await asyncio.sleep(0)  # let other requests run
+
+
+async def _run(work: Callable[..., T], *args: Any, in_thread: bool) -> T:
+    return await asyncio.to_thread(work, *args) if in_thread else work(*args)
