@@ -75,7 +75,7 @@ def test_secrets_and_tokens_are_listed_as_set_or_not_set(config, form):
 def test_list_does_not_read_the_secret_file_of_a_profile(by_key):
     file = write_profiles(live={"url": "https://ext.example", "secret_file": "not.there"})
 
-    own, other = by_key("-p", "live", env={"EXTCLI_URL": ""}), by_key("-p", "live")
+    own, other = by_key("-p", "live"), by_key(env={"EXTCLI_PROFILE": "live"})
 
     assert ("set", f"profile live in {file}") == (own["secret"]["value"], own["secret"]["origin"])
     assert (str(file.parent / "not.there"), None) == (own["secret_file"]["value"], other["secret_file"]["value"])

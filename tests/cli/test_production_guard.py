@@ -183,8 +183,8 @@ def test_an_address_is_production_wherever_it_comes_from(extcli, live):
     """The default, a variable or an option."""
     write_profiles(live={"url": live.url, "production": True}, dev={"url": "http://127.0.0.1:1"})
 
-    for args in ((), ("--url", f"{live.url}/"), ("-p", "dev")):
-        assert "profile live is production" in extcli("vote", "rm", *args).stderr
+    for args, variables in ((), {}), (("--url", f"{live.url}/"), {}), ((), {"EXTCLI_PROFILE": "dev"}):
+        assert "profile live is production" in extcli("vote", "rm", *args, env=variables).stderr
 
 
 def test_a_selected_production_profile_counts_with_any_url(extcli, live):
@@ -201,10 +201,10 @@ def test_a_selected_production_profile_counts_with_any_url(extcli, live):
 
 def test_a_question_about_the_socket_names_its_address(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
-    command = ("socket", "send", "set", "state", "--data", "{}", "-p", "live")
+    command, chosen = ("socket", "send", "set", "state", "--data", "{}"), {"EXTCLI_PROFILE": "live"}
 
-    assert f"profile live is production: {live.url.replace('http', 'ws')}/ws" in extcli(*command).stderr
-    elsewhere = extcli(*command, env={"EXTCLI_WS_URL": "ws://other.example"})
+    assert f"profile live is production: {live.url.replace('http', 'ws')}/ws" in extcli(*command, env=chosen).stderr
+    elsewhere = extcli(*command, env={"EXTCLI_WS_URL": "ws://other.example", **chosen})
     assert "the address ws://other.example (EXTCLI_WS_URL) is not that of profile live" in elsewhere.stderr
 
 

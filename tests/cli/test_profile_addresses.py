@@ -35,7 +35,7 @@ def test_a_profile_s_secret_signs_nothing_for_another_url(extcli, live, by):
     """With `-p live --url http://other`, a token that is valid for live must not be sent to the other service."""
     arguments, variables = (("--url", live.url), {}) if by == "--url" else ((), {"EXTCLI_URL": live.url})
 
-    result = extcli(*INFO, "-v", "-p", "live", *arguments, env=variables)
+    result = extcli(*INFO, "-v", *arguments, env={"EXTCLI_PROFILE": "live", **variables})
 
     assert 0 == result.exit_code
     assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a sandbox token, not a self-signed one
@@ -64,7 +64,9 @@ def test_a_refused_token_names_the_secret_file_of_the_profile(extcli, tmp_path):
 def test_a_refused_token_names_the_client_id_and_its_origin(extcli, tmp_path, args, variables, client_id):
     (tmp_path / "live.secret").write_text("d3Jvbmc=")
 
-    assert f"the secret of client id {client_id}" in extcli("vote", "get", "-p", "live", *args, env=variables).stderr
+    result = extcli("vote", "get", *args, env={"EXTCLI_PROFILE": "live", **variables})
+
+    assert f"the secret of client id {client_id}" in result.stderr
 
 
 # Production issues no tokens
@@ -119,7 +121,9 @@ def test_an_equal_address_in_another_spelling_is_the_profile_s(extcli, productio
 @pytest.mark.usefixtures("live_profile")
 def test_a_profile_s_secret_signs_nothing_for_another_socket(extcli, live):
     """The variable precedes the profile, and names another service."""
-    result = extcli(*GET, "-v", "-p", "live", env={"EXTCLI_WS_URL": f"{live.url.replace('http', 'ws')}/ws"})
+    variables = {"EXTCLI_PROFILE": "live", "EXTCLI_WS_URL": f"{live.url.replace('http', 'ws')}/ws"}
+
+    result = extcli(*GET, "-v", env=variables)
 
     assert 4 == result.exit_code
     assert '"action":"authenticate"' not in result.stderr.replace(" ", "")
@@ -141,8 +145,9 @@ def test_an_identity_in_the_environment_overrides_a_profile_s_token(extcli, prod
     (tmp_path / "token").write_text(token)
     write_profiles(live={"url": production.url, "token_file": "token", "secret_file": "live.secret"})
 
-    assert "U7" == extcli(*INFO, "-p", "live").json["user_id"]
-    assert "U7" != extcli(*INFO, "-p", "live", env=variables).json["user_id"]
+    chosen = {"EXTCLI_PROFILE": "live"}
+    assert "U7" == extcli(*INFO, env=chosen).json["user_id"]
+    assert "U7" != extcli(*INFO, env=chosen | variables).json["user_id"]
 
 
 def test_a_profile_without_a_url_fits_any_and_has_no_secret(extcli, production):
@@ -171,13 +176,15 @@ def test_a_profile_s_socket_is_used_with_its_own_url_only(extcli, live, monkeypa
     assert f"> CONNECT {own}" in extcli(*GET, "-v", "-p", "dev", env={"EXTCLI_URL": ""}).stderr
     assert f"> CONNECT {own}" in extcli(*GET, "-v", "-p", "dev", "--url", f"{live.url}/").stderr
     for args, variables in (("--url", f"{live.url}/_ns/other"), {}), ((), {"EXTCLI_URL": f"{live.url}/_ns/other"}):
-        assert f"> CONNECT {beside}" in extcli(*GET, "-v", "-p", "dev", *args, env=variables).stderr
+        chosen = {"EXTCLI_PROFILE": "dev", **variables}
+        assert f"> CONNECT {beside}" in extcli(*GET, "-v", *args, env=chosen).stderr
 
 
 def test_a_profile_s_socket_without_a_url_fits_no_other_url(extcli, live):
     write_profiles(dev={"ws_url": "ws://127.0.0.1:1/ws"})
 
-    assert 0 == extcli(*GET, "-p", "dev").exit_code
+    assert 0 == extcli(*GET, env={"EXTCLI_PROFILE": "dev"}).exit_code
+    assert 0 == extcli(*GET, "-p", "dev", "--url", live.url).exit_code
     assert 3 == extcli(*GET, "-p", "dev", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"}).exit_code
 
 

@@ -44,12 +44,85 @@ def test_the_profile_flag_precedes_the_variable_and_the_default(extcli):
 
 def test_a_setting_of_a_flag_precedes_the_environment_and_the_profile(extcli):
     write_profiles(dev={"channel": "7"})
-    variable = {"EXTCLI_CHANNEL": "8"}
+    variables = {"EXTCLI_CHANNEL": "8", "EXTCLI_PROFILE": "dev"}
 
-    assert "9" == extcli(*INFO, "-p", "dev", "--channel", "9", env=variable).json["channel_id"]
-    assert "8" == extcli(*INFO, "-p", "dev", env=variable).json["channel_id"]
-    assert "7" == extcli(*INFO, "-p", "dev").json["channel_id"]
+    assert "9" == extcli(*INFO, "--channel", "9", env=variables).json["channel_id"]
+    assert "8" == extcli(*INFO, env=variables).json["channel_id"]
+    assert "7" == extcli(*INFO, env=variables | {"EXTCLI_CHANNEL": ""}).json["channel_id"]
     assert "1001" == extcli(*INFO).json["channel_id"]
+
+
+OWN = {"channel": "7", "client_id": "own", "as": "viewer:U7", "output": "json"}
+VARIABLES = {
+    "EXTCLI_CHANNEL": "8",
+    "EXTCLI_CLIENT_ID": "other",
+    "EXTCLI_AS": "viewer:U8",
+    "EXTCLI_OUTPUT": "plain",
+    "EXTCLI_URL": "http://127.0.0.1:1",
+}
+
+
+def test_a_profile_named_on_the_command_line_precedes_the_environment(extcli, live):
+    write_profiles(dev={"url": live.url, **OWN})
+
+    info = extcli("user", "info", "-p", "dev", env=VARIABLES).json
+
+    assert ("7", "own", "U7") == tuple(info[name] for name in ("channel_id", "extension_id", "user_id"))
+
+
+def test_a_flag_precedes_a_profile_named_on_the_command_line(extcli):
+    write_profiles(dev=OWN)
+
+    assert "9" == extcli("user", "info", "-p", "dev", "--channel", "9").json["channel_id"]
+
+
+def test_a_profile_that_is_only_selected_comes_after_the_environment(extcli, live):
+    variables = VARIABLES | {"EXTCLI_URL": live.url}
+    write_profiles('profile = "dev"', dev=OWN)
+    by_default = extcli("config", "list", env=variables)
+    write_profiles(dev=OWN)
+    by_variable = extcli("config", "list", env={"EXTCLI_PROFILE": "dev", **variables})
+
+    for result in (by_default, by_variable):
+        found = dict(row for row in result.rows)
+        assert ("8", "other", "viewer:U8") == (found["channel"], found["client_id"], found["as"])
+
+
+def test_show_origin_names_the_profile_of_the_command_line(extcli, live):
+    file = write_profiles(dev={"url": live.url, **OWN})
+
+    result = extcli("config", "list", "--show-origin", "-p", "dev", env=VARIABLES)
+
+    origins = {each["key"]: each["origin"] for each in result.json}
+    assert "--profile" == origins["profile"]
+    assert {f"profile dev in {file}"} == {origins[key] for key in ("url", "channel", "client_id", "as")}
+
+
+def test_a_secret_of_the_named_profile_precedes_credentials_of_the_environment(extcli, live, tmp_path):
+    (tmp_path / "own.secret").write_text("b3duIHNlY3JldA==")
+    file = write_profiles(dev={"url": live.url, "secret_file": "own.secret"})
+    variables = {"EXTCLI_TOKEN": "a.b.c", "EXTCLI_SECRET": "b3RoZXI=", "EXTCLI_SECRET_FILE": "/other"}
+
+    listed = extcli("config", "list", "--show-origin", "-o", "json", "-p", "dev", env=variables).json
+
+    found = {each["key"]: (each["value"], each["origin"]) for each in listed}
+    assert ("set", f"profile dev in {file}") == found["secret"]
+    assert ("not set", "default") == found["token"]
+    assert 0 == extcli("user", "info", "-p", "dev", env=variables).exit_code
+
+
+def test_credentials_of_the_environment_serve_a_named_profile_without_any(extcli, live):
+    write_profiles(dev={"url": live.url})
+    token = extcli("token", "sandbox", "--user", "U9").stdout.strip()
+
+    assert "U9" == extcli(*INFO, "-p", "dev", env={"EXTCLI_TOKEN": token}).json["user_id"]
+
+
+def test_an_identity_of_the_named_profile_precedes_a_token_of_the_environment(extcli, live):
+    write_profiles(dev={"url": live.url, "as": "viewer:U7"})
+    token = extcli("token", "sandbox", "--user", "U9").stdout.strip()
+
+    assert "U7" == extcli(*INFO, "-p", "dev", env={"EXTCLI_TOKEN": token}).json["user_id"]
 
 
 @pytest.mark.usefixtures("no_url")

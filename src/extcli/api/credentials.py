@@ -13,7 +13,7 @@ from extcli.api.client import CONTROL, SERVICE, Call, encoded
 from extcli.api.http import Answer, Http
 from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
-from extcli.config.resolver import Resolver, Source
+from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
 from extcli.errors import ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
@@ -61,13 +61,13 @@ def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) 
 def _advice_on_secret(resolver: Resolver, to: str) -> str:
     """Return the advice if a self-signed token is refused: the secret may belong to another client id."""
     secret, client_id = secret_lookup.find_secret(resolver, to), resolver.find(settings.CLIENT_ID)
-    of_profile = secret and secret.source is Source.PROFILE
+    of_profile = secret and secret.in_profile
     name = secret.label if secret and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
     question = f"is {name} the secret of client id {resolver.client_id()}"
     if client_id is None:
         return f"{question} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)?"
     profile = resolver.profile
-    if client_id.source is Source.PROFILE and profile:
+    if client_id.in_profile and profile:
         return f"{question} (profile {profile.name})?"
     own = profile.texts.get(client_id.key, client_id.value) if profile else client_id.value
     note = f" Profile {profile.name} has client id {own}" if profile and own != client_id.value else ""

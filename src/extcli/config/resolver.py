@@ -1,5 +1,6 @@
 """Resolves each setting: the option, then the environment, then the chosen profile, then a default.
 
+A profile named on the command line (`-p NAME`) counts as an option: its settings come before the environment.
 `Resolver.find` does that for every setting alike. Addresses need more care: a WebSocket address belongs to one service
 only, and so do a profile's secret and token (`secret_lookup.py`).
 """
@@ -26,8 +27,11 @@ class Source(IntEnum):
     """Where a value was found, in order of precedence."""
 
     FLAG = 1
-    VARIABLE = 2
-    PROFILE = 3
+    NAMED_PROFILE = 2
+    """The profile of `-p NAME`."""
+    VARIABLE = 3
+    PROFILE = 4
+    """The profile of `EXTCLI_PROFILE`, or the file's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,11 @@ class Found(Generic[T]):
     @property
     def label(self) -> str:
         """How an error message names it: for a profile, with the key."""
-        return f"{self.key} of {self.origin}" if self.source is Source.PROFILE else self.origin
+        return f"{self.key} of {self.origin}" if self.in_profile else self.origin
+
+    @property
+    def in_profile(self) -> bool:
+        return self.source in (Source.NAMED_PROFILE, Source.PROFILE)
 
 
 class Resolver:
@@ -63,11 +71,22 @@ class Resolver:
         """Return the value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
         if text := setting.given_in(self.flags):
             return Found(setting.read(text, setting.option), Source.FLAG, setting.option, setting.key)
+        if self.flags.profile:
+            return self.in_profile(setting) or self.in_variable(setting)
+        return self.in_variable(setting) or self.in_profile(setting)
+
+    def in_variable(self, setting: Setting[T]) -> Found[T] | None:
+        """Return the value of the setting's environment variable. Raises `UsageError` if it is invalid."""
         if text := self.variable(setting.variable):
             return Found(setting.read(text, setting.variable), Source.VARIABLE, setting.variable, setting.key)
+        return None
+
+    def in_profile(self, setting: Setting[T]) -> Found[T] | None:
+        """Return the value in the chosen profile. Raises `UsageError` if it or the profile is invalid."""
         if self.profile and (text := self.profile.text(setting.key)):
             value = setting.read(text, f"{setting.key} of {self.profile}")
-            return Found(value, Source.PROFILE, str(self.profile), setting.key)
+            source = Source.NAMED_PROFILE if self.flags.profile else Source.PROFILE
+            return Found(value, source, str(self.profile), setting.key)
         return None
 
     def value(self, setting: Setting[T], default: T) -> T:
@@ -135,7 +154,7 @@ class Resolver:
         """
         url, socket = self.find(settings.URL), self.find(settings.WS_URL)
         if url and socket and socket.source > url.source:
-            named = self.profile if socket.source is Source.PROFILE and self.profile else None
+            named = self.profile if socket.in_profile else None
             return socket if named and "url" in named.texts and named.is_of(url.value) else None
         return socket
 

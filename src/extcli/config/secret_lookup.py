@@ -16,7 +16,7 @@ from stat import S_IRGRP, S_IROTH, S_ISREG
 
 from extcli.config import settings
 from extcli.config.resolver import Found, Resolver, Source
-from extcli.config.settings import SECRET_FILE, header_word
+from extcli.config.settings import SECRET_FILE, Setting, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
 
@@ -25,7 +25,8 @@ def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] |
     """Return the ready-made token for the address `to` (default: the service), or the path of its file.
 
     `--as` excludes tokens from the environment and from the profile. `EXTCLI_AS`, or a secret in the environment,
-    excludes the profile's.
+    excludes the profile's. If the profile is named on the command line, its own identity or secret excludes the token
+    in the environment.
     """
     flags = resolver.flags
     if flags.token_file:
@@ -34,11 +35,14 @@ def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] |
         return Found(flags.token_file, Source.FLAG, "--token-file", "token")
     if flags.acts_as:
         return None
-    if text := resolver.variable("EXTCLI_TOKEN"):
-        return Found(text, Source.VARIABLE, "EXTCLI_TOKEN", "token")
-    if any(resolver.variable(name) for name in ("EXTCLI_AS", "EXTCLI_SECRET", "EXTCLI_SECRET_FILE")):
+    text, of_profile = resolver.variable("EXTCLI_TOKEN"), _of_profile(resolver, settings.TOKEN_FILE, to)
+    if flags.profile:
+        own_identity = resolver.in_profile(settings.ACTS_AS)
+        if of_profile or own_identity or _of_profile(resolver, SECRET_FILE, to):
+            return of_profile
+    elif not text and any(resolver.variable(name) for name in ("EXTCLI_AS", "EXTCLI_SECRET", "EXTCLI_SECRET_FILE")):
         return None
-    return _unless_elsewhere(resolver, resolver.find(settings.TOKEN_FILE), to)
+    return Found(text, Source.VARIABLE, "EXTCLI_TOKEN", "token") if text else of_profile
 
 
 def find_secret(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
@@ -46,9 +50,13 @@ def find_secret(resolver: Resolver, to: str | None = None) -> Found[str | Path] 
 
     There is no option for it, because arguments are visible in process lists and shell histories.
     """
+    of_profile = _of_profile(resolver, SECRET_FILE, to)
+    if of_profile and resolver.flags.profile:
+        return of_profile
     if text := resolver.variable("EXTCLI_SECRET"):
         return Found(text, Source.VARIABLE, "EXTCLI_SECRET", "secret")
-    return _unless_elsewhere(resolver, resolver.find(settings.SECRET_FILE), to)
+    in_variable = resolver.in_variable(SECRET_FILE)
+    return _secret(in_variable) if in_variable else of_profile
 
 
 def token(resolver: Resolver, to: str | None = None) -> str | None:
@@ -87,11 +95,15 @@ def permission_warning(file: Path) -> str:
     return f"other users can read {file}: chmod 600 {quote(str(file))}"
 
 
-def _unless_elsewhere(resolver: Resolver, found: Found[Path] | None, to: str | None) -> Found[str | Path] | None:
-    if found is None:
+def _of_profile(resolver: Resolver, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
+    """Return the profile's file, unless the address belongs to another service."""
+    found = resolver.in_profile(file)
+    if found is None or (resolver.profile and not resolver.profile.is_of(to or resolver.url())):
         return None
-    if found.source is Source.PROFILE and resolver.profile and not resolver.profile.is_of(to or resolver.url()):
-        return None
+    return _secret(found)
+
+
+def _secret(found: Found[Path]) -> Found[str | Path]:
     return Found(found.value, found.source, found.origin, found.key)
 
 
