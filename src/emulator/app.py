@@ -122,7 +122,7 @@ class Service:
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages)
-        self.metrics = Metrics(settings.environment.name, version("extcli"), open_sockets=lambda: self.gateway.size)
+        self.metrics = Metrics(settings.environment.name, version("extcli"), sockets=lambda: self.gateway.admission)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
         updates = self.polls.updates
@@ -155,10 +155,12 @@ class Service:
             hub=self.hub,
             clock=clock,
             limits=settings.limits,
+            anonymous=settings.anonymous,
             rate_limits=rate_limits,
             recorder=self.metrics,
             log_requests=settings.logs.requests,
         )
+        self.control.on_move(self.gateway.clock_moved)
 
     async def reset(self) -> None:
         await self.control.reset()

@@ -8,11 +8,12 @@ import signal
 
 import pytest
 
+from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits, Settings
 from support.listen_process import CHANNEL, ROUND, TIMEOUT, next_event
 from support.program import SECRET_BASE64
-from support.service import CLIENT_ID, live_server
-from support.socket_client import SocketClient, request_pin
+from support.service import live_server
+from support.socket_client import SocketClient, linked_game, request_pin
 
 # Output
 
@@ -150,11 +151,19 @@ def test_too_many_events_are_refused_with_advice(extcli):
     ) in result.stderr
 
 
-@pytest.mark.parametrize("path", ["", f"/0.2.0/{CLIENT_ID}"], ids=["when it authenticates", "at the handshake"])
-def test_too_many_connections_are_refused_with_advice(extcli, path):
-    with live_server(Settings(limits=Limits(sockets=1))) as live, SocketClient(live):
-        socket = {"EXTCLI_WS_URL": live.url.replace("http", "ws", 1) + path} if path else {}
-        result = extcli("listen", "--url", live.url, env=socket)
+def test_too_many_connections_are_refused_with_advice_when_it_authenticates(extcli):
+    with live_server(Settings(limits=Limits(sockets=1))) as live, linked_game(live):
+        result = extcli("listen", "--url", live.url)
+
+    assert 4 == result.exit_code
+    assert "429 Too Many Requests" in result.stderr
+    assert result.stderr.endswith("  retry later, or close other connections\n")
+
+
+def test_too_many_connections_are_refused_with_advice_at_the_handshake(extcli):
+    limits = Limits(anonymous=AnonymousLimits(address_sockets=1))
+    with live_server(Settings(limits=limits)) as live, SocketClient(live):
+        result = extcli("listen", "--url", live.url)
 
     assert 4 == result.exit_code
     assert "429 Too Many Requests" in result.stderr

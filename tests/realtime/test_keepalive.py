@@ -39,7 +39,7 @@ def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[sock
 
 def latest(live: LiveServer) -> Connection:
     """The service's side of the latest connection."""
-    return list(live.service.gateway._peers)[-1].connection
+    return list(live.service.gateway.admission.peers)[-1].connection
 
 
 def ping(live: LiveServer, server_side: Connection) -> None:
@@ -77,21 +77,21 @@ def test_a_connection_that_answers_pings_stays_open(live: LiveServer):
             connection.sendall(PONG)
             settle(live)
 
-        assert 1 == live.service.gateway.size
+        assert 1 == len(live.service.gateway.admission)
 
 
 def test_a_silent_connection_is_aborted_at_the_second_ping(live: LiveServer):
     with raw(live) as connection, SocketClient(live) as other:
-        (server_side, _) = [session.connection for session in live.service.gateway._peers]
+        (server_side, _) = [session.connection for session in live.service.gateway.admission.peers]
         ping(live, server_side)
         assert PING == connection.recv(2)
-        assert 2 == live.service.gateway.size
+        assert 2 == len(live.service.gateway.admission)
 
         ping(live, server_side)
 
         assert is_closed(connection)
         settle(live)
-        assert 1 == live.service.gateway.size
+        assert 1 == len(live.service.gateway.admission)
         assert other.no_update()
 
 
@@ -105,7 +105,7 @@ def test_silence_counts_from_one_ping_to_the_next(live: LiveServer):
         ping(live, server_side)
 
         assert PING * 3 == connection.recv(6, socket.MSG_WAITALL)
-        assert 1 == live.service.gateway.size
+        assert 1 == len(live.service.gateway.admission)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_any_received_bytes_keep_a_connection_open(live: LiveServer, received: b
         settle(live)
         ping(live, server_side)
 
-        assert 1 == live.service.gateway.size
+        assert 1 == len(live.service.gateway.admission)
 
 
 def test_a_connection_that_the_service_does_not_read_stays_open(live: LiveServer):
@@ -141,7 +141,7 @@ def test_a_connection_that_the_service_does_not_read_stays_open(live: LiveServer
         ping(live, server_side)
 
         assert sent == game.reply()["meta"]["request_id"]
-        assert 1 == live.service.gateway.size
+        assert 1 == len(live.service.gateway.admission)
 
 
 def test_a_closing_connection_is_not_pinged(live: LiveServer):
@@ -173,4 +173,4 @@ def test_a_client_that_pings_but_never_reads_is_disconnected(live: LiveServer):
             flood(connection)
         settle(live)
 
-        assert 0 == live.service.gateway.size
+        assert 0 == len(live.service.gateway.admission)

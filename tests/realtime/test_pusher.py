@@ -296,7 +296,7 @@ def never_reads(live: LiveServer) -> PusherClient:
 
 def is_closing(live: LiveServer) -> bool:
     """Whether the service has sent a close that the client has not answered."""
-    return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
+    return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway.admission.peers))
 
 
 @pytest.mark.ruling("B4")

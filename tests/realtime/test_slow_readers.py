@@ -94,7 +94,7 @@ def write(live: RunningService, number: int) -> None:
 
 def is_closing(live: LiveServer) -> bool:
     """Whether the service has sent a close that the client has not answered."""
-    return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway._peers))
+    return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway.admission.peers))
 
 
 @pytest.mark.ruling("B4")
@@ -129,7 +129,7 @@ def test_a_client_that_sends_but_never_reads_is_closed_with_1013(small, slow):
     with suppress(ConnectionError):
         for _ in range(3_000):
             slow.send({"action": "get", "params": {"target": "state"}, "data": {"state_id": "channel"}})
-            if small.service.gateway.size == 0:
+            if len(small.service.gateway.admission) == 0:
                 break
 
     assert slow.close_code() in (1013, None)
@@ -162,7 +162,7 @@ def test_a_stopping_service_closes_its_sockets_with_1001(number):
 @pytest.mark.ruling("B4")
 def test_the_outbox_of_a_client_that_pings_but_never_reads_is_bounded(small: LiveServer):
     slow = NeverReads(small)
-    (session,) = small.service.gateway._peers
+    (session,) = small.service.gateway.admission.peers
 
     with suppress(ConnectionError, TimeoutError):
         for _ in range(200):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from support.authentication import status_of_pin
 from support.process import server_process
-from support.service import CLIENT_ID
+from support.pusher_client import PusherClient
+from support.service import CLIENT_ID, Client
 from support.socket_client import SocketClient
 
 SOCKETS = {"--max-sockets": "1", "--max-subscriptions": "1"}
@@ -34,12 +39,12 @@ def test_limits_of_ids_sockets_and_subscriptions(by_variables: bool):
             game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
             game.data("subscribe", "state", {"topic_id": "channel"})
             second = game.error("subscribe", "config", {"config_id": "channel"})["detail"]
-            with pytest.raises(InvalidStatus) as refused:
-                SocketClient(served)
+            with SocketClient(served) as another:
+                refused = another.error("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
 
     assert [200, 400] == polls
     assert "the connection would have 2 subscriptions; the limit is 1" == second
-    assert 429 == refused.value.response.status_code
+    assert 429 == refused["status"]
 
 
 @pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
@@ -52,3 +57,56 @@ def test_limits_of_callers_and_client_ids(by_variables: bool):
         answers = [[caller.get("vote").status_code for _ in range(6)] for caller in callers]
 
     assert [*[[*[200] * 5, 429]] * 3, [429] * 6] == answers
+
+
+ANONYMOUS = {
+    "--address-pins": "1",
+    "--address-sockets": "1",
+    "--max-unauthenticated": "1",
+    "--login-timeout": "60",
+    "--address-pages": "1",
+    "--address-kib": "1",
+}
+
+
+@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
+def test_limits_of_callers_without_a_token(by_variables: bool):
+    flags = ANONYMOUS | {"--proxy": "127.0.0.1"}
+    with server_process(
+        *([] if by_variables else as_arguments(flags)), **(as_variables(flags) if by_variables else {})
+    ) as served:
+        served.freeze()
+        with Client(base_url=served.url) as client:
+            pins = [client.post("/v1/e/pin", json={"identifier": CLIENT_ID}).status_code for _ in range(2)]
+        with SocketClient(served) as game, PusherClient(served):
+            refused = [_status(partial(connect, served)) for connect in (SocketClient, PusherClient)]
+            with SocketClient(served, additional_headers={"X-Forwarded-For": "203.0.113.1"}) as newer:
+                replaced = game.close_code()
+                served.advance(60_000)
+                late = newer.close_code()
+        with SocketClient(served) as game:
+            game.socket.send("x" * 2_000)
+            too_much = game.close_code()
+
+    assert [200, 429] == pins
+    assert [429, 429] == refused
+    assert [1008] * 3 == [replaced, late, too_much]
+
+
+def _status(connect: Callable[[], object]) -> int:
+    with pytest.raises(InvalidStatus) as refused:
+        connect()
+    return refused.value.response.status_code
+
+
+@pytest.mark.parametrize(
+    ("flags", "allowed"), [({"--address-pin-attempts": "2"}, 2), ({"--client-pin-attempts": "3"}, 3 + 5)]
+)
+@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
+def test_limits_of_wrong_pins(flags: dict[str, str], allowed: int, by_variables: bool):
+    with server_process(
+        *([] if by_variables else as_arguments(flags)), **(as_variables(flags) if by_variables else {})
+    ) as served:
+        served.freeze()
+
+        assert [*[400] * allowed, 429] == [status_of_pin(served, "ZZZZZZ") for _ in range(allowed + 1)]

@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.exceptions import InvalidStatus
 
+from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits, Settings
 from engines.redis_server import RedisServer
 from support.process import server_process
@@ -108,6 +109,7 @@ def test_each_family_has_the_type_of_its_name(live: RunningService):
         "emulator_storage_failures": "counter",
         "emulator_storage_reachable": "gauge",
         "emulator_sockets": "gauge",
+        "emulator_unauthenticated_sockets": "gauge",
         "emulator_event_loop_lag_seconds": "gauge",
     } == {
         name.removesuffix("_info"): "info" if name.endswith("_info") else family.type
@@ -147,6 +149,7 @@ def test_socket_requests_are_counted_by_action_unknown_ones_together():
     assert [1, 2, 2] == counted
     assert 2 == scrape.value("emulator_socket_request_duration_seconds_count", action="get")
     assert 1 == scrape.value("emulator_sockets")
+    assert 1 == scrape.value("emulator_unauthenticated_sockets")
 
 
 def test_refusals_by_limits_are_counted_by_the_reason_sent():
@@ -162,7 +165,8 @@ def test_refusals_by_limits_are_counted_by_the_reason_sent():
 
 
 def test_refusals_before_an_endpoint_is_reached_are_counted():
-    with live_server(Settings(limits=Limits(namespaces=1, sockets=1))) as live, Client(base_url=live.url) as client:
+    limits = Limits(namespaces=1, anonymous=AnonymousLimits(address_sockets=1))
+    with live_server(Settings(limits=limits)) as live, Client(base_url=live.url) as client:
         assert 1 == send_all(live, iter([b"GET / HTTP/1.1\r\nX: " + b"x" * 66_000]))
         statuses = [client.get(f"/_ns/{name}/_emulator/live").status_code for name in ("a", "b")]
         with SocketClient(live) as game:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService
 from support.socket_client import SocketClient
 
 
@@ -19,7 +19,7 @@ def refused(game: SocketClient, client_id: str = CLIENT_ID, **credential: object
     return error["status"], error["title"]
 
 
-def status_of_pin(live: LiveServer, pin: str, client_id: str = CLIENT_ID, *, address: str = "203.0.113.1") -> int:
+def status_of_pin(live: RunningService, pin: str, client_id: str = CLIENT_ID, *, address: str = "203.0.113.1") -> int:
     """Return the status of an attempt with a PIN on a new connection; `address` counts behind a proxy."""
     with SocketClient(live, additional_headers={"X-Forwarded-For": address}) as game:
         reply = game.request("authenticate", data={"client_id": client_id, "pin": pin})

@@ -29,7 +29,7 @@ def resources(live: LiveServer) -> Resources:
     async def count() -> Resources:
         await live.service.polls.updates.clock_moved()
         await live.service.engine.check()
-        return live.service.gateway.size, len(live.service.hub._subscribers), len(asyncio.all_tasks())
+        return len(live.service.gateway.admission), len(live.service.hub._subscribers), len(asyncio.all_tasks())
 
     return live.run(count())
 

@@ -18,6 +18,17 @@ class AnonymousLimits:
     """Wrong PINs per minute of one address, or in `validate_pin` of one channel (ruling T4)."""
     client_pin_attempts: int = 0
     """Wrong PINs per minute of one client id; beyond that, each address has a few an hour (ruling T4)."""
+    address_sockets: int = 0
+    """Open unauthenticated game sockets of an address."""
+    max_unauthenticated: int = 0
+    """Open unauthenticated game sockets of all addresses together."""
+    login_timeout: int = 0
+    """Seconds that a game socket may stay unauthenticated. A user may take a PIN's whole life to type it."""
+    address_pages: int = 0
+    """Open sockets of pages of an address. A page never authenticates."""
+    address_kib: int = 0
+    """KiB per minute that an address may send over unauthenticated sockets. A game that reconnects sends
+    `authenticate` and all that it has queued at once."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,16 @@ PRODUCTION = Environment(
     refused_stage="sandbox",
     caller_rate=100,
     client_rate=5_000,
-    anonymous=AnonymousLimits(address_pins=30, address_pin_attempts=10, client_pin_attempts=60),
+    anonymous=AnonymousLimits(
+        address_pins=30,
+        address_pin_attempts=10,
+        client_pin_attempts=60,
+        address_sockets=50,
+        max_unauthenticated=2_000,
+        login_timeout=600,
+        address_pages=500,
+        address_kib=4_096,
+    ),
     has_control=False,
     state_lifetime=30 * DAY,
     config_lifetime=NEVER,

@@ -6,7 +6,8 @@ from typing import Final
 
 from emulator.errors import TooManyRequests
 
-_RETRY_AFTER: Final = 10
+TOO_MANY: Final = "Too many connections"
+RETRY_AFTER: Final = 10
 """Seconds, a guess: a connection may close at any time."""
 
 
@@ -23,7 +24,7 @@ class ConnectionLimit:
         if count >= self._limit:
             owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
             detail = f"{count} connections {owner} are open, limit {self._limit}"
-            raise TooManyRequests("Too many connections", detail, retry_after=_RETRY_AFTER)
+            raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
         self._open[client_id] = count + 1
 
     def release(self, client_id: str) -> None:

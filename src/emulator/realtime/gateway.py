@@ -13,15 +13,16 @@ from msgspec import Struct
 
 from emulator.callers import role_error
 from emulator.clock import Clock, monotonic
+from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
-from emulator.limits.connection_limit import ConnectionLimit
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
+from emulator.realtime.admission import Admission
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.hub import Hub
 from emulator.realtime.pusher import PusherConnection
@@ -39,7 +40,7 @@ PING_EVERY: Final = 20.0
 
 _NO_CLIENT_ID: Final = ("", "ws")
 _SLASHES: Final = re.compile("//+")
-_PUSHER_PATH: Final = re.compile(r"/+app/+(?P<client_id>[^/]+)/?")
+_PUSHER_PATH: Final = re.compile(r"/+app/+[^/]+/?")
 _PATH: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
 _MAX_CLIENT_ID_LENGTH: Final = 100
 _PING_BATCH: Final = 250
@@ -64,6 +65,7 @@ class Gateway:
         hub: Hub,
         clock: Clock,
         limits: Limits,
+        anonymous: AnonymousLimits,
         rate_limits: RateLimits,
         recorder: Recorder,
         log_requests: bool = False,
@@ -77,60 +79,51 @@ class Gateway:
         self._recorder = recorder
         self._log_requests = log_requests
         self._rate_limits = rate_limits
-        self._connection_limit = ConnectionLimit(limits.sockets)
-        self._peers: dict[Session | PusherConnection, str] = {}
-        """Open connections with the client id that each counts toward."""
+        self.admission = Admission(clock, limits, anonymous, recorder)
         self.hub = hub
 
     def open(self, path: str, query: str, connection: Connection) -> Session | PusherConnection:
         """Open the handler for a path: Pusher at `/app/<key>`, else a session (ruling X1). Raises `ServiceError`."""
         peer: Session | PusherConnection
-        pusher = _PUSHER_PATH.fullmatch(path)
-        client_id = pusher["client_id"][:_MAX_CLIENT_ID_LENGTH] if pusher else client_id_of(path)
-        try:
-            self._connection_limit.acquire(client_id)
-        except TooManyRequests as error:
-            self._recorder.refused(error)
-            raise
-        if pusher:
+        if _PUSHER_PATH.fullmatch(path):
             version = query_of(query.encode()).get("protocol", "")
             protocol = int(version) if version.isdecimal() and len(version) < 4 else None
             peer = PusherConnection(connection, self.hub, protocol, self.limits.topics, self.remove)
         else:
-            peer = Session(connection, client_id, self, self.limits.topics)
-        self._peers[peer] = client_id
+            peer = Session(connection, client_id_of(path), self, self.limits.topics)
+        try:
+            self._rate_limits.check_address(connection.address)
+            self.admission.add(peer)
+        except TooManyRequests as error:
+            self._recorder.refused(error)
+            raise
         return peer
 
-    def assign(self, peer: Session, client_id: str) -> None:
-        if client_id != (before := self._peers.get(peer)):
-            self._connection_limit.acquire(client_id)
-            if before is not None:
-                self._connection_limit.release(before)
-            self._peers[peer] = client_id
+    def authenticated(self, session: Session, client_id: str) -> None:
+        self.admission.authenticated(session, client_id)
 
     def remove(self, peer: Session | PusherConnection) -> None:
-        client_id = self._peers.pop(peer, None)
-        if client_id is not None:
-            self._connection_limit.release(client_id)
+        self.admission.remove(peer)
 
     def close_all(self) -> None:
         """Close all connections (1001)."""
-        for peer in list(self._peers):
+        for peer in list(self.admission.peers):
             peer.going_away()
-
-    @property
-    def size(self) -> int:
-        return len(self._peers)
 
     async def keep_alive(self) -> None:
         """Ping all connections every `PING_EVERY` seconds, in batches so that requests are not delayed."""
         while True:
             await asyncio.sleep(PING_EVERY)
-            peers = iter(list(self._peers))
+            self.admission.close_late()
+            peers = iter(list(self.admission.peers))
             while batch := list(islice(peers, _PING_BATCH)):
                 for peer in batch:
                     peer.connection.ping()
                 await asyncio.sleep(0)
+
+    async def clock_moved(self) -> None:
+        """Close the connections that have not authenticated in time."""
+        self.admission.close_late()
 
     async def answer(self, session: Session, text: bytes) -> bytes:
         """Return the reply to one request; every error becomes a reply (ruling X2)."""

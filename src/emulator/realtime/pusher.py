@@ -87,6 +87,10 @@ class PusherConnection:
         """Close (1001); the page reconnects."""
         self.connection.close(1001, "the service stops")
 
+    def expel(self, reason: str) -> None:
+        """Close (1008) because of a limit."""
+        self.connection.close(1008, reason)
+
     def closed(self) -> None:
         for topic in self._channels.values():
             if topic is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,6 +32,8 @@ class Connection(Protocol):
     """The id of the handshake request."""
     address: str
     """The client's network address, as a trusted proxy gives it; empty if unknown."""
+    on_bytes: Callable[[int], None] | None
+    """Called with the size of received data, until authentication."""
 
     def send(self, text: bytes) -> None: ...
     def write(self, frame: bytes) -> None: ...
@@ -51,7 +54,7 @@ class RequestHandler(Protocol):
     def remove(self, session: Session) -> None:
         """Forget a closed session."""
 
-    def assign(self, session: Session, client_id: str) -> None:
+    def authenticated(self, session: Session, client_id: str) -> None:
         """Count the session toward a client id's connections; raises `TooManyRequests`."""
 
 
@@ -106,6 +109,10 @@ class Session:
         if self._task is None:
             self.connection.close(CloseCode.GOING_AWAY, "the service stops")
 
+    def expel(self, reason: str) -> None:
+        """Close (1008) because of a limit; drop the queue."""
+        self._close(CloseCode.POLICY_VIOLATION, reason)
+
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""
         self._closed = True
@@ -153,7 +160,7 @@ class Session:
         A change of client id, channel or role ends all subscriptions.
         """
         if not self._closed:
-            self._handler.assign(self, caller.client_id)
+            self._handler.authenticated(self, caller.client_id)
         before, self.caller = self.caller, caller
         if before and (before.client_id, before.channel_id, before.role) != (
             caller.client_id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -84,6 +85,8 @@ class WebSocket(asyncio.Protocol):
         """The client's network address, as a trusted proxy gives it; empty if unknown."""
         self.headers: list[tuple[bytes, bytes]] = []
         """The headers of the handshake, until the peer is found."""
+        self.on_bytes: Callable[[int], None] | None = None
+        """Called with the size of received data, until authentication."""
         self._protocol = ServerProtocol(max_size=self._factory.limits.frame, logger=_library_log)
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
@@ -112,6 +115,8 @@ class WebSocket(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._alive = True
+        if self.on_bytes is not None:
+            self.on_bytes(len(data))
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):

@@ -104,7 +104,8 @@ def serve(
     ] = 64,
     max_frame: Annotated[int, _option("max-frame", "Largest WebSocket message, in KiB.", min=1, metavar="KIB")] = 2048,
     max_sockets: Annotated[
-        int, _option("max-sockets", "Open WebSockets of one client id.", min=1, metavar="N")
+        int,
+        _option("max-sockets", "Authenticated WebSockets of one client id; also those of pages.", min=1, metavar="N"),
     ] = 10_000,
     max_subscriptions: Annotated[
         int,
@@ -165,6 +166,53 @@ def serve(
             "Default: 60 in production, none in the sandbox.",
             min=0,
             metavar="N",
+        ),
+    ] = None,
+    address_sockets: Annotated[
+        int | None,
+        _option(
+            "address-sockets",
+            "Unauthenticated WebSockets of one address. 0: no limit. Default: 50 in production, none in the sandbox.",
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
+    max_unauthenticated: Annotated[
+        int | None,
+        _option(
+            "max-unauthenticated",
+            "Unauthenticated WebSockets of all addresses. 0: no limit. "
+            "Default: 2000 in production, none in the sandbox.",
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
+    login_timeout: Annotated[
+        int | None,
+        _option(
+            "login-timeout",
+            "Time for a WebSocket to authenticate. 0: no limit. Default: 600 in production, none in the sandbox.",
+            min=0,
+            metavar="SECONDS",
+        ),
+    ] = None,
+    address_pages: Annotated[
+        int | None,
+        _option(
+            "address-pages",
+            "WebSockets of pages of one address. 0: no limit. Default: 500 in production, none in the sandbox.",
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
+    address_kib: Annotated[
+        int | None,
+        _option(
+            "address-kib",
+            "KiB a minute that one address sends before authentication. 0: no limit. "
+            "Default: 4096 in production, none in the sandbox.",
+            min=0,
+            metavar="KIB",
         ),
     ] = None,
     request_timeout: Annotated[
@@ -233,6 +281,11 @@ def serve(
                 "address_pins": address_pins,
                 "address_pin_attempts": address_pin_attempts,
                 "client_pin_attempts": client_pin_attempts,
+                "address_sockets": address_sockets,
+                "max_unauthenticated": max_unauthenticated,
+                "login_timeout": login_timeout,
+                "address_pages": address_pages,
+                "address_kib": address_kib,
             },
             proxies=tuple(proxy or ()),
             logs=logs,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -24,6 +24,14 @@ _LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks during an outage."""
 _log = logging.getLogger("emulator")
+
+
+class Sockets(Sized, Protocol):
+    """The open connections."""
+
+    @property
+    def unauthenticated(self) -> int:
+        """The number of games that have not authenticated."""
 
 
 class Outages:
@@ -75,8 +83,8 @@ class _Responses:
 class Metrics(Collector):
     """The metrics of one service. Implements `Recorder`. Label cardinality is bounded."""
 
-    def __init__(self, environment: str, version: str, *, open_sockets: Callable[[], int]) -> None:
-        self._open_sockets = open_sockets
+    def __init__(self, environment: str, version: str, *, sockets: Callable[[], Sockets]) -> None:
+        self._sockets = sockets
         self._endpoints: dict[tuple[str, str], _Responses] = {}
         self._actions: dict[str, _Responses] = {}
         self._refused: dict[str, int] = {}
@@ -127,7 +135,10 @@ class Metrics(Collector):
         yield failures
         reachable = "1 if the last use of storage succeeded, else 0"
         yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=not self.outages.is_on)
-        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=self._open_sockets())
+        sockets = self._sockets()
+        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))
+        waiting = "Open WebSocket connections of games that have not authenticated"
+        yield GaugeMetricFamily("emulator_unauthenticated_sockets", waiting, value=sockets.unauthenticated)
         lag = "Duration of one event loop iteration, measured at this scrape"
         yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)
 

@@ -1,0 +1,118 @@
+"""Decides which connections may open, and how long a game may stay unauthenticated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from emulator.clock import MINUTE, SECOND, Clock
+from emulator.config.environment import AnonymousLimits
+from emulator.config.settings import KIB, Limits
+from emulator.errors import TooManyRequests
+from emulator.limits.addresses import network_of
+from emulator.limits.connection_limit import ConnectionLimit
+from emulator.limits.fair_share import FairShare
+from emulator.limits.rate_limit import RateLimit
+from emulator.observability.recorder import Recorder
+from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.session import Session
+
+Peer = Session | PusherConnection
+
+LATE: Final = "Not authenticated in time"
+REPLACED: Final = "Replaced by a newer connection"
+TALKATIVE: Final = "Too much before authentication"
+
+
+class Admission:
+    """All open connections.
+
+    A game counts toward its client id once it has authenticated. Before, any caller could name the client id, so it
+    counts by network address only, as pages always do.
+    """
+
+    def __init__(self, clock: Clock, limits: Limits, anonymous: AnonymousLimits, recorder: Recorder) -> None:
+        self._clock = clock
+        self._recorder = recorder
+        self._login_timeout = anonymous.login_timeout * SECOND
+        self._peers: dict[Peer, str] = {}
+        """Open connections, with the client id that they count toward; empty for unauthenticated games and pages."""
+        self._games = ConnectionLimit(limits.sockets)
+        self._opened: dict[Session, int] = {}
+        """When each unauthenticated game connected, in Unix ms, oldest first."""
+        self._unauthenticated = FairShare[Peer](
+            "unauthenticated connections", anonymous.max_unauthenticated, anonymous.address_sockets
+        )
+        self._pages = FairShare[Peer]("connections of pages", limits.sockets, anonymous.address_pages)
+        kib = anonymous.address_kib
+        self._bytes = RateLimit(kib * KIB, MINUTE, MINUTE) if kib else None
+
+    @property
+    def peers(self) -> Iterable[Peer]:
+        """All open connections."""
+        return self._peers
+
+    @property
+    def unauthenticated(self) -> int:
+        """The number of open games that have not authenticated."""
+        return len(self._unauthenticated)
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def add(self, peer: Peer) -> None:
+        """Count a new connection; raises `TooManyRequests`."""
+        network = network_of(peer.connection.address)
+        share = self._unauthenticated if isinstance(peer, Session) else self._pages
+        replaced = share.add(peer, network)
+        if replaced is not None:
+            self._expel(replaced, REPLACED)
+        self._peers[peer] = ""
+        if isinstance(peer, Session):
+            self._opened[peer] = self._clock.now()
+        peer.connection.on_bytes = partial(self._count, share, peer, network)
+
+    def authenticated(self, game: Session, client_id: str) -> None:
+        """Count a game toward its client id; raises `TooManyRequests`."""
+        before = self._peers.get(game)
+        if before is None or before == client_id:
+            return
+        self._games.acquire(client_id)
+        if before:
+            self._games.release(before)
+        self._peers[game] = client_id
+        self._unauthenticated.remove(game)
+        self._opened.pop(game, None)
+        game.connection.on_bytes = None
+
+    def remove(self, peer: Peer) -> None:
+        """Stop counting a closed connection."""
+        if client_id := self._peers.pop(peer, ""):
+            self._games.release(client_id)
+        self._unauthenticated.remove(peer)
+        self._pages.remove(peer)
+        if isinstance(peer, Session):
+            self._opened.pop(peer, None)
+
+    def close_late(self) -> None:
+        """Close (1008) the games that have not authenticated in time."""
+        if self._login_timeout:
+            latest = self._clock.now() - self._login_timeout
+            for game in [game for game, opened in self._opened.items() if opened <= latest]:
+                self._expel(game, LATE, f"not authenticated within {self._login_timeout // SECOND} s")
+
+    def _count(self, share: FairShare[Peer], peer: Peer, network: str, size: int) -> None:
+        """Count bytes received before authentication, of all connections of a network address."""
+        if peer in share:
+            share.touch(peer)
+            if self._bytes is not None and self._bytes.delay(("", network), self._clock.now(), size):
+                self._expel(peer, TALKATIVE)
+
+    def _expel(self, peer: Peer, reason: str, detail: str = "") -> None:
+        self._recorder.refused(TooManyRequests(reason))
+        self._unauthenticated.remove(peer)
+        self._pages.remove(peer)
+        if isinstance(peer, Session):
+            self._opened.pop(peer, None)
+        peer.expel(detail or reason.lower())

@@ -1,0 +1,87 @@
+"""How a number of connections is shared between network addresses."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from emulator.errors import TooManyRequests
+from emulator.limits.fair_share import FairShare
+
+
+def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[str]:
+    """Return a share with members such as "a1 a2 b1", the first letter of each being its address."""
+    made = FairShare[str]("things", total, per_address)
+    for member in members.split():
+        assert made.add(member, member[0]) is None
+    return made
+
+
+def test_an_address_may_have_so_many_members():
+    with pytest.raises(TooManyRequests, match="2 things are open from this address, limit 2"):
+        share(per_address=2, members="a1 b1 a2").add("a3", "a")
+
+
+@pytest.mark.parametrize(
+    ("members", "newcomer", "replaced"),
+    [
+        ("a1 a2 b1", "c1", "a1"),
+        ("b1 a1 a2", "c1", "a1"),
+        ("a1 a2 b1", "b2", "a1"),
+        ("a1 b1 c1", "d1", "a1"),
+    ],
+)
+def test_once_full_the_address_with_the_most_members_loses_one(members: str, newcomer: str, replaced: str):
+    assert replaced == share(total=3, members=members).add(newcomer, newcomer[0])
+
+
+@pytest.mark.parametrize(("members", "newcomer"), [("a1 a2 b1", "a3"), ("a1 b1 c1", "a2"), ("a1 a2 a3", "a4")])
+def test_once_full_the_address_with_the_most_members_gets_no_more(members: str, newcomer: str):
+    with pytest.raises(TooManyRequests, match="3 things are open, limit 3"):
+        share(total=3, members=members).add(newcomer, newcomer[0])
+
+
+def test_the_member_that_was_idle_longest_is_replaced_first():
+    full = share(total=3, members="a1 a2 b1")
+
+    full.touch("a1")
+
+    assert "a2" == full.add("c1", "c")
+
+
+def test_without_limits_all_are_admitted():
+    assert 1_000 == len(share(members=" ".join(f"a{number}" for number in range(1_000))))
+
+
+def test_a_removed_member_no_longer_counts_and_may_be_removed_again():
+    full = share(total=2, per_address=1, members="a1 b1")
+
+    full.remove("a1")
+    full.remove("a1")
+
+    assert (1, False) == (len(full), "a1" in full)
+    assert full.add("a2", "a") is None
+
+
+def test_random_steps_keep_the_share_fair():
+    """Whatever happens, no address loses a member to one that has as many."""
+    steps, limited, members = random.Random(1), FairShare[str]("things", 20, 8), dict[str, str]()
+    for number in range(5_000):
+        if members and steps.random() < 0.3:
+            limited.remove(gone := steps.choice(sorted(members)))
+            del members[gone]
+            continue
+        address, counts = steps.choice("abcdefghij"), Counter(members.values())
+        most = max(counts.values(), default=0)
+        try:
+            replaced = limited.add(f"{address}{number}", address)
+        except TooManyRequests:
+            assert counts[address] == 8 or (len(members) == 20 and counts[address] == most)
+            continue
+        assert counts[address] < 8
+        if replaced:
+            assert (20, most) == (len(members), counts[members.pop(replaced)])
+        members[f"{address}{number}"] = address
+        assert len(members) == len(limited) <= 20
