@@ -23,6 +23,7 @@ from engines.contract_property import PropertyContract
 from engines.contract_purge import PurgeContract
 from engines.contract_relay import RelayContract
 from engines.contract_rosters import RostersContract
+from engines.contract_spent_items import SpentItemsContract
 from engines.contract_tally import TallyContract
 from engines.contract_terms import TermsContract
 from engines.shorthand import Open
@@ -44,6 +45,7 @@ class EngineContract(
     RelayContract,
     PropertyContract,
     PoolsPropertyContract,
+    SpentItemsContract,
 ):
     @pytest.fixture
     def open(self) -> Open:

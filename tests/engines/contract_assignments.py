@@ -133,11 +133,11 @@ class AssignmentsContract:
             await assign(engine, {pool: of})
             if pool == P:
                 await drop(engine, pool)
-            await fill(engine, "d", of, now=now, expires_at=NEVER)
+            await fill(engine, pool.name, of, now=now, expires_at=NEVER)
             other = pool._replace(user="other")
             await assign(engine, {other: of}, now=now, expires_at=NEVER)
 
-            assert await draws(engine, 3, other, now=now) == ["d"]
+            assert await draws(engine, 3, other, now=now) == [pool.name]
 
     async def test_a_list_lives_until_its_own_expiry_unless_a_pool_uses_it(self, engine: Engine) -> None:
         for of, now in ((X, END - 1), (Y, END)):

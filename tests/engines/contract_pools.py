@@ -131,11 +131,13 @@ class PoolsContract:
             mine = {pool: Holding((f"{n}",), 1) for n, pool in enumerate(pools) if n % len(ODD) == number}
             assert mine == await engine.pools.held(pools, odd, now=NOW)
 
-    async def test_two_pools_may_hand_out_equal_items(self, engine: Engine) -> None:
-        await stocked(engine, "ab", P)
-        await stocked(engine, "ab", Q)
+    async def test_pools_of_different_families_may_hand_out_equal_items(self, engine: Engine) -> None:
+        pools = (P, P._replace(kind="x"), P._replace(owner="x"), P._replace(channel="x"), P._replace(user="x"))
+        for pool in pools:
+            await stocked(engine, "ab", pool)
 
-        assert [await draw(engine, "U1", pool) for pool in (P, Q)] == ["a", "a"]
+        assert [await draw(engine, "U1", pool) for pool in pools] == ["a"] * 5
+        assert [await draw(engine, "U1", pool, most=2) for pool in pools] == ["b"] * 5
 
     async def test_an_invalid_text_does_not_affect_concurrent_draws(self, engine: Engine) -> None:
         await stocked(engine, "abc")

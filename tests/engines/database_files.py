@@ -16,8 +16,16 @@ from engines import child_process
 TABLES_ADDED = {
     2: ("messages",),
     3: ("pools", "dead_pools", "lists", "dead_lists", "chunks", "handed", "rosters", "members", "dead_rosters"),
+    4: ("families", "dead_families", "spent"),
 }
 """By the format that added them."""
+_UNCHANGED = {
+    4: (
+        "ALTER TABLE handed ADD COLUMN sum INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX handed_by_sum ON handed (root, sum)",
+    ),
+}
+"""The statements that undo the changes of a format to earlier tables."""
 
 
 def opened(path: Path, namespace: str = "main") -> Engine:
@@ -48,6 +56,8 @@ def make_older(path: Path, version: int) -> None:
     """Turn a file into one of an older format."""
     file = sqlite3.connect(path, isolation_level=None)
     later = [table for each, tables in TABLES_ADDED.items() if each > version for table in tables]
+    for each in (each for number, some in _UNCHANGED.items() if number > version for each in some):
+        file.execute(each)
     for table in later:
         file.execute(f"DROP TABLE {table}")
     file.execute(f"PRAGMA user_version = {version}")

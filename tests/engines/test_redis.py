@@ -18,7 +18,7 @@ from engines.contract import EngineContract
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
 from engines.contract_purge import fill as fill_shapes
-from engines.pool_shorthand import add_members, draw, held, stocked
+from engines.pool_shorthand import add_members, assign, draw, fill, held, source, stocked
 from engines.redis_server import RedisServer
 from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
 from support.service import CLIENT_ID, live_server
@@ -184,7 +184,8 @@ async def test_expired_and_dropped_things_leave_no_keys(engine: Engine, database
 
     remaining = {name.decode().partition("}")[2] for name in names(database)}
     logs = {f":0:{kind}:kind|client|never||{channel}" for kind in ("l", "lv", "le") for channel in "xy"}
-    assert {"", ":numbers", ":0:ends", ":0:lp:kind|client|never|", *logs} - {""} == remaining
+    spent = ":0:ps:kind|client||ch"
+    assert {":format", ":numbers", ":0:ends", ":0:lp:kind|client|never|", spent, *logs} == remaining
 
 
 async def test_a_finished_or_abandoned_reading_leaves_no_keys(engine: Engine, database: redis.Redis) -> None:
@@ -217,7 +218,8 @@ async def test_tidying_deletes_only_the_keys_before_a_reset(
         kept = [name for name in names(database) if b"main*" in name]
         await engine.tidy()
 
-        assert {b"another program's", b"{emulator|main}", b"{emulator|main}:numbers", *kept} == names(database)
+        own = {b"{emulator|main}" + end for end in (b"", b":format", b":numbers")}
+        assert {b"another program's", *own, *kept} == names(database)
         assert [] == [name for name in kept if b"main*}:0:" in name]
         assert b"1" == await read(other, key("early", channel="x"))
 
@@ -225,6 +227,39 @@ async def test_tidying_deletes_only_the_keys_before_a_reset(
 @pytest.fixture
 def open_other(url: str) -> Open:
     return partial(open_engine, url)
+
+
+# Data of earlier versions
+
+
+async def test_what_an_earlier_version_handed_out_stays_spent(url: str, database: redis.Redis) -> None:
+    """Earlier versions kept the items of each pool in a set of its own."""
+    items, own = [f"{number}" for number in range(3_000)], "{emulator|main}"
+    async with open_engine(url, namespace="main") as engine:
+        for name in ("live", "dropped"):
+            await stocked(engine, [name, *items] if name == "live" else ["old"], key(name))
+            await draw(engine, "U1", key(name))
+        await engine.pools.drop([key("dropped")], now=NOW)
+        ids = [database.hkeys(f"{own}:0:pg:kind|client|{name}|ch|")[0].decode() for name in ("live", "dropped")]
+        database.delete(f"{own}:0:ps:kind|client||ch", f"{own}:format")
+        database.sadd(f"{own}:0:pi:{ids[0]}", *items)
+        database.sadd(f"{own}:0:pi:{ids[1]}", "old")
+
+    async with open_engine(url, namespace="main") as engine, open_engine(url, namespace="main") as other:
+        await fill(engine, ["old", *items[::-1], "new"])
+        await assign(engine, {key("later"): source()})
+
+        assert ["new", None] == [await draw(each, "U2", key("later"), most=9) for each in (engine, other)]
+        assert await draw(other, "U2", key("live")) is None
+
+
+async def test_a_list_does_not_store_spent_items(engine: Engine, database: redis.Redis) -> None:
+    await stocked(engine, "abcde", key("p"))
+    for user in "1234":
+        await draw(engine, user, key("p"))
+    await fill(engine, "xabcde")
+
+    assert [b"x", b"e"] == database.lrange("{emulator|main}:0:sl:lists|client|list|ch|", 0, -1)
 
 
 # Times and sizes
@@ -245,7 +280,7 @@ async def test_a_call_may_have_more_arguments_than_the_lua_stack_holds(engine: E
     await add_members(engine, many, key("roster"))
 
     assert ["0", "1"] == [await draw(engine, user) for user in "ab"]
-    assert {"roster"} == await engine.rosters.listing(key(""), ["19999"], now=NOW)
+    assert {"19999": {"roster"}} == await engine.rosters.listing(key(""), ["19999"], now=NOW)
 
 
 # Services

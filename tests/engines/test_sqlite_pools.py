@@ -33,9 +33,12 @@ def printed(running: subprocess.Popen[str], lines: int = 1 << 30) -> Handed:
     return [(user, item) for user, item in map(str.split, whole) if item != "None"]
 
 
+TABLES = (*TABLES_ADDED[3], *TABLES_ADDED[4])
+
+
 def count_rows(path: Path) -> dict[str, int]:
     with sqlite3.connect(path) as connection:
-        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES_ADDED[3]}
+        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
 
 
 async def test_two_engines_on_one_file_draw_from_one_pool(path: Path) -> None:
@@ -68,6 +71,29 @@ async def test_two_engines_on_one_file_skip_the_same_items(path: Path) -> None:
         drawn = await asyncio.gather(*(draw((one, two)[n % 2], f"V{n}") for n in range(10)))
 
     assert sorted(item for item in drawn if item) == ["a", "b", "c", "d"]
+
+
+async def test_two_engines_on_one_file_share_the_spent_items(path: Path) -> None:
+    items = [str(number) for number in range(400)]
+    async with opened(path) as one, opened(path) as two:
+        for engine, pool in ((one, key("p")), (two, key("q"))):
+            await stocked(engine, items, pool)
+
+        drawn = await asyncio.gather(*(draw((one, two)[n % 2], f"U{n}", key("pq"[n // 2 % 2])) for n in range(600)))
+
+        assert sorted(items) == sorted(item for item in drawn if item is not None)
+        await stocked(two, [*items, "new"], key("r"))
+        assert await draw(one, "V", key("r")) == "new"
+
+
+async def test_a_list_does_not_store_spent_items(path: Path) -> None:
+    async with opened(path) as engine:
+        await stocked(engine, [str(number) for number in range(600)], key("p"))
+        await draws(engine, 599, key("p"))
+        await fill(engine, [str(number) for number in range(601)], source("next"))
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT size FROM lists WHERE name = 'next'").fetchone() == (2,)
 
 
 async def test_concurrent_processes_hand_out_each_item_once(path: Path) -> None:
@@ -146,6 +172,32 @@ async def test_a_file_of_format_2_is_migrated_and_keeps_its_data(path: Path) -> 
         assert await listing(other, "x") == {"one"}
 
 
+async def test_what_a_file_of_format_3_handed_out_stays_spent(path: Path) -> None:
+    async with opened(path) as engine, opened(path, "other") as other:
+        await stocked(engine, "abc", key("live"))
+        await stocked(engine, "de", key("dropped"))
+        await stocked(other, "f")
+        drawn = [await draw(engine, "U1", key(name)) for name in ("live", "dropped")]
+        await draw(other)
+        await drop(engine, key("dropped"))
+    make_older(path, 3)
+
+    async with opened(path) as engine, opened(path, "other") as other:
+        assert [await held(engine, "U1", key(name)) for name in ("live", "dropped")] == [
+            Holding(("a",), 1),
+            Holding(("d",), 0),
+        ]
+        await fill(engine, "fedcba")
+        await assign(engine, {key("later"): source()})
+        again = [await draw(engine, "U2", key("live"), most=2) for _ in range(2)]
+        later = [await draw(engine, "U2", key("later"), most=9) for _ in range(5)]
+        await stocked(other, "fab", key("more"))
+
+        assert (drawn, again) == (["a", "d"], ["b", "c"])
+        assert later == ["f", "e", None, None, None]
+        assert await draw(other, "U2", key("more")) == "a"
+
+
 async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -> None:
     items, names = [f"code {n:06}" for n in range(200_000)], [f"{n * 7919 % 100_003}" for n in range(100_000)]
     async with opened(path) as engine:
@@ -173,7 +225,7 @@ async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -
         await engine.purge(now=NEVER - 1)
         await engine.tidy()
 
-    assert dict.fromkeys(TABLES_ADDED[3], 0) == count_rows(path)
+    assert dict.fromkeys(TABLES, 0) | {"families": 1, "spent": 3010} == count_rows(path)
 
 
 async def test_tidying_after_a_reset_leaves_no_rows_of_pools_and_rosters(path: Path) -> None:
@@ -189,7 +241,7 @@ async def test_tidying_after_a_reset_leaves_no_rows_of_pools_and_rosters(path: P
         await engine.reset()
         await engine.tidy()
 
-    assert dict.fromkeys(TABLES_ADDED[3], 0) == count_rows(path)
+    assert dict.fromkeys(TABLES, 0) == count_rows(path)
 
 
 async def test_a_roster_dropped_during_tidying_leaves_no_rows(path: Path) -> None:
@@ -204,4 +256,4 @@ async def test_a_roster_dropped_during_tidying_leaves_no_rows(path: Path) -> Non
         await engine.rosters.drop([key("second")], now=NOW)
         await tidying
 
-    assert dict.fromkeys(TABLES_ADDED[3], 0) == count_rows(path)
+    assert dict.fromkeys(TABLES, 0) == count_rows(path)

@@ -41,6 +41,8 @@ class Codes:
         self.clock, self._polls = clock, polls
         self.sets: list[CodeSet] = []
         """Includes deleted sets while their redeemed codes are readable (C6)."""
+        self.spent: dict[str, set[str]] = defaultdict(set)
+        """The codes that each extension has handed out, ever (C2)."""
 
     def expire(self) -> None:
         self.sets = [each for each in self.sets if self.clock.now < each.expires_at]
@@ -129,9 +131,10 @@ class Codes:
         code_set = self.active(call).get(prize)
         code: dict[str, Any] = {}
         if code_set is not None and code_set.eligible(user):
-            used = {code for each in self._all(call, prize) for _, code in each.handed}
-            remaining = [code for code in code_set.codes if code not in used]
+            spent = self.spent[call.caller.client_id]
+            remaining = [code for code in code_set.codes if code not in spent]
             if remaining:
+                spent.add(remaining[0])
                 code_set.handed.append((user, remaining[0]))
                 code = {"code": remaining[0]}
         return {"all_prizes": self._held(call, prize), **code}

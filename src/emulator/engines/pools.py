@@ -33,14 +33,16 @@ class Holding(NamedTuple):
 class Pools(Protocol):
     """Items that are handed out, each at most once.
 
-    A pool hands out the items of a list, front to back. It may be assigned another list. It skips every item that it,
-    or a dropped pool of the same key, has handed out before. Skipped items are not revisited. A pool and its history
-    expire together, at the pool's `expires_at`.
+    A pool hands out the items of a list, front to back. It may be assigned another list. Pools whose keys differ only
+    in the name are a family: an item that one of them has handed out is spent. A pool skips spent items, and does not
+    revisit them. A pool and its history expire together, at the pool's `expires_at`, but spent items stay spent until
+    `Engine.reset`.
     """
 
-    async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Append items to a list that no pool uses yet, and set its expiry.
+    async def fill(self, source: Key, items: Sequence[str], *, family: Key, now: int, expires_at: int) -> None:
+        """Append items to a list that no pool uses yet, without those spent by the family, and set its expiry.
 
+        `family` is the key of any pool that may use the list; its name does not count.
         Other operations wait during this call, so fill a long list by calls of some thousand items each. Raises
         `ValueError` if an item contains NUL or a live pool uses the list.
         """

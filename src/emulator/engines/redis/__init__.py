@@ -20,6 +20,7 @@ from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.relay import RedisRelay
+from emulator.engines.redis.upgrade import upgrade
 from emulator.errors import EngineError
 
 
@@ -50,6 +51,7 @@ class RedisEngine:
         self._pipeline.open()
         try:
             await self._inspect()
+            await upgrade(self._pipeline, self._namespace)
             await self._relay.open()
         except EngineError as error:
             await self._pipeline.close()

@@ -24,19 +24,18 @@ MAX_SKIPPED = 500
 
 
 class RedisPools:
-    """A list that is popped from, and for each pool the items it has handed out."""
+    """A list that is popped from, the items of each user, and for each family the items that are spent."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._key_locks = KeyLocks()
 
-    async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
+    async def fill(self, source: Key, items: Sequence[str], *, family: Key, now: int, expires_at: int) -> None:
         texts = [item.encode() for item in items]
         if any(b"\0" in text for text in texts):
             raise ValueError("an item must not contain NUL")
-        if not await self._pipeline.run(
-            POOLS, b"fill", user_last(source), now_arg(now), expiry_arg(expires_at), *texts
-        ):
+        args = (user_last(source), now_arg(now), expiry_arg(expires_at), name_last_prefix(family))
+        if not await self._pipeline.run(POOLS, b"fill", *args, *texts):
             raise ValueError(f"a pool uses this list: {source}")
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
@@ -69,7 +68,8 @@ class RedisPools:
 
     async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
         from_list = b"" if source is None else user_last(source)
-        args = (user_last(key), user.encode(), b"%d" % most, now_arg(now), b"%d" % MAX_SKIPPED, from_list)
+        names = (user_last(key), name_last_prefix(key), user.encode())
+        args = (*names, b"%d" % most, now_arg(now), b"%d" % MAX_SKIPPED, from_list)
         while True:
             outcome, *item = await self._pipeline.run(POOLS, b"draw", *args)
             if outcome != b"more":

@@ -22,6 +22,7 @@ from emulator.engines.sqlite.pools import SqlitePools
 from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.relay import SqliteRelay
 from emulator.engines.sqlite.rosters import SqliteRosters
+from emulator.engines.sqlite.spent_items import SpentItems
 
 
 class SqliteEngine:
@@ -41,11 +42,12 @@ class SqliteEngine:
         self._namespace = NamespaceIds(self._group_commit, namespace)
         self._ballot_cache = BallotCache(self._group_commit, self._namespace)
         lists = Lists(self._group_commit, self._namespace)
-        self._pool_cache = PoolCache(self._group_commit, self._namespace, lists)
+        spent = SpentItems(self._group_commit, self._namespace)
+        self._pool_cache = PoolCache(self._group_commit, self._namespace, lists, spent)
         self.documents: Documents = SqliteDocuments(self._group_commit, self._namespace)
         self.ballots: Ballots = SqliteBallots(self._group_commit, self._namespace, self._ballot_cache)
         self.logs: Logs = SqliteLogs(self._group_commit, self._namespace)
-        pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache)
+        pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache, spent)
         self.pools: Pools = pools
         rosters = SqliteRosters(self._group_commit, self._namespace)
         self.rosters: Rosters = rosters

@@ -12,6 +12,7 @@ from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
+from emulator.engines.sqlite.spent_items import SpentItems
 
 MAX_POOLS = 256
 
@@ -30,6 +31,7 @@ _KEY_OF = f"SELECT {KEY_COLUMNS} FROM pools WHERE id = ?"
 @dataclass(slots=True, eq=False)
 class CachedPool:
     id: int
+    family: int
     root: int
     expires_at: int
     list_id: int
@@ -43,9 +45,10 @@ class CachedPool:
 
 
 class PoolCache(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists) -> None:
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists, spent: SpentItems) -> None:
         super().__init__(group_commit, namespace)
         self._lists = lists
+        self._spent = spent
         self._pools: dict[Key, CachedPool] = {}
         self._changed: set[CachedPool] = set()
 
@@ -59,12 +62,13 @@ class PoolCache(Tables):
 
     def create(self, key: Key, list_id: int, note: bytes, expires_at: int) -> CachedPool:
         """Create a pool where there is none. It shares the history of dropped pools of the same key."""
+        family = self._spent.ensure_family(key)
         params = self._namespace.params(key)
         id = self._namespace.next_number()
         row = self._group_commit.connection.execute(ROOT, params).fetchone()
         (root,) = row or (id,)
         self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
-        self._pools[key] = pool = CachedPool(id, root, expires_at, list_id)
+        self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id)
         return pool
 
     def assign(self, pool: CachedPool, list_id: int, note: bytes, expires_at: int) -> None:
@@ -136,5 +140,6 @@ class PoolCache(Tables):
         row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()
         if row is None:
             return None
-        self._pools[key] = pool = CachedPool(*row)
+        id, *others = row
+        self._pools[key] = pool = CachedPool(id, self._spent.ensure_family(key), *others)
         return pool

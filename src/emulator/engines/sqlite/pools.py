@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
@@ -13,25 +12,24 @@ from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import ListRow, Lists, packed
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import ROOT, CachedPool, PoolCache
+from emulator.engines.sqlite.spent_items import SpentItems
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""
+_LOOKED_UP = 250
+"""Items of a new list that are looked up among the spent ones between two returns to the event loop."""
 
 _STOCK = f"""
     SELECT pools.expires_at, note, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
     FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list
 """
 # CROSS JOIN fixes the order: `handed` first, then whether its pool has expired.
-_HANDED = """
-    SELECT 1 FROM handed CROSS JOIN pools ON pools.id = handed.pool
-    WHERE handed.root = ? AND handed.sum = ? AND handed.item = ? AND pools.expires_at > ? LIMIT 1
-"""
 _OF_USER = """
     SELECT handed.item, pools.closed FROM handed CROSS JOIN pools ON pools.id = handed.pool
     WHERE handed.root = ? AND handed.holder = ? AND pools.expires_at > ? ORDER BY handed.pool, handed.nth
 """
 _COUNT = "SELECT nth FROM handed WHERE root = ? AND holder = ? AND pool = ? ORDER BY nth DESC LIMIT 1"
-_HAND_OUT = "INSERT INTO handed (pool, ordinal, root, item, sum, holder, nth) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_HAND_OUT = "INSERT INTO handed (pool, ordinal, root, item, holder, nth) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class _Pending(Enum):
@@ -40,17 +38,28 @@ class _Pending(Enum):
 
 
 class SqlitePools(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists, pool_cache: PoolCache) -> None:
+    def __init__(
+        self,
+        group_commit: GroupCommit,
+        namespace: NamespaceIds,
+        lists: Lists,
+        pool_cache: PoolCache,
+        spent: SpentItems,
+    ) -> None:
         super().__init__(group_commit, namespace)
         self._lists = lists
         self._pool_cache = pool_cache
+        self._spent = spent
         self._skipped = 0
         """Items that were skipped in this group commit."""
         self._skipping: dict[Key, asyncio.Event] = {}
         """Pools in which one draw skips items; the other draws wait for the event."""
 
-    async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._fill, source, packed(items), now, expires_at)
+    async def fill(self, source: Key, items: Sequence[str], *, family: Key, now: int, expires_at: int) -> None:
+        chunks = packed(items)  # first, because it refuses invalid items
+        if await self._group_commit.read(self._spent.has_any, family):
+            chunks = packed(await self._unspent(family, items))
+        await self._group_commit.write(self._fill, source, chunks, now, expires_at)
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._assign, keys, change, now, expires_at)
@@ -82,6 +91,14 @@ class SqlitePools(Tables):
 
     def forget(self) -> None:
         self._skipped = 0
+
+    async def _unspent(self, family: Key, items: Sequence[str]) -> list[str]:
+        unspent: list[str] = []
+        for start in range(0, len(items), _LOOKED_UP):
+            some = items[start : start + _LOOKED_UP]
+            unspent += await self._group_commit.read(self._spent.unspent, family, some)
+            await asyncio.sleep(0)
+        return unspent
 
     def _fill(self, source: Key, chunks: Sequence[tuple[int, bytes]], now: int, expires_at: int) -> None:
         found = self._lists.find(source)
@@ -151,9 +168,10 @@ class SqlitePools(Tables):
         nth = row[0] + 1 if row else 1
         if nth > most:
             return None
-        item = self._next_item(pool, now)
+        item = self._next_item(pool)
         if isinstance(item, str):
-            connection.execute(_HAND_OUT, (pool.id, pool.handed + 1, pool.root, item, _checksum(item), user, nth))
+            connection.execute(_HAND_OUT, (pool.id, pool.handed + 1, pool.root, item, user, nth))
+            self._spent.spend(pool.family, item)
             self._pool_cache.advance(pool, handed=1)
         return item
 
@@ -161,11 +179,10 @@ class SqlitePools(Tables):
         found = self._lists.find(source)
         return found is not None and found.pool == pool.id
 
-    def _next_item(self, pool: CachedPool, now: int) -> str | _Pending | None:
-        """Skip to the next item that was not handed out before, and return it."""
-        connection = self._group_commit.connection
+    def _next_item(self, pool: CachedPool) -> str | _Pending | None:
+        """Skip to the next item that is not spent, and return it."""
         while (item := self._pool_cache.next_item(pool)) is not None:
-            if connection.execute(_HANDED, (pool.root, _checksum(item), item, now)).fetchone() is None:
+            if not self._spent.is_spent(pool.family, item):
                 return item
             if self._skipped >= MAX_SKIPPED:
                 return _Pending.MORE
@@ -174,7 +191,7 @@ class SqlitePools(Tables):
         return None
 
     async def _skip_handed(self, key: Key, now: int) -> None:
-        """Skip to the next item that was not handed out before, or to the end, in as many commits as that takes."""
+        """Skip to the next item that is not spent, or to the end, in as many commits as that takes."""
         self._skipping[key] = skipped = asyncio.Event()
         try:
             while await self._group_commit.write(self._skip_some, key, now):
@@ -185,7 +202,7 @@ class SqlitePools(Tables):
 
     def _skip_some(self, key: Key, now: int) -> bool:
         pool = self._pool_cache.alive(key, now)
-        return pool is not None and self._next_item(pool, now) is _Pending.MORE
+        return pool is not None and self._next_item(pool) is _Pending.MORE
 
     def _held(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
         return {key: holding for key in keys if (holding := self._holding(key, user, now)).items}
@@ -206,8 +223,3 @@ class SqlitePools(Tables):
                 self._pool_cache.close(key, pool)
                 counts[key] = pool.handed
         return counts
-
-
-def _checksum(item: str) -> int:
-    """Return a number of four bytes, signed as SQLite stores it, to index items by. It is not unique."""
-    return zlib.crc32(item.encode()) - (1 << 31)

@@ -50,6 +50,12 @@ _ROWS_OF = {
             "DELETE FROM handed WHERE pool = ? AND ordinal = ?",
         ),
     ),
+    "dead_families": (
+        (
+            f"SELECT family, digest FROM spent WHERE family = ? LIMIT {STEP}",
+            "DELETE FROM spent WHERE family = ? AND digest = ?",
+        ),
+    ),
 }
 _SCAN_MEMBERS = f"""
     SELECT member, roster, NOT EXISTS (SELECT 1 FROM rosters WHERE id = members.roster) FROM members
@@ -61,6 +67,7 @@ _TOMBSTONES = (
     ("ballots", "id", "INSERT INTO dead VALUES (?)"),
     ("pools", "id", "INSERT INTO dead_pools VALUES (?)"),
     ("lists", "id", "INSERT INTO dead_lists VALUES (?)"),
+    ("families", "id", "INSERT INTO dead_families VALUES (?)"),
     ("rosters", "root", "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"),
 )
 """The tables whose rows own rows in other tables: by which id, and the statement that lists that id as removed."""

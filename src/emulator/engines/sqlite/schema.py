@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sqlite3
 
-VERSION = 3
+VERSION = 4
 
 PRAGMAS = (
     # Casts touch random pages of a large ballot, and each touched page is written whole: small pages made such casts a
@@ -70,6 +71,7 @@ TABLES = (
     "CREATE INDEX items_by_end ON items (space, expires_at)",
 )
 _CREATED = re.compile(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)")
+_DROPPED = re.compile(r"DROP (?:TABLE|INDEX) (\w+)")
 ADDED = {
     2: (
         # Messages between processes. Only the newest are kept; `number` is never reused.
@@ -103,8 +105,7 @@ ADDED = {
         )""",
         "CREATE UNIQUE INDEX chunks_by_list ON chunks (list, first)",
         # `ordinal` counts what the pool handed out, `nth` what this user (`holder`) has of it. The primary key ascends,
-        # so that rows are appended. Items are indexed by a checksum (`sum`): each draw writes a random page of that
-        # index, and an index of the items themselves would be five times as large.
+        # so that rows are appended. `sum` is a checksum of the item.
         """CREATE TABLE handed (
             pool INTEGER NOT NULL, ordinal INTEGER NOT NULL, root INTEGER NOT NULL, item TEXT NOT NULL,
             sum INTEGER NOT NULL, holder TEXT NOT NULL, nth INTEGER NOT NULL, PRIMARY KEY (pool, ordinal)
@@ -126,6 +127,40 @@ ADDED = {
             root INTEGER PRIMARY KEY, member TEXT NOT NULL DEFAULT '', roster INTEGER NOT NULL DEFAULT 0
         )""",
     ),
+    4: (
+        # Pools whose keys differ only in the name are a family.
+        """CREATE TABLE families (
+            id INTEGER PRIMARY KEY, space INTEGER NOT NULL, shelf TEXT NOT NULL, owner TEXT NOT NULL,
+            holder TEXT NOT NULL, place TEXT NOT NULL
+        )""",
+        "CREATE UNIQUE INDEX families_by_key ON families (space, shelf, owner, holder, place)",
+        "CREATE TABLE dead_families (family INTEGER PRIMARY KEY)",
+        # A digest (`digest_of`) of each item that a family has handed out, however long ago.
+        """CREATE TABLE spent (
+            family INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (family, digest)
+        ) WITHOUT ROWID""",
+        # The id of a pool identifies its family too, because a pool belongs to one.
+        """INSERT INTO families
+            SELECT min(id), space, shelf, owner, holder, place FROM pools GROUP BY space, shelf, owner, holder, place
+        """,
+        """INSERT OR IGNORE INTO spent
+            SELECT family, digest_of(item) FROM handed JOIN (
+                SELECT pools.id AS pool, families.id AS family
+                FROM pools JOIN families USING (space, shelf, owner, holder, place)
+            ) USING (pool) ORDER BY 1, 2
+        """,
+        # A process of the earlier version cannot hand out items without `sum`, nor forget to note them as spent.
+        "DROP INDEX handed_by_sum",
+        "DROP INDEX handed_by_holder",
+        "ALTER TABLE handed RENAME TO handed_3",
+        """CREATE TABLE handed (
+            pool INTEGER NOT NULL, ordinal INTEGER NOT NULL, root INTEGER NOT NULL, item TEXT NOT NULL,
+            holder TEXT NOT NULL, nth INTEGER NOT NULL, PRIMARY KEY (pool, ordinal)
+        ) WITHOUT ROWID""",
+        "INSERT INTO handed SELECT pool, ordinal, root, item, holder, nth FROM handed_3",
+        "DROP TABLE handed_3",
+        "CREATE UNIQUE INDEX handed_by_holder ON handed (root, holder, pool, nth)",
+    ),
 }
 """The statements that migrate a file of an earlier format, by the format that added them."""
 
@@ -134,9 +169,20 @@ class UnusableDatabase(Exception):
     """The file is a database, but not one that this version can use."""
 
 
+def digest_of(item: str) -> bytes:
+    """Return 16 bytes that identify an item."""
+    return hashlib.blake2b(item.encode(), digest_size=16).digest()
+
+
 def _names(version: int) -> list[str]:
-    statements = [*(TABLES if version else ()), *(each for n, added in ADDED.items() if n <= version for each in added)]
-    return [match[1] for each in statements if (match := _CREATED.match(each))]
+    """Return the tables and indexes of a format."""
+    names: dict[str, None] = {}
+    for each in [*(TABLES if version else ()), *(each for n, some in ADDED.items() if n <= version for each in some)]:
+        if match := _CREATED.match(each):
+            names[match[1]] = None
+        elif match := _DROPPED.match(each):
+            names.pop(match[1], None)
+    return list(names)
 
 
 def prepare(connection: sqlite3.Connection) -> None:
@@ -160,6 +206,7 @@ def prepare(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {pragma}")
     if version == VERSION:
         return
+    connection.create_function("digest_of", 1, digest_of, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()

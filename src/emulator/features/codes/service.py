@@ -120,7 +120,8 @@ class CodeSets:
         check_codes(upload.errors, array, at, codes)
         if not upload.errors and array < MAX_SETS:
             now = self._clock.now()
-            await self._pools.fill(upload.list_of(array), codes, now=now, expires_at=now + LIFETIME)
+            family = pool_key(upload.client_id, 0)
+            await self._pools.fill(upload.list_of(array), codes, family=family, now=now, expires_at=now + LIFETIME)
 
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
         """Put all uploaded sets into use; raises `BadRequest` and changes nothing if any is invalid (ruling C2)."""

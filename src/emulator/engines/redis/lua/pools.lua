@@ -1,7 +1,8 @@
 -- p:<key>       hash: a live pool: its `id`, `end`, `source`, `note`, `version` (new with each assignment), and how many
 --               items it has `handed` out
 -- pg:<key>      hash: the id of each pool of this key that has a history, dropped ones included → its expiry
--- pi:<id>       set: the items that the pool handed out
+-- ps:<family>   set: the items that the pools of a family have handed out, ever; a family is a key without its name
+-- pi:<id>       set: the items that the pool handed out, written by earlier versions only
 -- po:<id>       hash: c<user> → how many items the user has; <n>:<user> → the user's n-th item
 -- s:<source>    hash: the `end` of a list, and the `pool` that uses it; then they expire together
 -- sl:<source>   list: its remaining items
@@ -35,15 +36,28 @@ local function unless_expired(source, now)
   if list.pool then expire(list.pool, find(list.pool)) else remove_list(source) end
 end
 
--- source, now, expiry, items… → 1, or 0 if a pool uses the list
+-- Append the items ARGV[first] to ARGV[last], which are at most a thousand, but not those that are spent.
+local function append(source, spent, first, last)
+  local items = {unpack(ARGV, first, last)}
+  if redis.call('EXISTS', spent) == 1 then
+    local unspent = {}
+    for i, is_spent in ipairs(redis.call('SMISMEMBER', spent, unpack(items))) do
+      if is_spent == 0 then unspent[#unspent + 1] = items[i] end
+    end
+    items = unspent
+  end
+  if #items > 0 then redis.call('RPUSH', prefix .. 'sl:' .. source, unpack(items)) end
+end
+
+-- source, now, expiry, family, items… → 1, or 0 if a pool uses the list
 function ops.fill()
   local source, ends = ARGV[2], ARGV[4]
   local list = unless_expired(source, tonumber(ARGV[3]))
   if list and list.pool then return 0 end
   redis.call('HSET', prefix .. 's:' .. source, 'end', ends)
   set_expiry('s' .. source, ends)
-  for i = 5, #ARGV, 1000 do -- the stack holds no more
-    redis.call('RPUSH', prefix .. 'sl:' .. source, unpack(ARGV, i, math.min(i + 999, #ARGV)))
+  for i = 6, #ARGV, 1000 do -- the stack holds no more
+    append(source, prefix .. 'ps:' .. ARGV[5], i, math.min(i + 999, #ARGV))
   end
   return 1
 end
@@ -113,24 +127,18 @@ local function pools_with_history(key, now)
   return ids
 end
 
--- key, user, most, now, how many items to skip, source or '' → 'none', 'more', or 'item' and the item
+-- key, family, user, most, now, how many items to skip, source or '' → 'none', 'more', or 'item' and the item
 function ops.draw()
-  local key, user, most, now = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+  local key, spent, user, most, now = ARGV[2], prefix .. 'ps:' .. ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
   local pool = alive(key, now)
-  if not pool or (ARGV[7] ~= '' and ARGV[7] ~= pool.source) then return {'none'} end
+  if not pool or (ARGV[8] ~= '' and ARGV[8] ~= pool.source) then return {'none'} end
   local of = prefix .. 'po:' .. pool.id
   local nth = tonumber(redis.call('HGET', of, 'c' .. user) or '0') + 1
   if nth > most then return {'none'} end
-  local ids = pools_with_history(key, now)
-  for _ = 0, tonumber(ARGV[6]) do
+  for _ = 0, tonumber(ARGV[7]) do
     local item = redis.call('LPOP', prefix .. 'sl:' .. pool.source)
     if not item then return {'none'} end
-    local was_handed = false
-    for _, id in ipairs(ids) do
-      was_handed = was_handed or redis.call('SISMEMBER', prefix .. 'pi:' .. id, item) == 1
-    end
-    if not was_handed then
-      redis.call('SADD', prefix .. 'pi:' .. pool.id, item)
+    if redis.call('SADD', spent, item) == 1 then
       redis.call('HSET', of, 'c' .. user, nth, string.format('%.0f:', nth) .. user, item)
       redis.call('HINCRBY', prefix .. 'p:' .. key, 'handed', 1)
       return {'item', item}
@@ -179,6 +187,32 @@ function ops.drop()
     end
   end
   return counts
+end
+
+-- cursor → the next cursor, then (id, key)… of the pools, live or dropped, that earlier versions recorded items of
+function ops.histories()
+  local cursor, entries = unpack(redis.call('ZSCAN', prefix .. 'ends', ARGV[2], 'COUNT', 500))
+  local found = {cursor}
+  for i = 1, #entries, 2 do
+    local kind, key, id = string.sub(entries[i], 1, 1), string.sub(entries[i], 2), nil
+    if kind == 'p' then
+      id = redis.call('HGET', prefix .. 'p:' .. key, 'id')
+    elseif kind == 'g' then
+      id, key = string.sub(key, 1, 16), string.sub(key, 17)
+    end
+    if id and redis.call('EXISTS', prefix .. 'pi:' .. id) == 1 then
+      found[#found + 1] = id
+      found[#found + 1] = key
+    end
+  end
+  return found
+end
+
+-- family, id, cursor → the next cursor; notes some recorded items as spent
+function ops.spend()
+  local cursor, items = unpack(redis.call('SSCAN', prefix .. 'pi:' .. ARGV[3], ARGV[4], 'COUNT', 500))
+  if #items > 0 then redis.call('SADD', prefix .. 'ps:' .. ARGV[2], unpack(items)) end
+  return cursor
 end
 
 return ops[ARGV[1]]()
