@@ -187,7 +187,7 @@ def test_a_jwt_of_another_role_gives_its_rights_but_no_refresh_token(live, unlin
 
 
 @pytest.mark.ruling("X4")
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "two words", "é.é.é", "x" * 10_000])
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "two words", "é.é.é", "x" * 3_900])
 def test_a_malformed_jwt_is_401(unlinked, token):
     assert (401, "Unauthorized") == refused(unlinked, jwt=token)
 

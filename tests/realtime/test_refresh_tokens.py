@@ -92,7 +92,7 @@ def test_revoking_spares_other_channels_and_client_ids(live, unlinked, broadcast
     assert CHANNEL == authenticate(unlinked, OTHER_ID, refresh=of_client)["twitch_id"]
 
 
-@pytest.mark.parametrize("token", ["", "x", "not-a-refresh-token", "a.b.c", "..", "é.é.é", "\0", "x" * 100_000])
+@pytest.mark.parametrize("token", ["", "x", "not-a-refresh-token", "a.b.c", "..", "é.é.é", "\0", "x" * 3_900])
 def test_a_malformed_refresh_token_is_400(unlinked, token):
     error = unlinked.error("authenticate", data={"client_id": CLIENT_ID, "refresh": token})
 

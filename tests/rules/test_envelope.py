@@ -15,7 +15,7 @@ VALID = {"action": "get", "params": {"request_id": 9, "target": "state"}, "data"
 def rejected(text: str) -> Request:
     """Check that a text is rejected with 400; return what could be read of it."""
     with pytest.raises(Unreadable) as error:
-        read_request(text.encode())
+        read_request(text.encode(), max_data=65_536)
     assert 400 == error.value.status
     return error.value.request
 
@@ -23,7 +23,7 @@ def rejected(text: str) -> Request:
 def meta(text: str) -> dict[str, Any]:
     """The `meta` of the reply to a text."""
     try:
-        reply = answer(read_request(text.encode()), {}, now=7)
+        reply = answer(read_request(text.encode(), max_data=65_536), {}, now=7)
     except Unreadable as error:
         reply = refusal(error.request, error, now=7)
     return dict(json.loads(reply)["meta"])
@@ -40,7 +40,7 @@ def test_the_reply_repeats_the_request_id(request_id: float):
 @pytest.mark.ruling("X2")
 @pytest.mark.parametrize("params", [{"target": "state"}, {"target": "state", "x": 1}])
 def test_the_request_id_defaults_to_65535(params: object):
-    assert NO_REQUEST == read_request(json.dumps({**VALID, "params": params}).encode()).request_id
+    assert NO_REQUEST == read_request(json.dumps({**VALID, "params": params}).encode(), max_data=65_536).request_id
 
 
 @pytest.mark.ruling("X2")
@@ -115,4 +115,4 @@ def test_rejected_data_keeps_action_and_target():
 def test_unknown_members_are_ignored_and_the_last_duplicate_wins():
     text = b'{"x":1,"action":"nope","action":"get","params":{"y":[],"request_id":3,"target":"state"},"data":{"z":{}}}'
 
-    assert Request("get", "state", 3, {"z": {}}) == read_request(text)
+    assert Request("get", "state", 3, {"z": {}}) == read_request(text, max_data=65_536)

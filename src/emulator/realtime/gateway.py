@@ -15,7 +15,7 @@ from emulator.callers import role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
-from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
+from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
 from emulator.observability.recorder import Recorder
@@ -133,7 +133,7 @@ class Gateway:
         session.request_count += 1
         current.set(RequestContext(f"{session.connection.request_id}/{session.request_count}"))
         try:
-            request = envelope.read_request(text)
+            request = envelope.read_request(text, max_data=self.limits.body)
             reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
         except Unreadable as unreadable:
             request = unreadable.request
@@ -175,6 +175,8 @@ class Gateway:
                 raise self._unknown(request)
             if caller.role not in found.roles:
                 raise role_error(caller.role, found.roles)
+        if request.excess:
+            raise TooLarge("Request too large", request.excess)
         return await found.handler(message)
 
     async def _change_subscription(self, message: Message) -> Done:
@@ -190,6 +192,8 @@ class Gateway:
                 feed = self._other_feed
             if caller.role not in feed.roles:
                 raise role_error(caller.role, feed.roles)
+        if message.request.excess:
+            raise TooLarge("Request too large", message.request.excess)
         topics = await feed.handler(message)
         if message.request.action == SUBSCRIBE:
             message.session.subscribe(*topics)

@@ -19,8 +19,8 @@ MAX_FAILED_LOGINS = 10
 _MAX_QUEUED = 32
 """Requests in the queue before reading pauses."""
 _MAX_QUEUED_BYTES = 4 * 1024 * 1024
-_BATCH = 32
-"""Requests of one connection answered before other connections run."""
+_BATCH, _BATCH_BYTES = 32, 16 * 1024
+"""Requests of one connection, and their bytes, answered before other connections run."""
 _MAX_HELD = 256
 """Updates held back until a reply is sent."""
 
@@ -41,6 +41,7 @@ class Connection(Protocol):
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def ping(self) -> None: ...
+    def allow_large_messages(self) -> None: ...
 
 
 class RequestHandler(Protocol):
@@ -162,6 +163,7 @@ class Session:
         if not self._closed:
             self._handler.authenticated(self, caller.client_id)
         before, self.caller = self.caller, caller
+        self.connection.allow_large_messages()
         if before and (before.client_id, before.channel_id, before.role) != (
             caller.client_id,
             caller.channel_id,
@@ -170,11 +172,12 @@ class Session:
             self.unsubscribe(*self._topics)
 
     async def _run(self) -> None:
-        done = 0
+        done = size = 0
         try:
             while self._queue:
                 text = self._queue.pop(0)
                 self._queued_bytes -= len(text or b"")
+                size += len(text or b"")
                 if text is None:
                     self._close(CloseCode.UNSUPPORTED_DATA, "text frames only")
                     return
@@ -190,7 +193,8 @@ class Session:
                     self._paused = False
                     self.connection.resume()
                 done += 1
-                if done % _BATCH == 0:
+                if done >= _BATCH or size >= _BATCH_BYTES:
+                    done = size = 0
                     await asyncio.sleep(0)
         finally:
             self._busy = False

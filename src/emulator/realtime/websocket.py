@@ -24,6 +24,7 @@ from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.observability.logs import log_request
 from emulator.observability.request_context import RequestContext, bound_to, current, request_id
+from emulator.realtime.envelope import SMALL
 from emulator.realtime.frames import PING, text_frame
 from emulator.wire.coalescing_transport import CoalescingTransport
 from emulator.wire.json_codec import error_body
@@ -87,7 +88,7 @@ class WebSocket(asyncio.Protocol):
         """The headers of the handshake, until the peer is found."""
         self.on_bytes: Callable[[int], None] | None = None
         """Called with the size of received data, until authentication."""
-        self._protocol = ServerProtocol(max_size=self._factory.limits.frame, logger=_library_log)
+        self._protocol = ServerProtocol(max_size=min(SMALL, self._factory.limits.frame), logger=_library_log)
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -114,6 +115,10 @@ class WebSocket(asyncio.Protocol):
         self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
+        self._transport.hand_over(data, self.piece_received)
+
+    def piece_received(self, data: bytes) -> None:
+        """Parse a piece of what was received."""
         self._alive = True
         if self.on_bytes is not None:
             self.on_bytes(len(data))
@@ -170,6 +175,10 @@ class WebSocket(asyncio.Protocol):
         self._paused, self._alive = False, True
         if not self._transport.is_closing():
             self._transport.resume_reading()
+
+    def allow_large_messages(self) -> None:
+        """Accept messages up to the frame limit; before, 4 KiB (ruling X3)."""
+        self._protocol.max_message_size = self._factory.limits.frame
 
     def ping(self) -> None:
         """Ping the client, or abort the connection if nothing was received since the last ping."""

@@ -48,13 +48,18 @@ class Protocol(HttpToolsProtocol):
     """Since when the client has stopped reading, in the loop's seconds."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wrap the transport so that small writes are coalesced."""
+        """Wrap the transport so that small writes are coalesced and long reads divided."""
         # uvloop's transports are not subclasses of asyncio's, but implement the same methods.
-        super().connection_made(CoalescingTransport(cast("asyncio.Transport", transport), flush_batch_of(self.loop)))
+        self._pieces = CoalescingTransport(cast("asyncio.Transport", transport), flush_batch_of(self.loop))
+        super().connection_made(self._pieces)
         self._since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes; refuse headers above `MAX_HEAD`."""
+        """Parse received bytes in pieces."""
+        self._pieces.hand_over(data, self.piece_received)
+
+    def piece_received(self, data: bytes) -> None:
+        """Parse a piece of what was received; refuse headers above `MAX_HEAD`."""
         if self.transport.is_closing():
             return
         self._complete = False

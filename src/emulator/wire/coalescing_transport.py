@@ -1,17 +1,24 @@
-"""Write coalescing: all writes to a connection in one event loop iteration leave in a single system call.
+"""Transports that share the event loop fairly.
 
-uvicorn writes the head and the body of a response separately, which would cost an extra system call and packet.
+All writes to a connection in one iteration of the event loop leave in a single system call: uvicorn writes the head and
+the body of a response separately, which would cost an extra system call and packet. What is received is handed over in
+pieces, one per iteration, because a single read of 256 KiB may contain 40,000 messages.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 _MAX_BUFFERED: Final = 64 * 1024
 """Bytes that are flushed at once: joining more would cost more than it saves."""
+_PIECE: Final = 16 * 1024
+"""Bytes handed to a protocol in one iteration of the event loop."""
+_FLUSHED_AT_ONCE: Final = 500
+"""Connections flushed in one iteration: a system call takes microseconds, and there may be 10,000."""
 
 
 class FlushBatch:
@@ -19,6 +26,7 @@ class FlushBatch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self.call_soon = loop.call_soon
         self._waiting: list[CoalescingTransport] = []
 
     def join(self, transport: CoalescingTransport) -> None:
@@ -28,7 +36,9 @@ class FlushBatch:
         self._waiting.append(transport)
 
     def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting[:_FLUSHED_AT_ONCE], self._waiting[_FLUSHED_AT_ONCE:]
+        if self._waiting:
+            self._loop.call_soon(self._flush)
         for transport in waiting:
             try:
                 transport.flush()
@@ -54,9 +64,12 @@ def _wrapped(name: str) -> Any:
 
 
 class CoalescingTransport(asyncio.Transport):
-    """A transport that buffers writes until the end of the loop iteration, or until it is closed."""
+    """A transport that buffers writes until the end of the loop iteration, or until it is closed.
 
-    __slots__ = ("_batch", "_chunks", "_first", "_size", "_transport")
+    Its protocol passes what it receives to `hand_over`.
+    """
+
+    __slots__ = ("_batch", "_chunks", "_first", "_is_paused", "_is_scheduled", "_rest", "_size", "_transport")
 
     def __init__(self, transport: asyncio.Transport, batch: FlushBatch) -> None:
         super().__init__()
@@ -66,6 +79,51 @@ class CoalescingTransport(asyncio.Transport):
         self._chunks: list[bytes | bytearray | memoryview] | None = None
         """All chunks including the first; `None` in the common case of a single write."""
         self._size = 0
+        self._rest = b""
+        """What was received and not yet handed over. Until it is, the wrapped transport does not read."""
+        self._is_paused = False
+        self._is_scheduled = False
+
+    def hand_over(self, data: bytes, receive: Callable[[bytes], None]) -> None:
+        """Call `receive` with the data, or if it is long, the protocol's `piece_received` with one piece at a time."""
+        if self._rest or len(data) > _PIECE:
+            self._rest += data
+            self._transport.pause_reading()
+            self._schedule()
+        else:
+            receive(data)
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._batch.call_soon(self._hand_over_piece)
+
+    def _hand_over_piece(self) -> None:
+        self._is_scheduled = False
+        if self._transport.is_closing():
+            self._rest = b""
+        if self._is_paused or not self._rest:
+            return
+        piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
+        protocol: Any = self._transport.get_protocol()  # an upgrade may have changed it
+        try:
+            protocol.piece_received(piece)
+        finally:
+            if not (self._is_paused or self._transport.is_closing()):
+                self.resume_reading()
+
+    def pause_reading(self) -> None:
+        """Hand over no more until `resume_reading`."""
+        self._is_paused = True
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Hand over what was received, then read more."""
+        self._is_paused = False
+        if self._rest:
+            self._schedule()
+        else:
+            self._transport.resume_reading()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Buffer `data` until the end of the iteration."""
@@ -106,8 +164,6 @@ class CoalescingTransport(asyncio.Transport):
     abort = _wrapped("abort")
     can_write_eof = _wrapped("can_write_eof")
     get_extra_info = _wrapped("get_extra_info")
-    pause_reading = _wrapped("pause_reading")
-    resume_reading = _wrapped("resume_reading")
     set_protocol = _wrapped("set_protocol")
     get_protocol = _wrapped("get_protocol")
     set_write_buffer_limits = _wrapped("set_write_buffer_limits")
