@@ -28,7 +28,6 @@ VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"
 BACKEND = "backend"
 ADMIN = "admin"
-ROLES = ("viewer", BROADCASTER, BACKEND, ADMIN)
 
 
 class Session:
@@ -71,8 +70,6 @@ class Session:
         from extcli.api.credentials import credentials
 
         identity = self.resolver.identity(acts_as)
-        if identity.role not in ROLES:
-            self.output.report(f"unknown role {identity.role}: the service treats it as viewer")
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
     def anonymous_service(self) -> Service:

@@ -173,12 +173,68 @@ def test_no_summary_of_a_verb_is_cut_off(extcli, noun):
     assert "..." not in extcli(noun, "--help").stdout.partition("Commands:")[2]
 
 
-def test_an_unknown_role_gets_a_warning(extcli):
-    result = extcli("user", "info", "--as", "moderator:U1", "-o", "json")
+@pytest.mark.parametrize(
+    ("args", "variables"),
+    [
+        (("user", "info", "--as", "moderator:U1"), {}),
+        (("user", "info"), {"EXTCLI_AS": "moderator"}),
+        (("token", "sandbox", "--role", "moderator"), {}),
+        (("token", "mint", "--role", "moderator"), {"EXTCLI_SECRET": "c2VjcmV0"}),
+    ],
+    ids=["--as", "EXTCLI_AS", "token sandbox", "token mint"],
+)
+def test_an_unknown_role_is_an_error_that_lists_the_roles(extcli, args, variables):
+    """The service would treat it as viewer."""
+    result = extcli(*args, env=variables)
 
-    assert ("viewer", 0) == (result.json["role"], result.exit_code)
-    assert "unknown role moderator: the service treats it as viewer" in result.stderr
-    assert "" == extcli("user", "info", "--as", "viewer:U1").stderr
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "'moderator' " in result.stderr
+    assert "use viewer, broadcaster, backend or admin" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "variables"),
+    [
+        (("user", "info", "--as", "viewer:"), {}),
+        (("user", "info"), {"EXTCLI_AS": "viewer:"}),
+        (("user", "info", "--as", ""), {}),
+        (("user", "info", "--channel", ""), {}),
+        (("user", "info", "--client-id", ""), {}),
+        (("user", "info", "--url", ""), {}),
+        (("user", "info", "-p", ""), {}),
+        (("token", "sandbox", "--user", ""), {}),
+        (("token", "sandbox", "--role", ""), {}),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_an_empty_argument_is_a_usage_error(extcli, args, variables):
+    result = extcli(*args, env=variables)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+
+
+@pytest.mark.parametrize("more", [(), ("--channel", "77")], ids=["default channel", "named channel"])
+def test_a_named_broadcaster_owns_the_channel(extcli, more):
+    info = extcli("user", "info", "-o", "json", "--as", "broadcaster:77", *more).json
+
+    assert ("broadcaster", "77", "77") == (info["role"], info["user_id"], info["channel_id"])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("user", "info", "--as", "broadcaster:77"),
+        ("token", "sandbox", "--role", "broadcaster", "--user", "77"),
+        ("pin", "revoke", "--as", "broadcaster:77"),
+        ("broadcast", "send", "e", "1", "--as", "broadcaster:77"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_broadcaster_cannot_act_for_the_channel_of_another(extcli, args):
+    result = extcli(*args, "--channel", "5")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "broadcaster 77 does not own channel 5 (--channel)" in result.stderr
 
 
 def test_the_help_of_serve_lists_no_shared_options(extcli):

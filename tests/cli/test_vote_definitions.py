@@ -52,6 +52,20 @@ def test_votes_add_up_if_the_definition_says_so(extcli):
     assert 4 == poll["stats"]["count"]
 
 
+@pytest.mark.parametrize("defined", [False, True], ids=["no definition", "one vote per user"])
+def test_a_count_for_a_poll_of_one_vote_per_user_is_an_error(extcli, defined):
+    """The service would ignore it."""
+    if defined:
+        extcli("vote", "define", "lunch", "--options", "A,B")
+
+    result = extcli("vote", "cast", "lunch", "--value", "1", "--count", "5")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "poll lunch takes one vote per user" in result.stderr
+    assert "" == extcli("vote", "get", "lunch").stdout
+    assert 0 == extcli("vote", "cast", "lunch", "--value", "1", "--count", "1").exit_code
+
+
 def test_a_global_poll_is_shared_by_all_channels(extcli):
     extcli("vote", "define", "global-cup", "--options", "A,B")
     extcli("vote", "cast", "global-cup", "--value", "1", "--channel", "5")

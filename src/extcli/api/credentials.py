@@ -89,8 +89,21 @@ def _no_credentials(profile: Profile, to: str) -> UsageError:
 
 
 def channel_of(identity: Identity, resolver: Resolver) -> str | None:
-    """Return the channel of the token: the configured one, else the default for roles that need one (ruling A4)."""
-    return resolver.channel() or (None if identity.spans_channels else DEFAULT_CHANNEL)
+    """Return the channel of the token: the configured one, else the default for roles that need one (ruling A4).
+
+    A broadcaster who is named owns the channel (ruling A2). Raises `UsageError` if another channel is configured.
+    """
+    found = resolver.find(settings.CHANNEL)
+    owned = identity.user if identity.role == "broadcaster" else None
+    if found is None:
+        return owned or (None if identity.spans_channels else DEFAULT_CHANNEL)
+    if owned and tokens.opaque_id(owned) != tokens.opaque_id(found.value):
+        raise UsageError(
+            f"broadcaster {owned} does not own channel {found.value} ({found.label})",
+            why="the broadcaster is the owner of the channel",
+            fix=f"use the role broadcaster without a user, or --channel {owned}",
+        )
+    return found.value
 
 
 class NoToken:

@@ -151,7 +151,7 @@ def _identity(session: Session, role: str | None, user: str | None, default: str
     if role is not None and session.resolver.flags.acts_as:
         raise UsageError("--role and --as exclude each other")
     chosen = Identity.parse(role, "--role") if role is not None else session.resolver.identity(default)
-    return Identity(chosen.role, user) if user is not None else chosen
+    return chosen if user is None else Identity.parse(f"{chosen.role}:{user}", "--user")
 
 
 def _print(session: Session, token: str, header: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.commands import vote_definition
-from extcli.errors import ErrorAnswer, UsageError
+from extcli.errors import CliError, Refused, UsageError
 from extcli.output import poll_views, times, views
 from extcli.output.format import Format
 from extcli.output.printer import SHAPE_ERRORS
@@ -53,6 +53,8 @@ def cast(
     """
     if value is not None and source is None:
         service = session.service(VIEWER)
+        if count not in (None, 1):
+            _check_votes_add_up(service, poll)
         _show(session, service, poll, service.cast_vote(value, poll=poll, count=count))
         return
     if source is None or value is not None:
@@ -63,6 +65,21 @@ def cast(
 
     ballots = input_lines.records(source, "value", skip=skip)
     sender.send(session, ballots, operations.votes(poll), acts_as=VIEWER, concurrency=concurrency)
+
+
+def _check_votes_add_up(service: Service, poll: str) -> None:
+    """Raise `UsageError` if the poll takes one vote per user: the service would ignore the count (ruling P4)."""
+    from extcli.bulk.operations import votes_add_up
+
+    try:
+        adds_up = votes_add_up(200, service.read_poll_definition(poll).content)
+    except Refused as error:
+        adds_up = error.status != 404
+    if not adds_up:
+        raise UsageError(
+            f"poll {visible(poll)} takes one vote per user, so --count has no effect",
+            fix="leave it out, or give the poll --total-votes with `extcli vote define` or `edit`",
+        )
 
 
 @command(app)
@@ -82,7 +99,7 @@ def _show(session: Session, service: Service, poll: str, answer: Answer) -> None
     """Print a poll. A table shows its prompt and options, too; the other formats only what the service answered."""
     output, definition = session.output, None
     if output.format is Format.TABLE:
-        with suppress(ErrorAnswer, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
+        with suppress(CliError, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
             definition = dict(service.read_poll_definition(poll).json())
     output.show(answer, poll_views.poll(definition))
     if output.format in (Format.PLAIN, Format.JSONL) and (outside := poll_views.votes_outside(answer.json())):

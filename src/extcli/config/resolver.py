@@ -69,7 +69,7 @@ class Resolver:
 
     def find(self, setting: Setting[T]) -> Found[T] | None:
         """Return the value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
-        if text := setting.given_in(self.flags):
+        if (text := setting.given_in(self.flags)) is not None:
             return Found(setting.read(text, setting.option), Source.FLAG, setting.option, setting.key)
         if self.flags.profile:
             return self.in_profile(setting) or self.in_variable(setting)
@@ -109,7 +109,7 @@ class Resolver:
     @property
     def named_profile(self) -> tuple[str, str] | None:
         """The profile named by --profile or EXTCLI_PROFILE, and which of the two. The file's default does not count."""
-        if self.flags.profile:
+        if self.flags.profile is not None:
             return self.flags.profile, "--profile"
         name = self.variable("EXTCLI_PROFILE")
         return (name, "EXTCLI_PROFILE") if name else None

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
-from extcli.errors import UsageError
+from extcli.errors import UsageError, shortened
 from extcli.output import times
 from extcli.output.format import Format
 
+ROLES = ("viewer", "broadcaster", "backend", "admin")
 DEFAULT_URL = "http://127.0.0.1:8282"
 DEFAULT_CLIENT_ID = "my-extension"
 DEFAULT_CHANNEL = "1001"
@@ -57,9 +58,13 @@ class Identity:
 
     @classmethod
     def parse(cls, text: str, origin: str) -> Identity:
-        role, _, user = text.partition(":")
-        if not re.fullmatch(r"[A-Za-z_]+", role):
-            raise UsageError(f"{text!r} ({origin}) is not a role", fix="write ROLE or ROLE:USER, for example viewer:U1")
+        """Parse `ROLE` or `ROLE:USER`. Raises `UsageError` for an unknown role, which a service takes for a viewer."""
+        role, colon, user = text.partition(":")
+        if role not in ROLES:
+            fix = f"use {', '.join(ROLES[:-1])} or {ROLES[-1]}; ROLE:USER also names the user, for example viewer:U1"
+            raise UsageError(f"{shortened(role)!r} ({origin}) is not a role", fix=fix)
+        if colon and not user:
+            raise UsageError(f"{text!r} ({origin}) names no user", fix=f"write {role}:USER, or {role} alone")
         return cls(role, user or None)
 
     def __str__(self) -> str:
@@ -83,9 +88,9 @@ class Setting(Generic[T_co]):
     option: str = ""
 
     def given_in(self, flags: Flags) -> str | None:
-        """Return the text of its option, if given."""
+        """Return the text of its option, if given. It may be empty."""
         given: Any = getattr(flags, "acts_as" if self.key == "as" else self.key, None)
-        return str(given) if given else None
+        return None if given is None else str(given)
 
 
 def header_word(text: str, origin: str, what: str) -> str:
@@ -94,6 +99,12 @@ def header_word(text: str, origin: str, what: str) -> str:
         raise UsageError(f"{origin} is empty", fix="check the command that writes it")
     if not re.fullmatch(r"[!-~]+", text):
         raise UsageError(f"{origin} is not a valid {what}", why="it has spaces, line breaks or non-ASCII characters")
+    return text
+
+
+def _not_empty(text: str, origin: str) -> str:
+    if not text:
+        raise UsageError(f"{origin} is empty", fix="give a value, or leave it out")
     return text
 
 
@@ -126,7 +137,7 @@ CLIENT_ID = Setting(
     "client_id", lambda text, origin: header_word(text, origin, "client id"), "EXTCLI_CLIENT_ID", "--client-id"
 )
 ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
-CHANNEL = Setting("channel", lambda text, _: text, "EXTCLI_CHANNEL", "--channel")
+CHANNEL = Setting("channel", _not_empty, "EXTCLI_CHANNEL", "--channel")
 SECRET_FILE = Setting("secret_file", lambda text, _: Path(text), "EXTCLI_SECRET_FILE")
 TOKEN_FILE = Setting("token_file", lambda text, _: Path(text), option="--token-file")
 PIN_PATH = Setting("pin_path", checked_path, "EXTCLI_PIN_PATH")

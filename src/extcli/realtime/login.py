@@ -9,6 +9,7 @@ from typing import Any
 
 from extcli import clock
 from extcli.api import tokens
+from extcli.api.credentials import channel_of
 from extcli.api.envelope import Message
 from extcli.config import secret_lookup, settings
 from extcli.config.link_store import Link
@@ -80,7 +81,9 @@ def delete_links(session: Session, channel_id: str | None = None) -> None:
 def own_channel(session: Session) -> str:
     """Return the channel of a command that acts as broadcaster: the given token's, else the configured one."""
     given = secret_lookup.token(session.resolver)
-    return _channel_of(given) if given else session.resolver.channel() or DEFAULT_CHANNEL
+    if given:
+        return _channel_of(given)
+    return channel_of(session.resolver.identity(BROADCASTER), session.resolver) or DEFAULT_CHANNEL
 
 
 def is_invalid(error: Refused) -> bool:
