@@ -86,6 +86,58 @@ def test_control_answers_hosts_given_as_options():
         assert {403} == statuses(client, Host="other.ci:8282")
 
 
+FOREIGN = [
+    {"X-Forwarded-For": "6.6.6.6"},
+    {"X-Forwarded-For": "127.0.0.1, 6.6.6.6"},
+    {"X-Forwarded-For": "6.6.6.6, 127.0.0.1"},
+    {"X-Forwarded-For": "2001:db8::1"},
+    {"X-Forwarded-For": "unknown"},
+    {"X-Forwarded-For": ""},
+    {"X-Real-IP": "6.6.6.6"},
+    {"X-Forwarded-Host": "evil.example"},
+    {"Forwarded": "for=6.6.6.6"},
+    {"Forwarded": 'for="[2001:db8::1]:80";proto=http, for=127.0.0.1'},
+    {"Forwarded": "proto=https"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+def test_control_refuses_a_proxys_client_on_another_machine(stranger: Client, headers: dict[str, str]):
+    assert {403} == statuses(stranger, Host="localhost", **headers)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": "localhost:3000", "X-Forwarded-Proto": "https"},
+        {"X-Forwarded-For": "::1, ::ffff:127.0.0.1, 127.0.0.1:99"},
+        {"Forwarded": 'for="[::1]:4711";host="localhost:3000", For=127.0.0.1'},
+        {"X-Forwarded-Proto": "https", "X-Forwarded-Port": "443"},
+    ],
+    ids=str,
+)
+def test_control_answers_a_proxys_client_on_this_machine(stranger: Client, headers: dict[str, str]):
+    assert {200} == statuses(stranger, Host="localhost", **headers)
+
+
+def test_control_answers_all_clients_of_a_proxy_whose_host_is_allowed():
+    with live_server(Settings(control_hosts=("emulator.ci",))) as live, Client(base_url=live.url) as client:
+        assert {200} == statuses(client, Host="emulator.ci", **{"X-Forwarded-For": "6.6.6.6"})
+        assert {403} == statuses(client, Host="localhost", **{"X-Forwarded-For": "6.6.6.6"})
+
+
+def test_control_refuses_the_other_clients_of_a_trusted_proxy():
+    with live_server(Settings(proxies=("127.0.0.1",))) as live, Client(base_url=live.url) as client:
+        assert {403} == statuses(client, **{"X-Forwarded-For": "6.6.6.6"})
+        assert {200} == statuses(client, **{"X-Forwarded-For": "127.0.0.1"})
+
+
+def test_a_namespace_is_dropped_by_clients_on_this_machine_only(stranger: Client):
+    dropped = [stranger.delete("/_ns/a", headers={"X-Forwarded-For": each}) for each in ("6.6.6.6", "127.0.0.1")]
+
+    assert [403, 200] == [answer.status_code for answer in dropped]
+
+
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1"]
 )

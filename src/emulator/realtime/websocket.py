@@ -270,6 +270,7 @@ class WebSocket(asyncio.Protocol):
         body = error_body(error)
         headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
         headers["X-Request-Id"] = self.request_id
+        headers["X-Content-Type-Options"] = "nosniff"
         if error.retry_after is not None:
             headers["Retry-After"] = str(error.retry_after)
         return Response(error.status, error.title, headers, body)

@@ -24,9 +24,16 @@ from emulator.wire.json_codec import error_body
 
 MAX_HEAD = 64 * 1024
 """Bytes of a request line with its headers. uvicorn has no limit, and copies a header again for each piece of it."""
+MAX_HEADERS: Final = 100
+"""Headers of a request."""
+SECURITY_HEADERS: Final = (("X-Content-Type-Options", "nosniff"),)
+"""Headers of every response. A browser would otherwise guess that a text is a page or a script."""
 MIN_BYTE_RATE: Final = 1024
 """Bytes per second. A request has one more second to arrive per this many bytes."""
+_SINGLE: Final = (b"authorization", b"host")
+"""Headers that may occur once: a proxy may have checked one of two, and the service would use the other."""
 _CHECK_INTERVAL: Final = 1.0
+_SECURITY_LINES: Final = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECURITY_HEADERS)
 
 _log = logging.getLogger("emulator")
 # uvicorn logs invalid HTTP without the request id; `_refuse` logs it with the id.
@@ -40,6 +47,10 @@ class Protocol(HttpToolsProtocol):
     _head_size = 0
     _complete = False
     """Whether the data just parsed ended with a complete request."""
+    _trailer_size: int | None = None
+    """Bytes since the latest chunk header, while they may be trailers of a chunked body."""
+    _invalid: ServiceError | None = None
+    """What is wrong with the complete headers."""
     _since: float | None = None
     """When the incomplete request began to arrive, in the loop's seconds; `None` between requests."""
     _received = 0
@@ -71,21 +82,37 @@ class Protocol(HttpToolsProtocol):
             self._head_size += len(data)
             if self._head_size > MAX_HEAD and not self.transport.is_closing():
                 self._refuse(HeadTooLarge("Headers too large", f"headers exceed {MAX_HEAD} bytes"))
+        elif self._trailer_size is not None:
+            self._trailer_size += len(data)
+            if self._trailer_size > MAX_HEAD and not self.transport.is_closing():
+                self._refuse(HeadTooLarge("Headers too large", f"trailers exceed {MAX_HEAD} bytes"))
 
     def on_headers_complete(self) -> None:
-        """Give the request an id, which its response carries."""
+        """Check the headers, and give the request an id, which its response carries."""
         self._in_head = False
         context = RequestContext(request_id(self.headers))
         attach_context(self.scope["state"], context)
+        # A copy, which trailers do not change.
+        self.scope["headers"] = headers = self.headers.copy()
+        if len(headers) != len(dict(headers)) or len(headers) > MAX_HEADERS:
+            self._check(headers)
         super().on_headers_complete()
         if self._cycle_is_current:  # otherwise a WebSocket handshake
             self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
+
+    def on_chunk_header(self) -> None:
+        """Expect a chunk or, after the last, trailers."""
+        self._trailer_size = 0
+
+    def on_body(self, body: bytes) -> None:
+        self._trailer_size = None
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Reset the counters for the next request."""
         super().on_message_complete()
         self._in_head, self._head_size, self._complete = True, 0, True
-        self._since, self._received = None, 0
+        self._since, self._received, self._trailer_size = None, 0, None
 
     def pause_writing(self) -> None:
         self._write_paused_since = self.loop.time()
@@ -118,7 +145,17 @@ class Protocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer invalid HTTP with the service's error body (ruling W4), and close."""
-        self._refuse(BadRequest("Bad Request", "invalid HTTP request"))
+        self._refuse(self._invalid or BadRequest("Bad Request", "invalid HTTP request"))
+
+    def _check(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Refuse too many headers, and two of a kind that must be single. Raises, which stops the parser."""
+        if len(headers) > MAX_HEADERS:
+            self._invalid = HeadTooLarge("Headers too large", f"{len(headers)} headers, limit {MAX_HEADERS}")
+        for single in _SINGLE:
+            if sum(name == single for name, _ in headers) > 1:
+                self._invalid = BadRequest("Duplicate header", f"{single.decode()}: the header occurs more than once")
+        if self._invalid is not None:
+            raise self._invalid
 
     @property
     def _knows_request(self) -> bool:
@@ -151,7 +188,7 @@ class Protocol(HttpToolsProtocol):
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
-            f"x-request-id: {context.id}\r\n"
+            f"x-request-id: {context.id}\r\n{_SECURITY_LINES}"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

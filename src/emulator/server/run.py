@@ -26,7 +26,7 @@ from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.errors import ConfigurationError, EngineError
 from emulator.realtime.websocket import WebSocket
-from emulator.server.http_protocol import Protocol, close_overdue
+from emulator.server.http_protocol import SECURITY_HEADERS, Protocol, close_overdue
 from emulator.server.middleware import AccessLog, Application
 from emulator.server.proxies import ProxyHeaders
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
@@ -112,6 +112,7 @@ def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=list(SECURITY_HEADERS),
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,

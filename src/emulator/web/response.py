@@ -18,7 +18,6 @@ CORS = (
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
 )
-_NOSNIFF = (b"x-content-type-options", b"nosniff")
 _JSON_HEADERS = ((b"content-type", JSON),)
 _OPEN_JSON_HEADERS = (*_JSON_HEADERS, *CORS)
 
@@ -40,7 +39,7 @@ class Reply:
         if self.content_type is JSON:
             headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
             return (*headers, *self.more) if self.more else headers
-        return ((b"content-type", self.content_type), _NOSNIFF, *(CORS if self.cors else ()), *self.more)
+        return ((b"content-type", self.content_type), *(CORS if self.cors else ()), *self.more)
 
     async def __call__(self, send: Send) -> None:
         if isinstance(self.body, bytes):

@@ -91,7 +91,9 @@ def serve(
     control_host: Annotated[
         list[str] | None,
         _option(
-            "control-host", "Host name, beside loopback, on which the control API answers. Repeatable.", metavar="NAME"
+            "control-host",
+            "Host name, beside loopback, on which the control API answers; also to clients behind a proxy. Repeatable.",
+            metavar="NAME",
         ),
     ] = None,
     max_body: Annotated[int, _option("max-body", "Largest body, in KiB.", min=1, metavar="KIB")] = 64,

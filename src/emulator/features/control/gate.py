@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope
 
 from emulator.errors import Forbidden
 
+_FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
+
 
 class ControlGate:
-    """Admits requests whose `Host` is loopback or allowed by name, unless a page of another origin sent them."""
+    """Admits requests whose `Host` is loopback or allowed by name, unless a page of another origin sent them.
+
+    Behind a proxy on this machine, any client may have sent a loopback `Host`, so its client must be on loopback too.
+    """
 
     def __init__(self, allowed_hosts: Collection[str]) -> None:
         self._allowed = frozenset(host.lower() for host in allowed_hosts)
@@ -22,10 +28,14 @@ class ControlGate:
         headers = dict(scope["headers"])
         authority = headers.get(b"host", b"").decode("latin-1")
         host = _hostname(authority)
-        if not (_is_loopback(host) or host in self._allowed):
-            raise Forbidden(
-                "Forbidden", f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host"
-            )
+        if host not in self._allowed:
+            if not _is_loopback(host):
+                detail = f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host"
+                raise Forbidden("Forbidden", detail)
+            forwarded = _forwarded_hosts(scope["headers"])
+            if forwarded and not all(map(_is_loopback, [*forwarded, *(scope["client"] or ())[:1]])):
+                detail = "the control API does not answer a proxy whose client is on another machine; "
+                raise Forbidden("Forbidden", f"{detail}allow the proxy's host name with --control-host")
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
         is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != authority.lower()
@@ -40,10 +50,23 @@ def _hostname(authority: str) -> str:
         return ""
 
 
+def _forwarded_hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
+    """Return the addresses and host names that proxies have added; unreadable ones as they are."""
+    found: list[str] = []
+    for name, value in headers:
+        text = value.decode("latin-1")
+        if name in (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"):
+            found += text.split(",")
+        elif name == b"forwarded":
+            found += _FORWARDED.findall(text) or [text]
+    return [host if _is_loopback(host := each.strip()) else _hostname(host) for each in found]
+
+
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
