@@ -3,15 +3,9 @@ const Muxy = window.Muxy.default; // the script exports the SDK as `default`
 
 const CLIENT_ID = 'my-extension';
 
-// In development, the URL sets the channel and the user: panel.html?channel_id=1001&user_id=5551. The platform ignores
-// these options.
+// The role is for development; the platform ignores it. The emulator's script sets the channel and the user.
 export async function connect(role) {
-  const query = new URLSearchParams(location.search);
-  const options = new Muxy.DebuggingOptions()
-    .role(role)
-    .channelID(query.get('channel_id') || '1001')
-    .userID(query.get('user_id') || '5551');
-  Muxy.debug(options);
+  Muxy.debug(new Muxy.DebuggingOptions().role(role));
   Muxy.setup({ clientID: CLIENT_ID, quiet: true });
   const sdk = new Muxy.SDK();
   await sdk.loaded();

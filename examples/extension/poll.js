@@ -1,7 +1,7 @@
 // Shows a poll: { id, question, options, open }. The service counts its votes under its id.
 import { attempt } from './extension.js';
 
-// The service sends no event per vote, so the page polls it.
+// The event `vote_update` comes every five seconds at most, so the page polls the service.
 const COUNT_EVERY_MS = 2000;
 
 export class PollView {

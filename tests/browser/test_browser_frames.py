@@ -69,7 +69,7 @@ def test_configuration_and_follow_callbacks_work(result: ScriptOutput):
     ]
 
 
-def test_an_anonymous_page_refreshes_its_token_every_25_minutes(result: ScriptOutput):
+def test_an_anonymous_frame_refreshes_its_token_every_25_minutes(result: ScriptOutput):
     assert {"early": 1, "anonymous": True, "id": None, "isLinked": False} == result["refresh"]
 
 

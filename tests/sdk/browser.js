@@ -73,8 +73,9 @@ function browse(scenario) {
   run(async () => {
     const browser = await chromium.launch({ executablePath, headless: true, args: ARGS });
     const log = new PageLog();
-    const open = async (path, { width = 800, height = 600, before } = {}) => {
-      const context = await browser.newContext({ viewport: { width, height } });
+    // A page has a browser profile of its own, unless it is opened beside another page.
+    const open = async (path, { width = 800, height = 600, before, beside } = {}) => {
+      const context = beside ? beside.context() : await browser.newContext({ viewport: { width, height } });
       const page = await context.newPage();
       await log.watch(page);
       if (before) {

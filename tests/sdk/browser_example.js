@@ -57,7 +57,7 @@ async function linkGame(live) {
 }
 
 browse(async (open) => {
-  const [first, second] = [await open('panel.html?user_id=5551', PANEL), await open('panel.html?user_id=5552', PANEL)];
+  const [first, second] = [await open('panel.html', PANEL), await open('panel.html?extcli_user=5552', PANEL)];
   const live = await open('live.html');
   await Promise.all([first, second, live].map((page) => waitForQuestion(page, 'No poll yet')));
 
@@ -79,7 +79,7 @@ browse(async (open) => {
       return page.getByRole('status').textContent();
     }),
   );
-  const late = await open('panel.html?user_id=5553', PANEL);
+  const late = await open('panel.html', PANEL);
   await waitForNote(late, '2 votes');
   result.late = await readPoll(late);
   const linked = await linkGame(live);

@@ -116,22 +116,24 @@ async function otherFunctions({ first }) {
   });
 }
 
-// An anonymous page with a fake clock: when does it refresh its token?
+// An anonymous frame with a fake clock: when does it refresh its token?
 async function refresh(open) {
-  const page = await open('frame.html?channel_id=888', { before: (fresh) => fresh.clock.install() });
-  await page.evaluate(() => {
+  const page = await open('anonymous.html', { before: (fresh) => fresh.clock.install() });
+  const frame = page.frame({ name: 'anonymous' });
+  await frame.waitForLoadState();
+  await frame.evaluate(() => {
     window.tokens = [];
     window.Twitch.ext.onAuthorized(({ token }) => window.tokens.push(token));
   });
-  const tokens = () => page.evaluate(() => window.tokens.length);
+  const tokens = () => frame.evaluate(() => window.tokens.length);
   const waitForTokens = (count) =>
-    page.waitForFunction((least) => window.tokens.length >= least, count, { polling: 50 });
+    frame.waitForFunction((least) => window.tokens.length >= least, count, { polling: 50 });
   await waitForTokens(1);
   await page.clock.runFor(REFRESH_EVERY - 1_000);
   const early = await tokens();
   await page.clock.runFor(1_000);
   await waitForTokens(2);
-  const { opaqueId, id, isLinked } = await page.evaluate(() => ({ ...window.Twitch.ext.viewer, onChanged: null }));
+  const { opaqueId, id, isLinked } = await frame.evaluate(() => ({ ...window.Twitch.ext.viewer, onChanged: null }));
   return { early, anonymous: /^A/.test(opaqueId), id, isLinked };
 }
 

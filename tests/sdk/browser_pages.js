@@ -3,12 +3,10 @@
 
 const { browse, service } = require('./browser');
 
-// Runs in a page: loads a session into `window.sdk`; without a user, with the SDK's default identity.
+// Runs in a page: loads a session into `window.sdk`.
 async function startSession(user) {
   const Muxy = window.Muxy.default;
-  if (user) {
-    Muxy.debug(new Muxy.DebuggingOptions().role(user.role).channelID('777').userID(user.userID));
-  }
+  Muxy.debug(new Muxy.DebuggingOptions().role(user.role).channelID('777').userID(user.userID));
   Muxy.setup({ clientID: 'my-extension', quiet: true });
   window.sdk = new Muxy.SDK();
   await window.sdk.loaded();
@@ -161,11 +159,10 @@ browse(async (open) => {
     broadcaster: await openPage(open, 'top.html', { role: 'broadcaster', userID: '777' }),
     admin: await openPage(open, 'top.html', { role: 'admin', userID: '9001' }),
   };
-  const defaultUser = await openPage(open, 'top.html');
   const withQuery = await openPage(open, 'top.html?theme=dark', { role: 'viewer', userID: '42' });
   const namespaced = await openPage(open, 'namespaced/top.html', { role: 'viewer', userID: '5551' });
   return {
-    users: Object.values({ ...pages, defaultUser, withQuery }).map((page) => page.user),
+    users: Object.values({ ...pages, withQuery }).map((page) => page.user),
     calls: await calls(pages),
     messages: await messages(pages),
     automaticEvents: await automaticEvents(pages),

@@ -24,6 +24,7 @@ from support.service import LiveServer
 
 SDK = Path(__file__).parent.parent / "sdk"
 BUNDLE = SDK / "node_modules" / "@muxy" / "extensions-js" / "dist" / "medkit.umd.js"
+MODULE = BUNDLE.with_name("medkit.esm.js")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXAMPLE = SDK.parent.parent / "examples" / "extension"
 README_ADDRESS = "http://127.0.0.1:8282"
@@ -32,11 +33,12 @@ ScriptOutput = dict[str, Any]
 """The JSON object that a script prints."""
 
 
-def run_script(name: str, *args: str) -> ScriptOutput:
-    """Run a script and return its output. Skips the test if Node.js or a package is missing."""
+def run_script(name: str, *args: str, preload: Path | None = None) -> ScriptOutput:
+    """Run a script, after `preload`, and return its output. Skips the test if Node.js or a package is missing."""
     if not shutil.which("node") or not BUNDLE.is_file():
         pytest.skip("needs Node.js and the packages that `make test` installs")
-    result = subprocess.run(["node", str(SDK / name), *args], capture_output=True, text=True, timeout=90, check=False)
+    command = ["node", *(["--require", str(preload)] if preload else []), str(SDK / name), *args]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert 0 == result.returncode, result.stderr
     return dict(json.loads(result.stdout.splitlines()[-1]))  # the SDK may print lines before it
 
@@ -85,7 +87,8 @@ def copy_pages(folder: Path, service: str) -> None:
         for page in source.iterdir():
             if page.suffix in (".html", ".js", ".css") and page.name != BUNDLE.name:
                 (folder / page.name).write_text(page.read_text().replace(README_ADDRESS, service))
-    (folder / BUNDLE.name).symlink_to(BUNDLE)
+    for script in (BUNDLE, MODULE):
+        (folder / script.name).symlink_to(script)
 
 
 def browse_pages(factory: pytest.TempPathFactory, live: LiveServer, script: str, *args: str) -> ScriptOutput:

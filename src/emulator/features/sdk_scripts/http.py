@@ -20,13 +20,15 @@ async def read_sdk_script(_: object, call: Call) -> Text:
 
 @endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, answer=JavaScript)
 async def read_platform_helper(_: object, call: Call) -> Text:
-    """Get the script that replaces the platform's helper in a frame."""
+    """Get the script that replaces the platform's helper."""
     return Text(_read("platform-helper.js"), _SCRIPT_TYPE)
 
 
 @cache
 def _read(name: str) -> bytes:
-    return Path(__file__).with_name(name).read_bytes()
+    """Return a script after the part that both need."""
+    folder = Path(__file__).parent
+    return (folder / "identity.js").read_bytes() + (folder / name).read_bytes()
 
 
 endpoints: Final = (read_sdk_script, read_platform_helper)

@@ -7,7 +7,8 @@
 //   <script src="http://127.0.0.1:8282/_emulator/platform-helper.js"></script>
 //
 // Parameters that the frame's URL omits are read from the script element: data-role, data-channel-id, data-user-id,
-// data-client-id. Without a user id, the viewer is anonymous. For development only: the page chooses its identity.
+// data-client-id. Without a user id, the viewer is anonymous in a frame, and the browser profile's user elsewhere. For
+// development only: the page chooses its identity.
 (function () {
   'use strict';
 
@@ -25,11 +26,16 @@
   const service = script.src.replace(/\/_emulator\/platform-helper\.js([?#].*)?$/, '');
   const query = new URLSearchParams(location.search);
   const identity = {
-    role: query.get('role') || script.dataset.role || 'viewer',
-    channelId: query.get('channel_id') || script.dataset.channelId || '1001',
-    userId: query.get('user_id') || script.dataset.userId || null,
+    ...window.extcliIdentity.choose(script, {
+      role: query.get('role'),
+      channelId: query.get('channel_id'),
+      userId: query.get('user_id'),
+    }),
     clientId: query.get('client_id') || script.dataset.clientId || 'my-extension',
   };
+  if (!identity.userId && window.parent === window) {
+    identity.userId = identity.role === 'broadcaster' ? identity.channelId : window.extcliIdentity.profileUser();
+  }
 
   // An event source. A late subscriber receives the last event.
   function eventSource() {
@@ -243,6 +249,7 @@
   window.Twitch = {
     ext: {
       version: 'emulator',
+      emulated: identity, // sdk.js reads it, so that a page has one identity
       environment: 'development',
       viewer,
       configuration,

@@ -7,12 +7,13 @@
 (function () {
   'use strict';
 
-  if (!document.currentScript) {
+  const script = document.currentScript;
+  if (!script) {
     throw new Error('sdk.js: cannot find its own URL; include it with <script src>, not as a module');
   }
 
   // The part before the script's path, including a namespace (/_ns/<name>).
-  const service = document.currentScript.src.replace(/\/_emulator\/sdk\.js([?#].*)?$/, '');
+  const service = script.src.replace(/\/_emulator\/sdk\.js([?#].*)?$/, '');
 
   const REST = /^https:\/\/(sandbox\.)?api\.muxy\.io(?=[/?]|$)/;
   // The SDK's Pusher client has a fixed address. Without a socket it falls back to HTTP requests.
@@ -30,4 +31,49 @@
       super(String(url).replace(EVENTS, service.replace(/^http/, 'ws')), protocols);
     }
   };
+
+  // The SDK's own default is one channel and one user for all pages.
+  const SDK_CHANNEL = '23161357';
+  const identity = window.extcliIdentity;
+  const { channelId } = identity.choose(script, {});
+
+  // Returns who the SDK acts as. The platform's helper, if the page includes it, has already chosen.
+  function identityFor(options) {
+    const helper = window.Twitch?.ext?.emulated;
+    const { role, channelID, userID } = options;
+    const chosen = helper || identity.choose(script, { role, channelId: channelID, userId: userID });
+    const user = chosen.role === 'broadcaster' ? chosen.channelId : identity.profileUser();
+    return { role: chosen.role, channelID: chosen.channelId, userID: chosen.userId || user };
+  }
+
+  // A bundled SDK is in no global variable. But its constructor sets this member, through this setter.
+  Object.defineProperty(Object.prototype, 'testChannelID', {
+    configurable: true,
+    set(channel) {
+      const isSdk = channel === SDK_CHANNEL && typeof this.setup === 'function';
+      const value = isSdk ? channelId : channel;
+      Object.defineProperty(this, 'testChannelID', { value, configurable: true, enumerable: true, writable: true });
+      if (isSdk) {
+        const { setup } = this;
+        this.setup = function (...args) {
+          setup.apply(this, args);
+          Object.assign(this.debugOptions, identityFor(this.debugOptions));
+        };
+      }
+    },
+  });
+
+  // The SDK's file for pages sets { Muxy, default }, but pages expect both Muxy.setup and Muxy.default.setup.
+  let exported = window.Muxy;
+  Object.defineProperty(window, 'Muxy', {
+    configurable: true,
+    enumerable: true,
+    get() {
+      const sdk = exported?.default;
+      return sdk ? Object.assign(sdk, { Muxy: sdk.Muxy || exported.Muxy }) : exported;
+    },
+    set(value) {
+      exported = value;
+    },
+  });
 })();
