@@ -35,7 +35,7 @@ def text_in_quotes(lines: str, start: str) -> str:
     return str(json.loads(f'"{line.split(chr(34))[1]}"'))
 
 
-@pytest.mark.parametrize("client", ["js", "cpp", "unity", "curl", "env"])
+@pytest.mark.parametrize("client", ["js", "node", "cpp", "unity", "curl", "env"])
 def test_the_service_is_not_contacted(extcli, client):
     for form in ("table", "plain"):
         result = extcli("connect", client, "--url", UNREACHABLE, "-v", "-o", form)
@@ -116,8 +116,10 @@ def test_a_page_loads_the_script_before_the_sdk(extcli, live):
     lines = extcli("connect", "js", "--url", f"{live.url}/_ns/blue", "--channel", "7").stdout.splitlines()
 
     scripts = [line for line in lines if line.startswith("<script src")]
-    assert [f'<script src="{live.url}/_ns/blue/_emulator/sdk.js"></script>', scripts[-1]] == scripts
-    assert f'.url("{live.url}/_ns/blue").channelID("7")' in "\n".join(lines)
+    assert [
+        f'<script src="{live.url}/_ns/blue/_emulator/sdk.js" data-channel-id="7"></script>',
+        '<script src="medkit.umd.js"></script>',
+    ] == scripts
 
 
 def test_js_escapes_values(extcli):
@@ -127,3 +129,4 @@ def test_js_escapes_values(extcli):
 
     assert 3 == page.stdout.count("</script>")
     assert 'src="http://127.0.0.1:1/&quot;&gt;&lt;script&gt;/_emulator' in page.stdout
+    assert 'data-channel-id="&quot;&lt;/script&gt;"' in page.stdout

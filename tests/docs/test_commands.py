@@ -38,6 +38,7 @@ FORMATS = {
     "ini": "a systemd unit, which needs root",
     "nginx": "a proxy's configuration, which needs nginx and certificates",
     "shell": "examples of the help, which test_cli_reference.py parses",
+    "js": "part of a page; tests/browser listens to these events",
     "html": "part of a page; tests/browser opens the example's pages",
 }
 NOT_RUN = {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from enum import StrEnum
 from html import escape
+from pathlib import Path
 from shlex import join, quote
 from typing import Annotated
 from urllib.parse import quote as percent_encoded
@@ -34,6 +35,7 @@ class Kind(StrEnum):
     """A kind of client."""
 
     JS = "js"
+    NODE = "node"
     CPP = "cpp"
     UNITY = "unity"
     CURL = "curl"
@@ -43,17 +45,18 @@ class Kind(StrEnum):
 @shared
 def connect(
     session: Session,
-    client: Annotated[Kind, typer.Argument(metavar="js|cpp|unity|curl|env", help="The kind of client.")],
+    client: Annotated[Kind, typer.Argument(metavar="js|node|cpp|unity|curl|env", help="The kind of client.")],
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 
-    js is for pages with the published SDK, cpp and unity are for games with its
-    libraries, curl is a first request, and env is for other extcli commands. The lines
-    contain --url, --client-id and --channel.
+    js is for pages with the published SDK, node is for a Node.js backend whose addresses
+    are fixed, cpp and unity are for games with its libraries, curl is a first request, and
+    env is for other extcli commands. The lines contain --url, --client-id and --channel.
 
     \b
     Examples:
       extcli connect js
+      extcli connect node > emulator.cjs && node --require ./emulator.cjs backend.js
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
@@ -61,19 +64,21 @@ def connect(
 
 
 def _js(resolver: Resolver) -> list[str]:
-    url = resolver.url()
-    channel = _script_text(resolver.channel() or DEFAULT_CHANNEL)
+    url, channel = escape(resolver.url()), escape(resolver.channel() or DEFAULT_CHANNEL)
     return [
         "<!-- Before the SDK: points its calls and its events at the service. Do not upload this line. -->",
-        f'<script src="{escape(url)}/_emulator/sdk.js"></script>',
+        f'<script src="{url}/_emulator/sdk.js" data-channel-id="{channel}"></script>',
         '<script src="medkit.umd.js"></script>',
         "<script>",
         "  const Muxy = window.Muxy.default;",
-        "  // Without sdk.js, as in Node.js, .url() points only the calls at the service; events do not arrive.",
-        f"  Muxy.debug(new Muxy.DebuggingOptions().url({_script_text(url)}).channelID({channel}));",
         f"  Muxy.setup({{ clientID: {_script_text(resolver.client_id())} }});",
         "</script>",
     ]
+
+
+def _node(resolver: Resolver) -> list[str]:
+    preload = Path(__file__).with_name("node-preload.cjs").read_text()
+    return preload.replace("'SERVICE'", _script_text(resolver.url())).splitlines()
 
 
 def _cpp(resolver: Resolver) -> list[str]:
@@ -128,6 +133,7 @@ def _env(resolver: Resolver) -> list[str]:
 
 _WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.JS: _js,
+    Kind.NODE: _node,
     Kind.CPP: _cpp,
     Kind.UNITY: _unity,
     Kind.CURL: _curl,
