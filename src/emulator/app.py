@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.config.environment import Environment
-from emulator.config.extensions import Extensions
+from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
@@ -164,6 +164,12 @@ class Service:
 
     async def reset(self) -> None:
         await self.control.reset()
+
+    def replace_extensions(self, current: Mapping[str, Extension]) -> None:
+        """Replace the registered extensions, and close the sockets whose secret or link this ends."""
+        self.extensions.replace(current)
+        if count := self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant)):
+            _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
 
     async def close(self) -> None:
         """Stop scheduled and throttled work; wait for what is running."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from emulator.errors import BadRequest, Forbidden
 
@@ -45,6 +46,20 @@ def required_channel(channel: str | None, what: str) -> str:
     return channel
 
 
+class Grant(NamedTuple):
+    """What a caller's rights rest on, and end with. Empty in the sandbox for all but links, as it checks no secret."""
+
+    secret: str = ""
+    """The fingerprint of the extension's secret: the one that signed the token, or that admitted its link."""
+    link: str = ""
+    """The id of the link that an issued token names; empty for a self-signed token."""
+    linked_at: int = 0
+    """When that link was made, in Unix ms."""
+
+
+NO_GRANT = Grant()
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The bearer of a verified token."""
@@ -59,6 +74,7 @@ class Caller:
     """Always set: `U…` for a logged-in user, `A…` if anonymous, `A-<role>` if the token names no user (ruling A3)."""
     expires_at: int | None = None
     """When the token expires, in Unix ms; `None` without `exp`."""
+    grant: Grant = NO_GRANT
 
     @property
     def identity(self) -> str:

@@ -201,6 +201,8 @@ def test_an_access_token_names_the_broadcaster_and_lives_seven_days(live, pair):
         "user_id": CHANNEL,
         "opaque_user_id": f"U{CHANNEL}",
         "extension_id": CLIENT_ID,
+        "link": claims_of(pair["refresh"])["link"],
+        "linked_at": live.now(),
         "allowed_stage": "sandbox",
         "iat": live.now() // SECOND,
         "exp": live.now() // SECOND + 7 * DAY // SECOND,

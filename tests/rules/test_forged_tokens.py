@@ -11,33 +11,20 @@ from typing import Any
 
 import pytest
 
-from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
-from emulator.clock import Clock
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension, Extensions
-from emulator.config.settings import Settings
 from emulator.errors import Unauthorized
+from support import signing
 from support.service import CLIENT_ID, SECRET
-
-NOW = 2_000_000_000
-
-HASHES = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}
-
-
-def segment(value: Any) -> str:
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+from support.signing import NOW, production_tokens, segment
 
 
 def claims() -> dict[str, Any]:
     return {"role": "admin", "user_id": "1", "channel_id": "777", "exp": NOW + 600}
 
 
-def signed(header: Any, payload: Any = None, *, hashed: str = "HS256", key: bytes = SECRET) -> str:
+def signed(header: Any, payload: Any = None, **options: Any) -> str:
     """A token with this header and a valid signature, so that only the header can be the reason to refuse it."""
-    text = f"{segment(header)}.{segment(claims() if payload is None else payload)}"
-    return f"{text}.{segment(hmac.new(key, text.encode(), HASHES[hashed]).digest())}"
+    return signing.signed(header, claims() if payload is None else payload, **options)
 
 
 def with_header(**fields: Any) -> str:
@@ -127,10 +114,7 @@ FORGERIES: dict[str, Callable[[], str]] = {
 
 @pytest.fixture
 def tokens() -> Tokens:
-    """The verification of a production service at `NOW`."""
-    clock = Clock(lambda: NOW * 1000)
-    extensions = Extensions({CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, admits_any=False)
-    return Tokens(Settings(PRODUCTION), extensions, clock, SigningKey(documents=None, clock=clock))
+    return production_tokens()
 
 
 def verify(tokens: Tokens, token: str) -> None:

@@ -146,18 +146,36 @@ def test_an_invalid_file_is_logged_without_secrets_and_ignored(file: ExtensionsF
         assert 0 == served.stop(signal.SIGTERM)
 
 
-def test_connections_and_sockets_stay_open(file: ExtensionsFile):
+def test_a_rotation_closes_no_connection_and_no_socket(file: ExtensionsFile):
     claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
     with server_process(*production(file)) as served, SocketClient(served) as game, client(served, SECRET) as kept:
         game.data("authenticate", "", {"client_id": CLIENT_ID, "jwt": jwt.encode(claims, SECRET)})
         address = _local_address(kept)
 
-        file.write(my_extension=(FRESH,))
+        file.write(my_extension=(FRESH, SECRET))
         hang_up(served, "reloaded by process")
 
-        assert 401 == kept.get("user_info").status_code
+        assert 200 == kept.get("user_info").status_code
         assert address == _local_address(kept)
         assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
+
+
+@WORKERS
+def test_retiring_a_secret_closes_its_sockets_but_no_connection(file: ExtensionsFile, workers: int):
+    claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
+    with server_process(*production(file, workers)) as served, client(served, SECRET) as kept:
+        games = [SocketClient(served) for _ in range(6)]
+        for game in games:
+            game.data("authenticate", "", {"client_id": CLIENT_ID, "jwt": jwt.encode(claims, SECRET)})
+        address = _local_address(kept)
+
+        file.write(my_extension=(FRESH,))
+        logged = hang_up(served, "reloaded by process", workers + (workers > 1))
+
+        assert [1008] * 6 == [game.close_code() for game in games]
+        assert 401 == kept.get("user_info").status_code
+        assert address == _local_address(kept)
+        assert 6 == sum(int(count) for count in re.findall(r"closed (\d+) sockets", "".join(logged)))
 
 
 def _local_address(client: Client) -> object:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND, WEEK
+from emulator.clock import DAY, HOUR, MINUTE, SECOND, WEEK
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import SocketClient
 
 START = 2_000_000_000
 """The Unix time in seconds at which every test starts."""
-LAST_SECOND = END_OF_TIME // SECOND
+LAST_SECOND = 10**11 - 1
+"""The last Unix time in seconds; from 1e11 up, a number is in milliseconds."""
 
 
 class FrozenService:

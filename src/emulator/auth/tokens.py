@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import logging
 from collections.abc import Mapping
@@ -10,17 +12,17 @@ from typing import Any
 
 import jwt
 
+from emulator.auth.claims import UNAUTHORIZED, caller_of, check_exp, grant_of, id_of, milliseconds, role_of
 from emulator.auth.signing_key import SigningKey
-from emulator.callers import EXTENSION_WRITERS, Caller, Role
+from emulator.callers import EXTENSION_WRITERS, Caller, Grant, Role
 from emulator.clock import Clock
-from emulator.config.extensions import Extensions
+from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.errors import BadRequest, Forbidden, Unauthorized
 from emulator.ids import token_id
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
-UNAUTHORIZED = "User was unauthorized to access this resource"
 _log = logging.getLogger("emulator")
 _MAX_CACHED = 65_536
 _MAX_CACHED_LENGTH = 1_024
@@ -68,12 +70,15 @@ class Tokens:
         service_key.on_change(self.forget)
         self._cache: dict[str, Credential] = {}
         self._cached_for = extensions.current
+        self._secrets_of: dict[str, dict[str, bytes]] = {}
+        """The secrets of each extension by fingerprint, as far as they were needed."""
         self._endless: set[str] = set()
         """The client ids that the log has warned about."""
 
     def forget(self) -> None:
         """Clear the cache of verified tokens. A change of secrets also clears it."""
         self._cache.clear()
+        self._secrets_of.clear()
         self._cached_for = self._extensions.current
 
     def cached_caller(self, header: str | None) -> Caller | None:
@@ -86,12 +91,12 @@ class Tokens:
     def verify(self, header: str | None) -> Credential:
         """Verify `<client id> <JWT>`; raises `Unauthorized` or `Forbidden` with the reason."""
         client_id, token = _split_header(header)
-        claims = self._claims(client_id, token)
+        claims, grant = self._claims(client_id, token)
         use = claims.get("use")
         if use == REFRESH_USE:
             raise Unauthorized(UNAUTHORIZED, "a refresh token is only valid in the WebSocket action authenticate")
-        pin_token_id = (_id(claims, "jti") or "-") if use == PIN_USE else ""
-        credential = Credential(_caller_of(client_id, claims), _milliseconds(claims, "nbf") or 0, pin_token_id)
+        pin_token_id = (id_of(claims, "jti") or "-") if use == PIN_USE else ""
+        credential = Credential(caller_of(client_id, claims, grant), milliseconds(claims, "nbf") or 0, pin_token_id)
         self._check_lifetime(credential)
         if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
             if len(self._cache) >= _MAX_CACHED:
@@ -114,13 +119,22 @@ class Tokens:
         if not self._environment.verifies_tokens:
             return
         try:
-            exp = _milliseconds(self._verified(client_id, receipt), "exp")
+            exp = milliseconds(self._verified(client_id, receipt)[0], "exp")
         except Unauthorized as error:
             raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
         if exp is None or exp + self._leeway <= self._clock.now():
             raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
 
-    def issue(self, lifetime: int, **claims: str | None) -> str:
+    def is_admitted(self, client_id: str, grant: Grant) -> bool:
+        """Whether the secret behind these rights is still registered, and their link has not been ended."""
+        if not self._environment.verifies_tokens:
+            return True
+        extension = self._extensions.find(client_id)
+        if extension is None or grant.secret not in self._secrets(extension):
+            return False
+        return not grant.link or grant.linked_at >= extension.tokens_not_before
+
+    def issue(self, lifetime: int, **claims: str | int | None) -> str:
         """Sign a token with a lifetime in ms and these claims; claims that are `None` are left out."""
         now = self._clock.now() // 1000
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
@@ -140,23 +154,44 @@ class Tokens:
             raise Unauthorized(UNAUTHORIZED, f"token not valid yet: nbf {credential.not_before // 1000}")
         return caller
 
-    def _claims(self, client_id: str, token: str) -> Mapping[str, Any]:
+    def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
         self.check_registered(client_id)
         if not self._environment.verifies_tokens:
             try:
                 header_and_claims = ".".join(token.split(".")[:2])
-                return jwt.decode(f"{header_and_claims}.", options=_UNVERIFIED)
-            except (jwt.InvalidTokenError, RecursionError):
+                sandbox_claims = jwt.decode(f"{header_and_claims}.", options=_UNVERIFIED)
+            except (jwt.InvalidTokenError, RecursionError, ValueError):
                 raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT") from None
-        claims = self._verified(client_id, token)
-        if claims.get("allowed_stage") == self._environment.refused_stage:
+            return sandbox_claims, grant_of(sandbox_claims)._replace(secret="")
+        claims, secret = self._verified(client_id, token)
+        stage = claims.get("allowed_stage")
+        if stage is not None and not isinstance(stage, str):
+            raise Unauthorized(UNAUTHORIZED, "malformed token: the claim allowed_stage is not a string")
+        if stage == self._environment.refused_stage:
             raise Forbidden(UNAUTHORIZED, "Allowed stage mismatch")
-        if "exp" not in claims:
-            self._check_endless(client_id, _role(claims.get("role")))
+        if "exp" in claims:
+            check_exp(claims)
+        else:
+            self._check_endless(client_id, role_of(claims.get("role")))
         for name in ("extension_id", "app_id"):
-            if (_id(claims, name) or client_id) != client_id:
+            if (id_of(claims, name) or client_id) != client_id:
                 raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
-        return claims
+        return claims, Grant(secret) if secret else self._own_grant(client_id, claims)
+
+    def _own_grant(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
+        """Check a token that the service signed itself: only the forms that it issues in production are accepted."""
+        grant = grant_of(claims)
+        if claims.get("extension_id") != client_id or not (
+            claims.get("use") in (PIN_USE, REFRESH_USE)
+            or (claims.get("role") == Role.BROADCASTER and claims.get("channel_id") and grant.link)
+        ):
+            raise Unauthorized(UNAUTHORIZED, "the service issues no token with these claims")
+        if grant.link and not self.is_admitted(client_id, grant):
+            raise Unauthorized(
+                UNAUTHORIZED,
+                "the token's link has ended: its secret was retired, or all tokens were revoked; link again",
+            )
+        return grant
 
     def _check_endless(self, client_id: str, role: Role) -> None:
         """Raise `Unauthorized` unless a token of this role may do without `exp` (ruling A1)."""
@@ -166,17 +201,31 @@ class Tokens:
             self._endless.add(client_id)
             _log.warning("%s: a %s token has no exp, so it never expires; add one when signing", client_id, role)
 
-    def _verified(self, client_id: str, token: str) -> Mapping[str, Any]:
+    def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
+        """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
         _check_header(token)
         extension = self._extensions.find(client_id)
-        for key in (*(extension.secrets if extension else ()), self._service_key.value):
+        secrets = self._secrets(extension) if extension else {}
+        for fingerprint, key in (*secrets.items(), ("", self._service_key.value)):
             try:
-                return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+                return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY), fingerprint
             except jwt.InvalidSignatureError:
                 continue
-            except (jwt.InvalidTokenError, RecursionError):
+            except (jwt.InvalidTokenError, RecursionError, ValueError):
                 raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
         raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
+
+    def _secrets(self, extension: Extension) -> Mapping[str, bytes]:
+        """Return the secrets by fingerprint, in their order. Fingerprints are keyed, so they do not help to guess."""
+        if self._cached_for is not self._extensions.current:
+            self.forget()
+        if extension.client_id not in self._secrets_of:
+            key = self._service_key.value.encode()
+            self._secrets_of[extension.client_id] = {
+                hmac.new(key, b"secret\n" + secret, hashlib.sha256).hexdigest()[:16]: secret
+                for secret in extension.secrets
+            }
+        return self._secrets_of[extension.client_id]
 
     def check_registered(self, client_id: str) -> None:
         """Raise `Unauthorized` for a client id that this service does not accept."""
@@ -208,43 +257,3 @@ def _split_header(header: str | None) -> tuple[str, str]:
             UNAUTHORIZED, "malformed Authorization header: put the client id before the token, not Bearer"
         )
     return parts[0], parts[1]
-
-
-def _caller_of(client_id: str, claims: Mapping[str, Any]) -> Caller:
-    """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
-    role = _role(claims.get("role"))
-    channel_id, user_id = _id(claims, "channel_id"), _id(claims, "user_id")
-    opaque_id = _id(claims, "opaque_user_id") or _opaque(user_id) or f"A-{role}"
-    if role is Role.BROADCASTER:
-        channel_id = channel_id or user_id
-    return Caller(client_id, role, channel_id, user_id, opaque_id, _milliseconds(claims, "exp"))
-
-
-def _role(value: Any) -> Role:
-    return Role(value) if isinstance(value, str) and value in Role.__members__.values() else Role.VIEWER
-
-
-def _opaque(user_id: str | None) -> str | None:
-    """The opaque id of a logged-in user: `U` and the user id."""
-    return None if user_id is None else user_id if user_id.startswith("U") else f"U{user_id}"
-
-
-def _id(claims: Mapping[str, Any], name: str) -> str | None:
-    value = claims.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if value is not None and not isinstance(value, str):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
-    if value and any("\ud800" <= character <= "\udfff" for character in value):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
-    return value or None
-
-
-def _milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
-    """A claim in Unix seconds, converted to milliseconds."""
-    value = claims.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is not a number of seconds")
-    return int(value * 1000)

@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ class Extension:
     client_id: str
     secrets: tuple[bytes, ...] = field(repr=False)
     owner_user_id: str | None = None
+    tokens_not_before: int = 0
+    """In Unix ms: links made before, and the tokens issued for them, have ended. 0 if none have."""
 
 
 class Extensions:
@@ -44,8 +47,9 @@ class Extensions:
         return self._admits_any or client_id in self.current
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECRET_KEYS = ("secrets", "secret_files", "secret_env")
-_KEYS = (*_SECRET_KEYS, "owner_user_id")
+_KEYS = (*_SECRET_KEYS, "owner_user_id", "tokens_not_before")
 
 
 def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
@@ -79,7 +83,16 @@ def _extension(path: Path, client_id: str, table: Any, environ: Mapping[str, str
     secrets = tuple(_secrets(path, where, table, environ))
     if not secrets:
         raise ConfigurationError(f"{where}: has no secret; add one of {', '.join(_SECRET_KEYS)}")
-    return Extension(client_id, secrets, owner)
+    return Extension(client_id, secrets, owner, _instant(f"{where}.tokens_not_before", table.get("tokens_not_before")))
+
+
+def _instant(where: str, value: Any) -> int:
+    """Convert a TOML time to Unix ms, rounded down; 0 if there is none."""
+    if value is None:
+        return 0
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise ConfigurationError(f"{where}: must be a time with an offset, such as 2026-11-22T10:00:00Z")
+    return (value - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _secrets(path: Path, where: str, table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[bytes]:

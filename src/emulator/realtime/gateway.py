@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 
-from emulator.callers import role_error
+from emulator.callers import Caller, role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
@@ -109,6 +109,14 @@ class Gateway:
         """Close all connections (1001)."""
         for peer in list(self.admission.peers):
             peer.going_away()
+
+    def expel(self, is_admitted: Callable[[Caller], bool]) -> int:
+        """Close the connections of callers that are no longer admitted; return how many."""
+        callers = [(peer, peer.caller) for peer in self.admission.peers if isinstance(peer, Session)]
+        expelled = [peer for peer, caller in callers if caller is not None and not is_admitted(caller)]
+        for peer in expelled:
+            peer.expel("the secret or link behind this connection has ended")
+        return len(expelled)
 
     async def keep_alive(self) -> None:
         """Ping all connections every `PING_EVERY` seconds, in batches so that requests are not delayed."""

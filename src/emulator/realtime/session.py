@@ -63,7 +63,7 @@ class RequestHandler(Protocol):
 class Session:
     """One connection's rights and requests, answered in order. A `Peer` and a `Subscriber`.
 
-    Rights belong to the connection and outlive the token they came from (ruling X4).
+    Rights belong to the connection and outlive the token they came from (ruling X4), but not its extension's secret.
     """
 
     connection: Connection
@@ -111,7 +111,7 @@ class Session:
             self.connection.close(CloseCode.GOING_AWAY, "the service stops")
 
     def expel(self, reason: str) -> None:
-        """Close (1008) because of a limit; drop the queue."""
+        """Close (1008) because of a limit or an ended secret; drop the queue."""
         self._close(CloseCode.POLICY_VIOLATION, reason)
 
     def closed(self) -> None:

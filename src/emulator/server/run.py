@@ -142,7 +142,10 @@ async def serve(
         stops.set_callback(server.stop)
         reloading = asyncio.create_task(
             reload_on_hangup(
-                hangups, service.extensions, settings.extensions_file, warns_of_short_secrets=not settings.has_peers
+                hangups,
+                service.replace_extensions,
+                settings.extensions_file,
+                warns_of_short_secrets=not settings.has_peers,
             )
         )
         try:
@@ -168,7 +171,7 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     extensions = Extensions(settings.extensions)
-    warn_of_short_secrets(extensions)
+    warn_of_short_secrets(extensions.current)
     listener = listen(host, port)
     log_warnings(settings_warnings(settings, engine))
 
@@ -190,9 +193,9 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
 
     def reload() -> bool:
         file = settings.extensions_file
-        if file is None or not reload_extensions(extensions, file):
+        if file is None or not reload_extensions(extensions.replace, file):
             return False
-        warn_of_short_secrets(extensions)
+        warn_of_short_secrets(extensions.current)
         return True
 
     if not Workers(work, listener, workers).run(started, hangups, reload):

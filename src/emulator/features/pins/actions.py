@@ -37,6 +37,7 @@ async def authenticate(pins: Pins, message: Message) -> Authenticated:
         result = await pins.authenticate_by_refresh_token(client_id, body.refresh)
     else:
         result = await pins.authenticate_by_jwt(client_id, body.jwt or "")
+    pins.check_admitted(result.caller)
     was_subscribed = session.is_subscribed(topic)
     session.set_caller(result.caller)
     session.unsubscribe(topic)

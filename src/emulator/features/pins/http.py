@@ -56,9 +56,10 @@ async def request_pin(pins: Pins, call: Call) -> Pin:
     only the client id is needed, in the Authorization header or as `identifier`; `validate_pin` binds the PIN later.
     """
     may_bind = call.has_caller and call.caller.role in CHANNEL_WRITERS
-    pin = await pins.request(
-        _client_id(call), (call.channel or "") if may_bind else "", None if may_bind else call.peer
-    )
+    if may_bind and call.channel:
+        pin = await pins.request_bound(call.caller, call.channel)
+    else:
+        pin = await pins.request(_client_id(call), None if may_bind else call.peer)
     return Pin(pin, pin)
 
 

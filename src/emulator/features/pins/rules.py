@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller, Role
+from emulator.callers import Caller, Grant, Role
 from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
@@ -32,19 +32,37 @@ class PinRecord(Struct):
     channel_id: str = ""
     """The channel that the PIN is bound to; empty for an unbound PIN."""
     link: str = ""
-    """The id of the channel's link when the PIN was bound. A revocation ends that link."""
+    """The id of the link that the PIN was bound to. A revocation ends that link."""
+    cap: int | None = None
+    """No token that the PIN gives outlives this, in Unix ms: the `exp` of the issued token that bound the PIN."""
     token_id: str = ""
     """The `jti` of the token that becomes valid with this PIN; empty if there is none."""
     token_until: int = 0
     """When that token expires, in Unix ms."""
 
 
-class LinkRecord(Struct):
+class Link(Struct):
     """Permits games to act for a channel. Each token names its link, so deleting the link revokes all its tokens."""
 
-    link: str
+    id: str
+    secret: str
+    """The fingerprint of the secret that admitted it; retiring that secret ends the link. Empty in the sandbox."""
+    at: int
+    """When it was made, in Unix ms."""
+    until: int
+    """When it expires, in Unix ms: with its newest refresh token."""
     is_used: bool = False
     """Whether a token was ever issued for it."""
+
+    @property
+    def grant(self) -> Grant:
+        return Grant(self.secret, self.id, self.at)
+
+
+class LinksRecord(Struct):
+    """The links of one channel, one for each secret that admitted one."""
+
+    links: list[Link] = []
 
 
 class PinTokenRecord(Struct):
@@ -107,10 +125,15 @@ def authentication_topic(client_id: str, channel_id: str = "") -> Key:
     return Key("authentication", client_id, "", channel_id)
 
 
-def broadcaster_of(client_id: str, channel_id: str) -> Caller:
+def broadcaster_of(client_id: str, channel_id: str, link: Link, expires_at: int | None = None) -> Caller:
     """Return the broadcaster that a linked game acts as."""
     opaque_id = channel_id if channel_id.startswith("U") else f"U{channel_id}"
-    return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id)
+    return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id, expires_at, link.grant)
+
+
+def cap_of(caller: Caller) -> int | None:
+    """Return the instant in Unix ms that nothing made with an issued token outlives; `None` for other tokens."""
+    return caller.expires_at if caller.grant.link else None
 
 
 def wrong_pin() -> BadRequest:

@@ -9,29 +9,30 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET
 
+from emulator.auth.claims import UNAUTHORIZED
 from emulator.auth.signing_key import SigningKey
-from emulator.auth.tokens import PIN_USE, REFRESH_USE, UNAUTHORIZED, Tokens
-from emulator.callers import Caller, Role
-from emulator.clock import Clock
+from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
+from emulator.callers import NO_GRANT, Caller, Grant, Role
+from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, EngineError, Unauthorized
 from emulator.features.pins.attempt_limit import AttemptLimit
+from emulator.features.pins.links import Links, ended_link
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
-    LINK_LIFETIME,
     PIN_LIFETIME,
     REFRESH_LIFETIME,
     TEST_CHANNEL,
     Authenticated,
     AuthenticationEvent,
-    LinkRecord,
+    Link,
     PinRecord,
     PinTokenRecord,
     authentication_topic,
     broadcaster_of,
-    link_key,
+    cap_of,
     pin_key,
     pin_token_key,
     wrong_pin,
@@ -71,16 +72,23 @@ class Pins:
 
     def __post_init__(self) -> None:
         self.attempt_limit = AttemptLimit(self._clock, self._settings.anonymous)
+        self._links = Links(self._documents, self._clock, self._tokens)
 
-    async def request(self, client_id: str, channel_id: str, address: str | None) -> str:
-        """Create a PIN that is bound to a channel; an unbound one if `channel_id` is empty.
+    async def request(self, client_id: str, address: str | None) -> str:
+        """Create a PIN that is bound to no channel.
 
         Raises `TooManyRequests` if `address`, which is `None` for a caller with rights, has requested too many.
         """
         if address is not None:
             self.attempt_limit.count_request(address)
-        link = await self._link(client_id, channel_id) if channel_id else ""
-        return await self._create_pin(client_id, PinRecord(channel_id=channel_id, link=link))
+        return await self._create_pin(client_id, PinRecord())
+
+    async def request_bound(self, caller: Caller, channel_id: str) -> str:
+        """Create a PIN that is bound to a channel. Raises `Unauthorized` for an issued token whose link has ended."""
+        link = await self._links.of(caller, channel_id)
+        return await self._create_pin(
+            caller.client_id, PinRecord(channel_id=channel_id, link=link.id, cap=cap_of(caller))
+        )
 
     async def issue(self, client_id: str, address: str) -> tuple[str, str]:
         """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN.
@@ -95,7 +103,10 @@ class Pins:
         return token, await self._create_pin(client_id, PinRecord(token_id=token_id, token_until=until))
 
     async def validate(self, caller: Caller, pin: str) -> None:
-        """Bind a PIN and its token to the broadcaster's channel. Raises `BadRequest` and `TooManyRequests`."""
+        """Bind a PIN and its token to the broadcaster's channel. A bound PIN keeps its link.
+
+        Raises `BadRequest`, `TooManyRequests`, and `Unauthorized` for an issued token whose link has ended.
+        """
         channel_id = caller.channel_id
         if not channel_id:
             raise BadRequest("Invalid channel", "the token needs a channel_id: the channel to link")
@@ -108,25 +119,28 @@ class Pins:
         if (
             record is None
             or record.channel_id not in ("", channel_id)
-            or (record.link and not await self._is_current(caller.client_id, record.channel_id, record.link))
+            or (record.link and not await self._links.find(caller.client_id, record.channel_id, record.link))
         ):
             raise wrong_pin()
-        link = await self._link(caller.client_id, channel_id, use=bool(record.token_id))
+        link = await self._links.of(caller, channel_id, use=bool(record.token_id))
 
         def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             bound = _decode(found.get(key), PinRecord)
             # Another broadcaster may have bound it since.
             if bound is None or bound.channel_id not in ("", channel_id):
                 raise wrong_pin()
-            bound.channel_id, bound.link = channel_id, link
+            if not bound.link:
+                bound.channel_id, bound.link, bound.cap = channel_id, link.id, cap_of(caller)
             return {key: json_codec.encode(bound)}
 
-        await self._documents.update([key], bind, now=self._clock.now(), expires_at=record.until)
-        if record.token_id:
-            token_key = pin_token_key(caller.client_id, record.token_id)
-            token_record = json_codec.encode(PinTokenRecord(channel_id, link))
+        written = await self._documents.update([key], bind, now=self._clock.now(), expires_at=record.until)
+        bound = msgspec.json.decode(written[key], type=PinRecord)
+        if bound.token_id:
+            token_key = pin_token_key(caller.client_id, bound.token_id)
+            token_record = json_codec.encode(PinTokenRecord(channel_id, bound.link))
+            until = min(bound.token_until, bound.cap or bound.token_until)
             await self._documents.update(
-                [token_key], lambda _: {token_key: token_record}, now=self._clock.now(), expires_at=record.token_until
+                [token_key], lambda _: {token_key: token_record}, now=self._clock.now(), expires_at=until
             )
         await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
 
@@ -135,19 +149,19 @@ class Pins:
         record = await self._read(pin_token_key(caller.client_id, token_id), PinTokenRecord)
         if record is None:
             raise Unauthorized(UNAUTHORIZED, "token not valid yet: a broadcaster must validate its PIN first")
-        if not await self._is_current(caller.client_id, record.channel_id, record.link):
-            raise Unauthorized(UNAUTHORIZED, "the broadcaster revoked the token")
-        return broadcaster_of(caller.client_id, record.channel_id)
+        link = await self._links.find(caller.client_id, record.channel_id, record.link)
+        if link is None:
+            raise ended_link()
+        return broadcaster_of(caller.client_id, record.channel_id, link, caller.expires_at)
 
     async def exists(self, caller: Caller) -> bool:
         """Return whether the channel has a token that was not revoked."""
-        link = await self._read(link_key(caller.client_id, caller.channel_id or ""), LinkRecord)
-        return link is not None and link.is_used
+        return any(link.is_used for link in await self._links.current(caller.client_id, caller.channel_id or ""))
 
     async def revoke(self, caller: Caller) -> None:
         """Revoke all PINs, PIN tokens and refresh tokens of the channel. Access tokens stay valid until they expire."""
         channel_id = caller.channel_id or ""
-        await self._documents.drop([link_key(caller.client_id, channel_id)], now=self._clock.now())
+        await self._links.end(caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
 
     async def authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
@@ -156,35 +170,44 @@ class Pins:
             record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
             if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
                 raise wrong_pin()
-        channel_id, link = record.channel_id, record.link
+        channel_id = record.channel_id
         if channel_id:
-            await self._renew_link(client_id, channel_id, link, wrong_pin())
+            link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin())
         else:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
-            link = await self._link(client_id, channel_id, use=True)
-        return self._auth_result(client_id, channel_id, link, "authenticated")
+            link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin())
+        return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 
     async def authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
         """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
         claims = self._tokens.own_claims(token, use=REFRESH_USE)
         if claims is None or claims.get("extension_id") != client_id:
             raise wrong_refresh_token()
-        channel_id, link = str(claims.get("channel_id")), str(claims.get("link"))
-        await self._renew_link(client_id, channel_id, link, wrong_refresh_token())
-        return self._auth_result(client_id, channel_id, link, "refreshed")
+        channel_id, grant = str(claims.get("channel_id")), Grant(link=str(claims.get("link")))
+        link = await self._links.renew(client_id, channel_id, grant, wrong_refresh_token())
+        cap = claims["exp"] * SECOND if claims.get("capped") else None
+        return self._auth_result(client_id, channel_id, link, "refreshed", cap)
 
     async def authenticate_by_jwt(self, client_id: str, token: str) -> AuthResult:
-        """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`."""
+        """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`.
+
+        For an issued token, the new ones belong to the same link and do not outlive it.
+        """
         caller = await self._authenticate(f"{client_id} {token}")
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
-            link = await self._link(client_id, channel_id)
-            return self._auth_result(client_id, channel_id, link, "authenticated")
+            link = await self._links.of(caller, channel_id)
+            return self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
         reply = Authenticated(token)
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id
         return AuthResult(caller, reply, "authenticated")
+
+    def check_admitted(self, caller: Caller) -> None:
+        """Raise `Unauthorized` if the secret or link behind these rights ended while the request waited."""
+        if not self._tokens.is_admitted(caller.client_id, caller.grant):
+            raise ended_link()
 
     async def publish_authentication(self, result: AuthResult) -> None:
         """Publish the event, once the connection itself has subscribed to its channel."""
@@ -206,49 +229,28 @@ class Pins:
                 return pin
         raise EngineError(f"no free PIN in {_MAX_PIN_TRIES} tries")
 
-    async def _link(self, client_id: str, channel_id: str, *, use: bool = False) -> str:
-        """Return the id of the channel's link; create the link if there is none."""
-        key, new_link = link_key(client_id, channel_id), new_id()
-
-        def ensure(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            link = _decode(found.get(key), LinkRecord) or LinkRecord(new_link)
-            link.is_used = link.is_used or use
-            return {key: json_codec.encode(link)}
-
-        now = self._clock.now()
-        written = await self._documents.update([key], ensure, now=now, expires_at=now + LINK_LIFETIME)
-        return msgspec.json.decode(written[key], type=LinkRecord).link
-
-    async def _renew_link(self, client_id: str, channel_id: str, link: str, error: BadRequest) -> None:
-        """Restart the lifetime of a link, because new tokens are issued; raise `error` if it was revoked."""
-        key = link_key(client_id, channel_id)
-
-        def renew(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            current = _decode(found.get(key), LinkRecord)
-            if current is None or current.link != link:
-                raise error
-            current.is_used = True
-            return {key: json_codec.encode(current)}
-
-        now = self._clock.now()
-        await self._documents.update([key], renew, now=now, expires_at=now + LINK_LIFETIME)
-
-    async def _is_current(self, client_id: str, channel_id: str, link: str) -> bool:
-        current = await self._read(link_key(client_id, channel_id), LinkRecord)
-        return current is not None and current.link == link
-
-    def _auth_result(self, client_id: str, channel_id: str, link: str, event: str) -> AuthResult:
-        caller = broadcaster_of(client_id, channel_id)
+    def _auth_result(self, client_id: str, channel_id: str, link: Link, event: str, cap: int | None) -> AuthResult:
+        """Issue an access and a refresh token of a link; neither outlives `cap`, in Unix ms."""
+        caller = broadcaster_of(client_id, channel_id, link)
+        left = REFRESH_LIFETIME if cap is None else cap - self._clock.now()
         access = self._tokens.issue(
-            ACCESS_LIFETIME,
+            min(ACCESS_LIFETIME, left),
             role=caller.role,
             channel_id=channel_id,
             user_id=caller.user_id,
             opaque_user_id=caller.opaque_id,
             extension_id=client_id,
+            link=link.id,
+            linked_at=link.at,
+            admitted_by=link.secret or None,
         )
         refresh = self._tokens.issue(
-            REFRESH_LIFETIME, use=REFRESH_USE, extension_id=client_id, channel_id=channel_id, link=link
+            left,
+            use=REFRESH_USE,
+            extension_id=client_id,
+            channel_id=channel_id,
+            link=link.id,
+            capped=None if cap is None else True,
         )
         return AuthResult(caller, Authenticated(access, refresh, channel_id, channel_id), event)
 

@@ -1,0 +1,70 @@
+"""What the claims of a token mean (ruling A2). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.callers import Caller, Grant, Role
+from emulator.errors import Unauthorized
+
+UNAUTHORIZED = "User was unauthorized to access this resource"
+_LEAST_MILLISECONDS = 10**11
+"""A time from here up is in Unix ms, below in seconds."""
+
+
+def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller:
+    """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
+    role = role_of(claims.get("role"))
+    channel_id, user_id = id_of(claims, "channel_id"), id_of(claims, "user_id")
+    opaque_id = id_of(claims, "opaque_user_id") or _opaque(user_id) or f"A-{role}"
+    if role is Role.BROADCASTER:
+        channel_id = channel_id or user_id
+    return Caller(client_id, role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant)
+
+
+def grant_of(claims: Mapping[str, Any]) -> Grant:
+    """Return the grant that an issued access token names; an empty one for any other token."""
+    secret, link, linked_at = claims.get("admitted_by", ""), claims.get("link", ""), claims.get("linked_at", 0)
+    if isinstance(secret, str) and isinstance(link, str) and isinstance(linked_at, int) and "use" not in claims:
+        return Grant(secret, link, linked_at)
+    return Grant()
+
+
+def check_exp(claims: Mapping[str, Any]) -> None:
+    """Raise `Unauthorized` if `exp` is not a number, or so large that it must be in milliseconds."""
+    exp = milliseconds(claims, "exp")
+    if exp is None:
+        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is null, not a number of seconds")
+    if exp >= _LEAST_MILLISECONDS * 1000:
+        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is in milliseconds, not in seconds")
+
+
+def role_of(value: Any) -> Role:
+    return Role(value) if isinstance(value, str) and value in Role.__members__.values() else Role.VIEWER
+
+
+def _opaque(user_id: str | None) -> str | None:
+    """The opaque id of a logged-in user: `U` and the user id."""
+    return None if user_id is None else user_id if user_id.startswith("U") else f"U{user_id}"
+
+
+def id_of(claims: Mapping[str, Any], name: str) -> str | None:
+    value = claims.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is not None and not isinstance(value, str):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
+    if value and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
+    return value or None
+
+
+def milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim in Unix seconds, converted to milliseconds."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is not a number of seconds")
+    return int(value * 1000)

@@ -1,0 +1,300 @@
+"""Links and issued tokens end with the secret that admitted them (rulings A1, A5, T2, T3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from emulator.errors import Unauthorized
+from support.authentication import authenticate, refused, unbound_pin
+from support.pins import create_pin, token_exists, validate
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, Client, LiveServer, live_server, real_seconds
+from support.socket_client import SocketClient
+
+OLD, NEW = b"the secret before, at least 32 bytes", b"the secret after, at least 32 bytes!"
+ONLY_OLD, BOTH, ONLY_NEW = (OLD,), (NEW, OLD), (NEW,)
+VIOLATION = 1008
+
+
+def register(live: LiveServer, *secrets: bytes, tokens_not_before: int = 0) -> None:
+    """Reload the extensions with these secrets for the first one."""
+
+    async def replace() -> None:
+        extensions = [
+            Extension(CLIENT_ID, secrets, tokens_not_before=tokens_not_before),
+            Extension(OTHER_ID, (OTHER_SECRET,)),
+        ]
+        live.service.replace_extensions({each.client_id: each for each in extensions})
+
+    live.run(replace())
+
+
+@pytest.fixture
+def rotating() -> Iterator[LiveServer]:
+    """A production service whose first extension has its old secret only."""
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, ONLY_OLD), OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))}
+    with live_server(Settings(PRODUCTION, extensions=extensions)) as live:
+        yield live
+
+
+def owner(live: LiveServer, key: bytes = OLD, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> Client:
+    """A broadcaster with a token signed with this secret."""
+    return live.client(
+        "broadcaster", user=channel, channel=channel, client_id=client_id, key=key, exp=real_seconds() + 600
+    )
+
+
+def token_of(client: Client) -> str:
+    return str(client.headers["Authorization"].split()[1])
+
+
+class Holding:
+    """Everything that a secret can admit in one channel."""
+
+    def __init__(self, live: LiveServer, key: bytes = OLD, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> None:
+        self.live, self.client_id, self.channel = live, client_id, channel
+        self.owner = owner(live, key, channel, client_id)
+        self.bound_pin = create_pin(self.owner)
+        self.validated_pin = unbound_pin(live, client_id)
+        assert 200 == validate(self.owner, self.validated_pin)
+        self.by_pin, self.by_jwt = SocketClient(live), SocketClient(live)
+        self.pair = authenticate(self.by_pin, client_id, pin=self.bound_pin)
+        authenticate(self.by_jwt, client_id, jwt=token_of(self.owner))
+        with Client(base_url=live.url) as anyone:
+            issued = anyone.post("/v1/e/pin", json={"identifier": client_id}).raise_for_status().json()
+        self.pin_token = str(issued["token"])
+        assert 200 == validate(self.owner, issued["pin"])
+
+    def working(self) -> dict[str, bool]:
+        """What of it still works."""
+        bearer = {
+            name: self.live.bearer(token, client_id=self.client_id).get("user_info").status_code == 200
+            for name, token in (
+                ("self-signed token", token_of(self.owner)),
+                ("access token", self.pair["jwt"]),
+                ("PIN token", self.pin_token),
+            )
+        }
+        logins = {
+            name: self._logs_in(**credential)
+            for name, credential in {
+                "bound PIN": {"pin": self.bound_pin},
+                "validated PIN": {"pin": self.validated_pin},
+                "refresh token": {"refresh": self.pair["refresh"]},
+                "jwt login with the access token": {"jwt": self.pair["jwt"]},
+                "jwt login with the PIN token": {"jwt": self.pin_token},
+            }.items()
+        }
+        sockets = {"socket by PIN": _is_open(self.by_pin), "socket by JWT": _is_open(self.by_jwt)}
+        return {**bearer, **logins, **sockets}
+
+    def _logs_in(self, **credential: str) -> bool:
+        with SocketClient(self.live) as game:
+            return "data" in game.request("authenticate", data={"client_id": self.client_id, **credential})
+
+
+def _is_open(game: SocketClient) -> bool:
+    """Whether a connection can write; a closed one was closed as a violation of the rules."""
+    try:
+        game.data("set", "state", {"state_id": "channel", "state": {}})
+    except ConnectionClosed:
+        assert VIOLATION == game.close_code()
+        return False
+    return True
+
+
+def all_are(working: Mapping[str, bool], expected: bool, *, but: Mapping[str, bool] | None = None) -> bool:
+    return {**dict.fromkeys(working, expected), **(but or {})} == working
+
+
+@pytest.mark.ruling("A1", "T3")
+def test_rotating_a_secret_ends_nothing(rotating):
+    held = Holding(rotating)
+
+    register(rotating, *BOTH)
+
+    assert all_are(held.working(), True)
+
+
+@pytest.mark.ruling("A1", "A5", "T2", "T3")
+def test_retiring_a_secret_ends_everything_that_it_admitted(rotating):
+    held = Holding(rotating)
+    register(rotating, *BOTH)
+
+    register(rotating, *ONLY_NEW)
+
+    assert all_are(held.working(), False)
+
+
+@pytest.mark.ruling("T3")
+def test_retiring_a_secret_ends_what_games_made_of_it_since(rotating):
+    held = Holding(rotating)
+    register(rotating, *BOTH)
+    with SocketClient(rotating) as game:
+        refreshed = authenticate(game, refresh=held.pair["refresh"])
+        pin = create_pin(rotating.bearer(refreshed["jwt"]))
+        by_pin = authenticate(game, pin=pin)
+
+        register(rotating, *ONLY_NEW)
+
+        assert VIOLATION == game.close_code()
+    with SocketClient(rotating) as game:
+        credentials = [{"refresh": refreshed["refresh"]}, {"pin": pin}, {"refresh": by_pin["refresh"]}]
+        assert [(400, "Bad Request")] * 3 == [refused(game, **each) for each in credentials]
+    assert [401, 401] == [rotating.bearer(each["jwt"]).get("user_info").status_code for each in (refreshed, by_pin)]
+
+
+@pytest.mark.ruling("A1", "T3")
+def test_retiring_a_secret_spares_the_new_ones_links_and_other_extensions(rotating):
+    old = Holding(rotating)
+    register(rotating, *BOTH)
+    spared = [
+        Holding(rotating, NEW),
+        Holding(rotating, NEW, "888"),
+        Holding(rotating, OTHER_SECRET, client_id=OTHER_ID),
+    ]
+
+    register(rotating, *ONLY_NEW)
+
+    assert all_are(old.working(), False)
+    assert [True] * 3 == [all_are(each.working(), True) for each in spared]
+
+
+@pytest.mark.ruling("T2", "T3")
+@pytest.mark.parametrize(("key", "works"), [(NEW, True), (OLD, False)], ids=["new", "old"])
+@pytest.mark.parametrize("path", ["link/pin", "pin"])
+def test_a_pin_without_a_token_is_admitted_by_the_secret_of_its_validator(rotating, path, key, works):
+    register(rotating, *BOTH)
+    with Client(base_url=f"{rotating.url}/v1/e/") as anyone:
+        issued = anyone.post(path, json={"identifier": CLIENT_ID}).raise_for_status().json()
+    validate(owner(rotating, key), issued["pin"])
+
+    register(rotating, *ONLY_NEW)
+
+    with SocketClient(rotating) as game:
+        assert works is ("data" in game.request("authenticate", data={"client_id": CLIENT_ID, "pin": issued["pin"]}))
+    if path == "pin":
+        assert works is (rotating.bearer(issued["token"]).get("user_info").status_code == 200)
+
+
+@pytest.mark.ruling("T2")
+def test_a_pin_keeps_the_secret_of_its_request_when_another_one_validates_it(rotating):
+    register(rotating, *BOTH)
+    pin = create_pin(owner(rotating, OLD))
+    validate(owner(rotating, NEW), pin)
+
+    register(rotating, *ONLY_NEW)
+
+    assert 400 == validate(owner(rotating, NEW), pin)
+
+
+@pytest.mark.ruling("T2")
+def test_delete_pin_ends_the_links_of_all_secrets(rotating):
+    register(rotating, *BOTH)
+    held = [Holding(rotating, OLD), Holding(rotating, NEW)]
+
+    owner(rotating, NEW).delete("pin").raise_for_status()
+
+    kept = {"self-signed token": True, "access token": True, "socket by PIN": True, "socket by JWT": True}
+    assert [True, True] == [all_are(each.working(), False, but=kept) for each in held]
+    assert not token_exists(owner(rotating, OLD))
+
+
+@pytest.mark.ruling("T2")
+def test_a_token_exists_only_while_its_secret_does(rotating):
+    held = Holding(rotating)
+    register(rotating, *BOTH)
+    before = token_exists(owner(rotating, NEW))
+
+    register(rotating, *ONLY_NEW)
+
+    assert [True, False] == [before, token_exists(owner(rotating, NEW))]
+    held.by_pin.socket.close()
+
+
+@pytest.mark.ruling("A1")
+def test_removing_an_extension_closes_its_sockets_and_no_others(rotating):
+    held, other = Holding(rotating), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
+
+    async def remove() -> None:
+        rotating.service.replace_extensions({OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))})
+
+    rotating.run(remove())
+
+    assert all_are(held.working(), False)
+    assert all_are(other.working(), True)
+
+
+@pytest.mark.ruling("A1")
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
+def test_retiring_a_secret_closes_the_sockets_of_every_role(rotating, role):
+    client = rotating.client(role, user="5", channel=CHANNEL, key=OLD, exp=real_seconds() + 600)
+    with SocketClient(rotating) as game, SocketClient(rotating) as unauthenticated:
+        authenticate(game, jwt=token_of(client))
+
+        register(rotating, *ONLY_NEW)
+
+        assert VIOLATION == game.close_code()
+        assert (400, "Bad Request") == refused(unauthenticated, pin="ZZZZZZ")
+
+
+@pytest.mark.ruling("A1")
+def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating):
+    pins = rotating.service.pins
+    result = rotating.run(pins.authenticate_by_jwt(CLIENT_ID, token_of(owner(rotating))))
+
+    register(rotating, *ONLY_NEW)
+
+    with pytest.raises(Unauthorized):
+        pins.check_admitted(result.caller)
+
+
+@pytest.mark.ruling("T3")
+def test_the_sandbox_knows_no_retired_secrets():
+    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, ONLY_OLD)})) as live:
+        held = Holding(live)
+
+        register(live, *ONLY_NEW, tokens_not_before=1 << 60)
+
+        assert all_are(held.working(), True)
+
+
+@pytest.mark.ruling("A5", "T3")
+def test_tokens_not_before_ends_issued_tokens_and_links_but_no_self_signed_token(rotating):
+    held, other = Holding(rotating), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
+
+    register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now() + 1)
+
+    assert all_are(held.working(), False, but={"self-signed token": True})
+    assert all_are(other.working(), True)
+
+
+@pytest.mark.ruling("T3")
+def test_links_made_after_tokens_not_before_work(rotating):
+    Holding(rotating)
+    register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now())
+
+    held = Holding(rotating)
+
+    assert all_are(held.working(), True)
+
+
+@pytest.mark.ruling("T3")
+def test_tokens_refreshed_between_the_instant_and_the_reload_end_too(rotating):
+    held = Holding(rotating)
+    instant = rotating.service.clock.now() + 1
+    rotating.service.clock.advance(60_000)
+    with SocketClient(rotating) as game:
+        late = authenticate(game, refresh=held.pair["refresh"])
+
+        register(rotating, *ONLY_OLD, tokens_not_before=instant)
+
+        assert VIOLATION == game.close_code()
+    assert 401 == rotating.bearer(late["jwt"]).get("user_info").status_code
+    with SocketClient(rotating) as game:
+        assert (400, "Bad Request") == refused(game, refresh=late["refresh"])

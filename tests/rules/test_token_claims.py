@@ -1,0 +1,119 @@
+"""The claims that production refuses in a token with a valid signature (rulings A1, A2, A5)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from emulator.auth.tokens import Tokens
+from emulator.errors import Forbidden, Unauthorized
+from support.service import CLIENT_ID, OTHER_ID
+from support.signing import NOW, production_tokens, signed
+
+HEADER = {"alg": "HS256"}
+CLAIMS = {"role": "viewer", "user_id": "1", "channel_id": "777", "exp": NOW + 600}
+LONG = int("9" * 4_300)
+
+
+@pytest.fixture
+def tokens() -> Tokens:
+    return production_tokens()
+
+
+def verify(tokens: Tokens, claims: dict[str, Any]) -> None:
+    tokens.verify(f"{CLIENT_ID} {signed(HEADER, claims)}")
+
+
+def test_the_token_behind_these_claims_is_valid(tokens: Tokens):
+    verify(tokens, CLAIMS)
+
+
+@pytest.mark.ruling("A1")
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
+@pytest.mark.parametrize(
+    "exp",
+    [None, True, "2000000600", [], {}, (NOW + 600) * 1000, 1e11, 10**11, 1e400, -1e400, LONG],
+    ids=["null", "true", "text", "list", "object", "ms", "1e11", "10**11", "inf", "-inf", "4300 digits"],
+)
+def test_an_exp_that_is_no_number_of_seconds_is_refused(tokens: Tokens, role: str, exp: object):
+    with pytest.raises(Unauthorized, match="the claim exp "):
+        verify(tokens, CLAIMS | {"role": role, "exp": exp})
+
+
+@pytest.mark.ruling("A1")
+def test_the_last_second_below_1e11_is_accepted(tokens: Tokens):
+    verify(tokens, CLAIMS | {"exp": 10**11 - 1})
+
+
+@pytest.mark.ruling("A1")
+@pytest.mark.parametrize("stage", [["sandbox"], [], {"sandbox": 1}, 1, True])
+def test_a_stage_that_is_no_text_is_refused(tokens: Tokens, stage: object):
+    with pytest.raises(Unauthorized, match="the claim allowed_stage "):
+        verify(tokens, CLAIMS | {"allowed_stage": stage})
+
+
+@pytest.mark.ruling("A1")
+def test_the_sandbox_stage_is_refused(tokens: Tokens):
+    with pytest.raises(Forbidden) as refused:
+        verify(tokens, CLAIMS | {"allowed_stage": "sandbox"})
+
+    assert "Allowed stage mismatch" == refused.value.detail
+
+
+@pytest.mark.ruling("A2")
+@pytest.mark.parametrize("name", ["exp", "nbf", "user_id", "channel_id", "extension_id", "unknown"])
+def test_an_integer_of_over_4300_digits_is_refused(tokens: Tokens, name: str):
+    payload = json.dumps(CLAIMS | {name: 0}).replace(f'"{name}": 0', f'"{name}": {"9" * 4_301}')
+
+    with pytest.raises(Unauthorized):
+        tokens.verify(f"{CLIENT_ID} {signed(HEADER, payload.encode())}")
+
+
+def issued(tokens: Tokens, **claims: Any) -> str:
+    """A token signed with the service's own key: an access token of a link, changed by these claims."""
+    fingerprint = tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS)}").caller.grant.secret
+    given = {"role": "broadcaster", "channel_id": "777", "extension_id": CLIENT_ID, "link": "l", "linked_at": 1}
+    return tokens.issue(600_000, **{**given, "admitted_by": fingerprint, **claims})
+
+
+@pytest.mark.ruling("A5")
+def test_an_access_token_of_the_service_is_accepted(tokens: Tokens):
+    assert "777" == tokens.verify(f"{CLIENT_ID} {issued(tokens)}").caller.channel_id
+
+
+@pytest.mark.ruling("A5")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"role": "admin"},
+        {"role": "backend"},
+        {"role": "viewer"},
+        {"role": None},
+        {"channel_id": None},
+        {"channel_id": None, "user_id": "777"},
+        {"extension_id": None},
+        {"extension_id": OTHER_ID},
+        {"link": None},
+        {"link": ""},
+        {"link": 1},
+        {"linked_at": "1"},
+        {"admitted_by": None},
+        {"admitted_by": "0123456789abcdef"},
+        {"role": "admin", "use": "access"},
+        {"use": "refresh"},
+        {"use": ""},
+    ],
+    ids=str,
+)
+def test_the_services_key_signs_only_the_tokens_that_it_issues(tokens: Tokens, changed: dict[str, Any]):
+    with pytest.raises(Unauthorized):
+        tokens.verify(f"{CLIENT_ID} {issued(tokens, **changed)}")
+
+
+@pytest.mark.ruling("A5")
+def test_a_self_signed_token_with_a_link_is_not_an_issued_one(tokens: Tokens):
+    caller = tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS | {'link': 'l', 'admitted_by': 'x'})}").caller
+
+    assert ("", True) == (caller.grant.link, bool(caller.grant.secret))
