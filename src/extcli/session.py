@@ -72,6 +72,17 @@ class Session:
         identity = self.resolver.identity(acts_as)
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
+    def spans_channels(self, acts_as: str) -> bool:
+        """Return whether the command acts for all channels: as backend or admin, with no channel named (ruling A4)."""
+        from extcli.api.credentials import spans_channels
+
+        return spans_channels(self.resolver, self.resolver.identity(acts_as))
+
+    def warn_without_channel(self, acts_as: str, written: str, name: str) -> None:
+        """Report that `written` will belong to no channel, so that no channel's users see it (ruling A4)."""
+        if not is_global(name) and self.spans_channels(acts_as):
+            self.output.report(f"{written} belongs to no channel; --channel ID names one")
+
     def anonymous_service(self) -> Service:
         """Return the service, called without credentials."""
         return self._service(None)
@@ -138,6 +149,11 @@ class Session:
         for each in ("websocket", "http"):
             if each in self.__dict__:
                 getattr(self, each).close()
+
+
+def is_global(name: str) -> bool:
+    """Return whether all channels share the poll or ranking of this id (ruling A4)."""
+    return name.startswith("global-")
 
 
 class SignedCalls:

@@ -106,6 +106,16 @@ def channel_of(identity: Identity, resolver: Resolver) -> str | None:
     return found.value
 
 
+def spans_channels(resolver: Resolver, identity: Identity) -> bool:
+    """Return whether the caller is an admin or backend without a channel, who acts for all of them (ruling A4)."""
+    token = secret_lookup.token(resolver)
+    if token is None:
+        return channel_of(identity, resolver) is None
+    claims = tokens.claims_in(token)
+    role = Identity(str(claims.get("role")))
+    return role.spans_channels and not claims.get("channel_id") and resolver.channel() is None
+
+
 class NoToken:
     """Sends the client id alone, which is enough for calls that concern no channel."""
 

@@ -43,6 +43,7 @@ def add(
       extcli accumulate add ratings '{"stars": 5}'
       extcli accumulate add ratings --from ratings.jsonl --user-field user
     """
+    session.warn_without_channel(VIEWER, "the document" if source is None else "each document", "")
     given = list(words or [])
     if not 1 <= len(given) + (source is not None) <= 2 or len(given) > (2 if source is None else 1):
         raise UsageError("no document, or several", fix="give [ID] JSON, or [ID] --from FILE")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from extcli.cli.all_channels import AllChannels, confirmed_deletion
+from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.errors import UsageError
 from extcli.output import views
@@ -38,6 +40,7 @@ def submit(
       extcli rank submit colour --key blue
       extcli rank submit colour --from answers.csv
     """
+    session.warn_without_channel(VIEWER, "the answer" if source is None else "each answer", ranking)
     if key is not None and source is None:
         session.output.show(session.service(VIEWER).submit_answer(key, ranking=ranking), views.RECORD)
         return
@@ -64,11 +67,20 @@ def get(
     session.output.show(session.service(BROADCASTER).read_ranking(ranking), views.ranking(top))
 
 
-@command(app, loses="ranking {ranking} is deleted, with its answers")
-def rm(session: Session, ranking: Ranking = "default") -> None:
+@command(app)
+def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels = False, yes: Yes = False) -> None:
     """Delete a ranking and its answers. Acts as broadcaster.
 
-    Example: extcli rank rm colour
+    Backend and admin without --channel delete it in all channels, which needs --all-channels.
+
+    \b
+    Examples:
+      extcli rank rm colour
+      extcli rank rm colour --all-channels
     """
-    session.output.show(session.service(BROADCASTER).clear_ranking(ranking), views.NOTHING)
-    session.output.note(f"deleted ranking {ranking}")
+    with_it = "its answers"
+    acts_as, deleted = confirmed_deletion(
+        session, "ranking", ranking, with_it=with_it, all_channels=all_channels, yes=yes
+    )
+    session.output.show(session.service(acts_as).clear_ranking(ranking), views.NOTHING)
+    session.output.note(f"deleted {deleted}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from extcli.cli.all_channels import AllChannels, confirmed_deletion
+from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.commands import vote_definition
 from extcli.errors import CliError, Refused, UsageError
@@ -15,7 +17,7 @@ from extcli.output import poll_views, times, views
 from extcli.output.format import Format
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
-from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
+from extcli.session import BACKEND, VIEWER, Session
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -51,6 +53,7 @@ def cast(
       extcli vote cast lunch --value -5 --as viewer:U7
       extcli vote cast lunch --from ballots.csv
     """
+    session.warn_without_channel(VIEWER, "the vote" if source is None else "each vote", poll)
     if value is not None and source is None:
         service = session.service(VIEWER)
         if count not in (None, 1):
@@ -127,14 +130,21 @@ def logs(
         session.output.show_stream(answer, "result.item", poll_views.VOTE_LOG)
 
 
-@command(app, loses="poll {poll} is deleted, with its votes, log and definition")
-def rm(session: Session, poll: Poll = "default") -> None:
+@command(app)
+def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = False, yes: Yes = False) -> None:
     """Delete a poll with its votes, log and definition. Acts as broadcaster.
 
-    Example: extcli vote rm lunch
+    Backend and admin without --channel delete it in all channels, which needs --all-channels.
+
+    \b
+    Examples:
+      extcli vote rm lunch
+      extcli vote rm lunch --all-channels
     """
-    session.output.show(session.service(BROADCASTER).clear_poll(poll), views.NOTHING)
-    session.output.note(f"deleted poll {poll}")
+    with_it = "its votes, log and definition"
+    acts_as, deleted = confirmed_deletion(session, "poll", poll, with_it=with_it, all_channels=all_channels, yes=yes)
+    session.output.show(session.service(acts_as).clear_poll(poll), views.NOTHING)
+    session.output.note(f"deleted {deleted}")
 
 
 @command(app)

@@ -17,7 +17,7 @@ from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import times, views
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
-from extcli.session import BROADCASTER, Session
+from extcli.session import BROADCASTER, Session, is_global
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -234,6 +234,7 @@ def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, A
 
 
 def _write(session: Session, service: Service, poll: str, members: dict[str, Any], done: str) -> None:
-    shared = {"global": True} if poll.startswith("global-") else {}
+    session.warn_without_channel(BROADCASTER, "the definition", poll)
+    shared = {"global": True} if is_global(poll) else {}
     session.output.show(service.define_poll(poll, members | shared), views.NOTHING)
     session.output.note(f"{done} poll {poll}")
