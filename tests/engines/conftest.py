@@ -11,6 +11,7 @@ TOPICS = (
     "engine",
     "entries",
     "holdings",
+    "listing",
     "logs",
     "pools",
     "pools_property",

@@ -16,6 +16,7 @@ from engines.contract_documents import DocumentsContract
 from engines.contract_engine import NamespacesContract
 from engines.contract_entries import EntriesContract
 from engines.contract_holdings import HoldingsContract
+from engines.contract_listing import ListingContract
 from engines.contract_logs import LogsContract
 from engines.contract_pools import PoolsContract
 from engines.contract_pools_property import PoolsPropertyContract
@@ -36,6 +37,7 @@ class EngineContract(
     TallyContract,
     EntriesContract,
     LogsContract,
+    ListingContract,
     PoolsContract,
     AssignmentsContract,
     HoldingsContract,

@@ -165,6 +165,28 @@ async def test_a_reset_is_visible_to_another_engine_at_once(engine: Engine, seco
     assert await read(second) == b"2"
 
 
+async def test_data_of_earlier_versions_is_listed(url: str, database: redis.Redis) -> None:
+    keys = [key(f"{number:03}") for number in range(300)]
+    async with open_engine(url, namespace="main") as engine:
+        for each in keys:
+            await cast(engine, "U1", "3", each)
+            await append(engine, b"1", each)
+    for name in names(database):
+        if b":0:x" in name or name.endswith(b":format"):
+            database.delete(name)
+
+    async with open_engine(url, namespace="main") as engine:
+        assert keys == [listed.key for listed in await engine.ballots.listing(key(), now=NOW, limit=999)]
+        assert keys == [listed.key for listed in await engine.logs.listing(key(), now=NOW, limit=999)]
+
+
+async def test_a_ballot_with_many_choices_is_counted_by_its_voters(engine: Engine) -> None:
+    await asyncio.gather(*(cast(engine, f"U{n}", str(n)) for n in range(1100)))
+    await cast(engine, "U0", "1")
+
+    assert [1100] == [listed.casts for listed in await engine.ballots.listing(key(), now=NOW, limit=9)]
+
+
 # Keys that remain
 
 
@@ -184,8 +206,8 @@ async def test_expired_and_dropped_things_leave_no_keys(engine: Engine, database
 
     remaining = {name.decode().partition("}")[2] for name in names(database)}
     logs = {f":0:{kind}:kind|client|never||{channel}" for kind in ("l", "lv", "le") for channel in "xy"}
-    spent = ":0:ps:kind|client||ch"
-    assert {":format", ":numbers", ":0:ends", ":0:lp:kind|client|never|", spent, *logs} == remaining
+    kept = {":0:ps:kind|client||ch", ":0:lp:kind|client|never|", ":0:xl:kind|client"}
+    assert {":format", ":numbers", ":0:ends", *kept, *logs} == remaining
 
 
 async def test_a_finished_or_abandoned_reading_leaves_no_keys(engine: Engine, database: redis.Redis) -> None:

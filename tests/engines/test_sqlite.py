@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from emulator.engines import open_engine
+from emulator.engines.base import Key
+from emulator.engines.engine import Engine
 from engines.contract import EngineContract
-from engines.shorthand import Open
+from engines.shorthand import EVERYWHERE, NOW, Open, cast, key
 
 
 class TestMemory(EngineContract):
@@ -23,6 +26,33 @@ class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:
         return partial(open_engine, f"sqlite://{tmp_path}/data.db")
+
+
+@pytest.mark.parametrize("group", [EVERYWHERE, key()], ids=["all channels", "one channel"])
+async def test_the_work_of_a_listing_does_not_grow_with_the_number_of_ballots(group: Key) -> None:
+    async with open_engine("sqlite://", namespace="main") as engine:
+        steps = [await steps_of_listing(engine, group, ballots) for ballots in (300, 3000)]
+
+    assert steps[1] < 2 * steps[0]
+
+
+async def steps_of_listing(engine: Engine, group: Key, ballots: int) -> int:
+    """The steps of SQLite's virtual machine for a page of 10, once there are this many ballots."""
+    await asyncio.gather(*(cast(engine, "U1", "3", key(f"{number}")) for number in range(ballots)))
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    connection = engine._group_commit.connection  # type: ignore[attr-defined]
+    connection.set_progress_handler(count, 1)
+    try:
+        assert 10 == len(await engine.ballots.listing(group, now=NOW, limit=10))
+    finally:
+        connection.set_progress_handler(None, 0)
+    return steps
 
 
 def test_no_test_of_the_contract_hides_another() -> None:

@@ -138,6 +138,16 @@ class Entry(NamedTuple):
     """The note of the latest cast."""
 
 
+class ListedBallot(NamedTuple):
+    """One ballot in a listing."""
+
+    key: Key
+    casts: int
+    """Those of all voters."""
+    expires_at: int
+    definition: bytes | None
+
+
 class Ballots(Protocol):
     """Voters and their choices. A ballot and its definition expire together.
 
@@ -178,6 +188,13 @@ class Ballots(Protocol):
         With `channel` `None`, return the keys of all ballots that were deleted.
         """
 
+    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedBallot]:
+        """Return up to `limit` live ballots with the kind, owner and channel of `group`, by channel, then name.
+
+        `channel` may be `None`. `after` is the key of the last ballot of the previous page. The ballots are counted one
+        by one or a few at a time, and the event loop runs in between.
+        """
+
 
 class Item(NamedTuple):
     """One entry of a log."""
@@ -195,6 +212,16 @@ class Span(NamedTuple):
     """Newest first; ties in reverse order of arrival. Entries that arrive after the read started are left out."""
 
 
+class ListedLog(NamedTuple):
+    """One log in a listing."""
+
+    key: Key
+    entries: int
+    """How many are alive."""
+    latest: int
+    """The `at` of the newest."""
+
+
 class Logs(Protocol):
     """Entries in order of arrival, each with its own expiry. A log exists while it has entries."""
 
@@ -207,6 +234,9 @@ class Logs(Protocol):
         Pages are bounded, and the event loop runs between them. With `channel` `None`, the logs of all channels with
         that kind, owner and name are merged in the same order.
         """
+
+    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedLog]:
+        """Return up to `limit` logs that have live entries, as `Ballots.listing` does."""
 
 
 class Relay(Protocol):

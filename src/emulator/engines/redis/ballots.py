@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from emulator.engines.base import Cast, CastRequest, Entry, Key, Tally, Terms
+from emulator.engines.base import Cast, CastRequest, Entry, Key, ListedBallot, Tally, Terms
 from emulator.engines.redis.cast_batch import CastBatch, parse_counts
 from emulator.engines.redis.connection import Reply
 from emulator.engines.redis.entries import Readings
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
+from emulator.engines.redis.listing import listing
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
@@ -65,6 +66,10 @@ class RedisBallots:
             return [parse_channel_last(text) for text in found]
         await self._pipeline.run(BALLOTS, b"drop", now_arg(now), channel_last(key))
         return [key]
+
+    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedBallot]:
+        found = await listing(self._pipeline, BALLOTS, group, now=now, limit=limit, after=after)
+        return [ListedBallot(key, count, int(ends), definition) for key, (count, ends, definition) in found]
 
     def _open_batch(self, name: bytes) -> CastBatch:
         batch = self._batches.get(name)

@@ -63,6 +63,30 @@ def name_last_prefix(key: Key) -> bytes:
     return _join(key.kind, key.owner, key.user, key.channel)
 
 
+def listed_group(group: Key) -> bytes:
+    return _join(group.kind, group.owner)
+
+
+def listed_range(group: Key, after: Key | None) -> tuple[bytes, bytes]:
+    """Return the ends of a range of the index (`lua/common.lua`): of one channel or of all, and after a key."""
+    first, last = b"-", b"+"
+    if group.channel is not None:
+        channel = _place(group.channel)
+        first, last = b"[" + channel + b"\0", b"(" + channel + b"\1"
+    if after is not None:
+        first = b"(" + _place(after.channel or "", after.name, after.user)
+    return first, last
+
+
+def parse_place(group: Key, place: bytes) -> Key:
+    channel, name, user = (_unescape(part.replace("%00", "\0")) for part in place.decode().split("\0"))
+    return Key(group.kind, group.owner, name, channel, user)
+
+
+def _place(*parts: str) -> bytes:
+    return "\0".join(_escape(part).replace("\0", "%00") for part in parts).encode()
+
+
 def parse_part(part: bytes) -> str:
     return _unescape(part.decode())
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.engines.base import Item, Key, Span
+from emulator.engines.base import Item, Key, ListedLog, Span
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
+from emulator.engines.redis.listing import listing
 from emulator.engines.redis.merge import Position, merged
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import LOGS
@@ -21,6 +22,10 @@ class RedisLogs:
         bound, latest, *logs = await self._pipeline.run(LOGS, b"begin", now_arg(now), is_all, name)
         readings = [_Reading(self._pipeline, log, (expiry_arg(since), bound, now_arg(now))) for log in logs]
         return Span(int(latest or 0), merged([reading.fetch for reading in readings], None))
+
+    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedLog]:
+        found = await listing(self._pipeline, LOGS, group, now=now, limit=limit, after=after)
+        return [ListedLog(key, count, int(latest)) for key, (count, latest) in found]
 
 
 class _Reading:

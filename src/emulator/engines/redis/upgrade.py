@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from emulator.engines.redis.keys import name_last_prefix, parse_user_last
 from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.scripts import POOLS
+from emulator.engines.redis.scripts import POOLS, PURGE
 
-_FORMAT = b"2"
+_FORMAT = b"3"
 
 
 async def upgrade(pipeline: Pipeline, namespace: bytes) -> None:
-    """Note as spent what the existing pools have handed out, unless that was done before."""
+    """Note as spent what the existing pools have handed out, and index the ballots and logs, unless that was done."""
     marker = namespace + b":format"
     if await pipeline.send(b"GET", marker) == _FORMAT:
         return
@@ -21,4 +21,7 @@ async def upgrade(pipeline: Pipeline, namespace: bytes) -> None:
             family, position = name_last_prefix(parse_user_last(key)), b""
             while position != b"0":
                 position = await pipeline.run(POOLS, b"spend", family, pool, position or b"0")
+    cursor = b""
+    while cursor != b"0":
+        cursor = await pipeline.run(PURGE, b"enlist", cursor or b"0")
     await pipeline.send(b"SET", marker, _FORMAT)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from emulator.engines.base import (
     CLOSED,
@@ -13,13 +15,14 @@ from emulator.engines.base import (
     CastRequest,
     Entry,
     Key,
+    ListedBallot,
     Tally,
     Terms,
 )
 from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.engines.sqlite.entries import Readings
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, NamespaceIds, Tables
 
 _OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
 _WRITE = """
@@ -37,6 +40,14 @@ _TOP_ALL_CHANNELS = f"""
 """
 _LATEST_ALL_CHANNELS = f"""
     SELECT choice FROM marks WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
+"""
+
+_COUNT_STEP = 10_000
+"""Choices that are summed between two returns to the event loop."""
+_COUNT = f"""
+    SELECT coalesce(sum(count), 0), count(*), max(choice) FROM (
+        SELECT choice, count FROM tallies WHERE ballot = ? AND choice >= ? ORDER BY choice LIMIT {_COUNT_STEP}
+    )
 """
 
 Row = tuple[int, int, str, int]
@@ -72,6 +83,17 @@ class SqliteBallots(Tables):
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         return await self._group_commit.write(self._drop, key, now)
+
+    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedBallot]:
+        listed = []
+        for id, *key, expires_at, definition in await self._group_commit.read(self._listed, group, after, limit, now):
+            casts, start, choices = 0, "", _COUNT_STEP
+            while choices == _COUNT_STEP:
+                some, choices, last = await self._group_commit.read(self._count_casts, id, start)
+                casts, start = casts + some, f"{last}\0"  # the first text after the last choice
+                await asyncio.sleep(0)
+            listed.append(ListedBallot(Key(*key), casts, expires_at, definition))
+        return listed
 
     def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> None:
         ballot = self._ballot_cache.alive(key, now) or self._ballot_cache.create(key, now, expires_at)
@@ -140,6 +162,22 @@ class SqliteBallots(Tables):
         rows = connection.execute(_TOP_ALL_CHANNELS, (*params, -1 if top is None else top)).fetchall()
         latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
+
+    def _listed(self, group: Key, after: Key | None, limit: int, now: int) -> list[tuple[Any, ...]]:
+        self._ballot_cache.flush()
+        condition, params = self._namespace.listed(group, after)
+        # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.
+        return self._group_commit.connection.execute(
+            f"SELECT id, {KEY_COLUMNS}, expires_at, definition FROM ballots WHERE {condition} AND +expires_at > ?"
+            f" ORDER BY {LISTED_ORDER} LIMIT ?",
+            (*params, now, limit),
+        ).fetchall()
+
+    def _count_casts(self, ballot: int, start: str) -> tuple[int, int, str | None]:
+        """The casts for some choices from `start` on, the number of these choices, and the last of them."""
+        self._ballot_cache.flush()
+        row: tuple[int, int, str | None] = self._group_commit.connection.execute(_COUNT, (ballot, start)).fetchone()
+        return row
 
     def _drop(self, key: Key, now: int) -> list[Key]:
         keys = [key]

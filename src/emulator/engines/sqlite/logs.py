@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
-from emulator.engines.base import NEVER, Item, Key, Span
+from emulator.engines.base import NEVER, Item, Key, ListedLog, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
-from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, Tables
+from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, Tables
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
 _LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
 _CREATE = "INSERT INTO logs (id, space, shelf, owner, name, holder, place) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _APPEND = "INSERT INTO items (number, log, space, at, expires_at, value) VALUES (?, ?, ?, ?, ?, ?)"
 _LATEST = "SELECT at FROM items WHERE log = ? AND expires_at > ? ORDER BY at DESC LIMIT 1"
+_COUNT_STEP = 10_000
+"""Entries that are counted between two returns to the event loop."""
+_BOUND = f"""
+    SELECT at, number FROM items WHERE log = ? AND (at, number) < (?, ?)
+    ORDER BY at DESC, number DESC LIMIT 1 OFFSET {_COUNT_STEP - 1}
+"""
+_COUNT = """
+    SELECT count(*) FROM items WHERE log = ? AND (at, number) < (?, ?) AND (at, number) >= (?, ?) AND expires_at > ?
+"""
+_HAS_ENTRIES = "EXISTS (SELECT 1 FROM items WHERE log = logs.id AND expires_at > ?)"
 _PAGE = """
     SELECT -at, -number, value FROM items
     WHERE log = ? AND (at, number) < (?, ?) AND number < ? AND at >= ? AND expires_at > ?
     ORDER BY at DESC, number DESC LIMIT ?
 """
+_NEWEST, _OLDEST = (NEVER, NEVER), (-NEVER, -NEVER)
+"""Positions after and before all entries: time and number."""
 
 
 class _Reading:
@@ -47,6 +61,17 @@ class SqliteLogs(Tables):
         latest, readings = await self._group_commit.read(self._begin, key, now, since)
         return Span(latest, self._pages(readings))
 
+    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedLog]:
+        listed = []
+        for id, *key in await self._group_commit.read(self._listed, group, after, limit, now):
+            latest, entries, end = await self._group_commit.read(self._latest, id, now), 0, _NEWEST
+            while end != _OLDEST:
+                some, end = await self._group_commit.read(self._count_entries, id, end, now)
+                entries += some
+                await asyncio.sleep(0)
+            listed.append(ListedLog(Key(*key), entries, latest))
+        return listed
+
     async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
         async for rows in merged(readings, NEVER):
             yield [Item(-negative, value) for negative, _, value in rows]
@@ -60,6 +85,24 @@ class SqliteLogs(Tables):
         latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
         start = (NEVER, self._namespace.upper_bound())
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
+
+    def _listed(self, group: Key, after: Key | None, limit: int, now: int) -> list[tuple[Any, ...]]:
+        condition, params = self._namespace.listed(group, after)
+        return self._group_commit.connection.execute(
+            f"SELECT id, {KEY_COLUMNS} FROM logs WHERE {condition} AND {_HAS_ENTRIES} ORDER BY {LISTED_ORDER} LIMIT ?",
+            (*params, now, limit),
+        ).fetchall()
+
+    def _latest(self, log: int, now: int) -> int:
+        row = self._group_commit.connection.execute(_LATEST, (log, now)).fetchone()
+        return int(row[0]) if row else 0
+
+    def _count_entries(self, log: int, end: tuple[int, int], now: int) -> tuple[int, tuple[int, int]]:
+        """The number of live ones among some entries before the position `end`, and the position where they begin."""
+        connection = self._group_commit.connection
+        start = connection.execute(_BOUND, (log, *end)).fetchone() or _OLDEST
+        (entries,) = connection.execute(_COUNT, (log, *end, *start, now)).fetchone()
+        return entries, start
 
     def _append(self, key: Key, value: bytes, now: int, expires_at: int) -> None:
         connection, params = self._group_commit.connection, self._namespace.params(key)

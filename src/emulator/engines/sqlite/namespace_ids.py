@@ -9,6 +9,7 @@ BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND 
 BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
 KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
+LISTED_ORDER = "place, name, holder"
 
 
 class NamespaceIds:
@@ -52,6 +53,22 @@ class NamespaceIds:
     def params_all_channels(self, key: Key) -> tuple[int, str, str, str, str]:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
+
+    def listed(self, group: Key, after: Key | None) -> tuple[str, tuple[object, ...]]:
+        """Return the condition and its parameters for a listing, to be sorted by `LISTED_ORDER`."""
+        condition, params = "space = ? AND shelf = ? AND owner = ?", (self.id, group.kind, group.owner)
+        if group.channel is not None:
+            start = (after.name, after.user) if after else ()
+            condition += " AND place = ?" + (" AND (name, holder) > (?, ?)" if after else "")
+            return condition, (*params, group.channel, *start)
+        if after:
+            return condition + " AND (place, name, holder) > (?, ?, ?)", (
+                *params,
+                after.channel,
+                after.name,
+                after.user,
+            )
+        return condition, params
 
     def register(self) -> None:
         """Give the namespace an id if it is new in this database."""

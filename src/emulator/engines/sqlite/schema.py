@@ -6,7 +6,7 @@ import hashlib
 import re
 import sqlite3
 
-VERSION = 4
+VERSION = 5
 
 PRAGMAS = (
     # Casts touch random pages of a large ballot, and each touched page is written whole: small pages made such casts a
@@ -160,6 +160,10 @@ ADDED = {
         "INSERT INTO handed SELECT pool, ordinal, root, item, holder, nth FROM handed_3",
         "DROP TABLE handed_3",
         "CREATE UNIQUE INDEX handed_by_holder ON handed (root, holder, pool, nth)",
+    ),
+    5: (
+        "CREATE INDEX ballots_by_channel ON ballots (space, shelf, owner, place, name, holder)",
+        "CREATE INDEX logs_by_channel ON logs (space, shelf, owner, place, name, holder)",
     ),
 }
 """The statements that migrate a file of an earlier format, by the format that added them."""

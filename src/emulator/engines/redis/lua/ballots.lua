@@ -10,6 +10,7 @@ local function create(key, ends, expired)
   redis.call('HSET', prefix .. 'b:' .. key, 'id', next_number(), 'end', ends, 'opens', '0',
     'closes', '9007199254740991', 'disabled', '0', 'known', '0', 'voter', '1', 'choice', '1', 'choices', '1')
   redis.call('SADD', prefix .. 'bp:' .. group, channel)
+  enlist('b', key)
   set_expiry('b' .. key, ends)
   return find(key)
 end
@@ -185,6 +186,23 @@ local function drop(key, now)
   if not ballot then return end
   if now >= tonumber(ballot.ends) then note_expired('b' .. key, ballot.ends) end
   remove_ballot(key, ballot.id)
+end
+
+-- The casts of all voters. Where a voter has one cast, the voters are counted: there may be a million choices.
+local function total(ballot)
+  if ballot.per_voter == 1 and redis.call('ZCARD', ballot.of .. ':t') > 1000 then
+    return redis.call('HLEN', ballot.of .. ':v')
+  end
+  local counts, sum = counts_of(ballot, ALL), 0
+  for i = 2, #counts, 2 do sum = sum - tonumber(counts[i]) end
+  return sum
+end
+
+listed = 'b'
+-- → the count, the expiry, the definition
+function describe(key, now)
+  local ballot = alive(key, tonumber(now))
+  return ballot and {total(ballot), ballot.ends, redis.call('HGET', prefix .. 'b:' .. key, 'def')}
 end
 
 -- now, key → nothing

@@ -2,6 +2,7 @@
 -- reset increments; all other keys begin with it, so that a cluster keeps them in one slot.
 local prefix = KEYS[1] .. ':' .. (redis.call('GET', KEYS[1]) or '0') .. ':'
 local ops = {}
+local listed, describe -- the letter of what `listing` lists, and what it returns of each; a script may set them
 
 -- Numbers ascend across all processes and generations. As text of 16 digits they sort correctly, as times do.
 local function next_number()
@@ -31,6 +32,41 @@ local function unescape(part)
   return (string.gsub(part, '%%(%x%x)', function(code) return string.char(tonumber(code, 16)) end))
 end
 
+-- x<letter>:<kind and owner>  sorted set: the ballots or logs of an extension by channel, then name
+local function index_of(what, key)
+  local group, name, user, channel = string.match(key, '^([^|]*|[^|]*)|([^|]*)|([^|]*)|([^|]*)$')
+  local place = string.gsub(channel .. '|' .. name .. '|' .. user, '%z', '%%00')
+  return prefix .. 'x' .. what .. ':' .. group, (string.gsub(place, '|', '\0'))
+end
+
+local function enlist(what, key)
+  local index, place = index_of(what, key)
+  redis.call('ZADD', index, 0, place)
+end
+
+local function delist(what, key)
+  local index, place = index_of(what, key)
+  redis.call('ZREM', index, place)
+end
+
+-- ARGV: kind and owner, first and last place, now, how many to look at. Returns the last place ('' at the end), and then
+-- for each of the things what `describe(key, now)` returns, with its place in front; things without are left out.
+function ops.listing()
+  local group, now, most = ARGV[2], ARGV[5], tonumber(ARGV[6])
+  local some = redis.call('ZRANGEBYLEX', prefix .. 'x' .. listed .. ':' .. group, ARGV[3], ARGV[4], 'LIMIT', 0, most)
+  local reply = {#some < most and '' or some[#some]}
+  for _, place in ipairs(some) do
+    local channel, name, user = string.match(place, '^([^%z]*)%z([^%z]*)%z([^%z]*)$')
+    local key = string.gsub(group .. '|' .. name .. '|' .. user .. '|' .. channel, '%%00', '\0')
+    local found = describe(key, now)
+    if found then
+      table.insert(found, 1, place)
+      reply[#reply + 1] = found
+    end
+  end
+  return reply
+end
+
 local function remove_document(key)
   local group, user = split(key)
   redis.call('UNLINK', prefix .. 'd:' .. key)
@@ -43,6 +79,7 @@ local function remove_ballot(key, id)
   local of = prefix .. 'm:' .. id
   redis.call('UNLINK', prefix .. 'b:' .. key, of .. ':v', of .. ':a', of .. ':t', of .. ':c', of .. ':r', of .. ':k')
   redis.call('SREM', prefix .. 'bp:' .. group, channel)
+  delist('b', key)
   clear_expiry('b' .. key)
 end
 

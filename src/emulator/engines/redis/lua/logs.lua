@@ -13,7 +13,7 @@ function ops.append()
   redis.call('ZADD', prefix .. 'le:' .. key, ends, item)
   redis.call('ZADD', prefix .. 'ends', 'LT', ends, 'l' .. key)
   local group, channel = split(key)
-  redis.call('SADD', prefix .. 'lp:' .. group, channel)
+  if redis.call('SADD', prefix .. 'lp:' .. group, channel) == 1 then enlist('l', key) end
   return 1
 end
 
@@ -29,6 +29,13 @@ local function latest(key, now)
     if #some < 50 then return nil end
     from = '(' .. some[#some]
   end
+end
+
+listed = 'l'
+-- → how many entries are alive, the time of the newest
+function describe(key, now)
+  local at = latest(key, now)
+  return at and {redis.call('ZCOUNT', prefix .. 'le:' .. key, '(' .. now, '+inf'), at}
 end
 
 -- now, whether all channels, key (without channel) → the last number to read, the time of the newest live entry, then the

@@ -12,6 +12,7 @@ local function purge_log(key, now, most)
   else
     local group, channel = split(key)
     redis.call('SREM', prefix .. 'lp:' .. group, channel)
+    delist('l', key)
     clear_expiry('l' .. key)
   end
   return #expired, #expired > 0 and string.sub(expired[#expired], 33, 48)
@@ -60,6 +61,16 @@ function ops.purge()
   end
   reply[1] = handled
   return reply
+end
+
+-- cursor → the next cursor. Enters ballots and logs, some at a time, into the index of earlier versions' data.
+function ops.enlist()
+  local cursor, members = unpack(redis.call('ZSCAN', prefix .. 'ends', ARGV[2], 'COUNT', 250))
+  for i = 1, #members, 2 do
+    local what = string.sub(members[i], 1, 1)
+    if what == 'b' or what == 'l' then enlist(what, string.sub(members[i], 2)) end
+  end
+  return cursor
 end
 
 -- → nothing. The keys of the previous generation are unreachable; `tidy` deletes them.
