@@ -59,6 +59,11 @@ def test_an_extension_broadcast_has_the_target_global(result: ScriptOutput):
     assert [["global", "application/json", message]] == result["received"][0]["global"]
 
 
+@pytest.mark.ruling("B5")
+def test_a_frame_hears_of_votes(result: ScriptOutput):
+    assert ["heard", 1, 3, "vote_update:heard"] == result["voteEvents"]
+
+
 def test_a_purchase_is_posted_and_an_unknown_product_is_cancelled(result: ScriptOutput):
     assert {"products": 1, "sku": "hat", "answer": {}, "other": "cancelled"} == result["purchases"]
 

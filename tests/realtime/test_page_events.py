@@ -20,7 +20,7 @@ from support.pusher_client import (
     pusher_channel,
     subscribed_page,
 )
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer, RunningService, live_server
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer, RunningService, live_server, real_seconds
 
 HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")
 PREFIX = f"sandbox:{CLIENT_ID}:"
@@ -175,6 +175,15 @@ def test_a_store_of_one_extension_reaches_only_its_own_pages():
         broadcaster.post("channel_state", json={"a": 1}).raise_for_status()
 
         assert ([("channel_state_update", {"a": 1})], []) == (events(page), other.broadcasts())
+
+
+def test_only_pages_of_registered_extensions_hear_of_a_shared_store(production):
+    broadcaster = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
+    with subscribed_page(production, client_id=OTHER_ID) as page, subscribed_page(production, client_id="x") as unknown:
+        broadcaster.post("channel_config", json={"a": 1}).raise_for_status()
+
+        assert [f"production:{OTHER_ID}:channel_config_update"] == [each.event for each in page.broadcasts()]
+        assert [] == unknown.broadcasts()
 
 
 def test_a_store_over_4096_bytes_is_compressed(page, broadcaster):

@@ -25,7 +25,7 @@ async function startSession() {
 // Runs in a frame: records messages by listener in `window.received`.
 function recordMessages() {
   const { sdk, Twitch } = window;
-  const received = { motd: [], whisper: [], otherUser: [], plain: [], global: [] };
+  const received = { motd: [], whisper: [], otherUser: [], plain: [], global: [], vote: [] };
   window.received = received;
   sdk.listen('motd', (...message) => received.motd.push(message));
   sdk.listen('secret', Twitch.ext.viewer.opaqueId, (...message) => received.whisper.push(message));
@@ -80,6 +80,16 @@ async function exchangeMessages({ first, second, broadcaster }) {
   });
   await Promise.all(frames.map((frame) => waitForMessages(frame, 'motd', 2)));
   return Promise.all(frames.map((frame) => frame.evaluate(() => window.received)));
+}
+
+// The event that the service sends by itself after votes.
+async function voteEvents({ first, second }) {
+  await first.evaluate(() => {
+    window.sdk.listen('vote_update:heard', (...message) => window.received.vote.push(message));
+  });
+  await second.evaluate(() => window.sdk.vote('heard', 3));
+  const [[{ id, stats }, event]] = await waitForMessages(first, 'vote', 1);
+  return [id, stats.count, stats.sum, event];
 }
 
 async function poll({ first, second, broadcaster }) {
@@ -149,6 +159,7 @@ browse(async (open) => {
     users,
     poll: await poll(frames),
     received: await exchangeMessages(frames),
+    voteEvents: await voteEvents(frames),
     purchases: await purchases(frames),
     otherFunctions: await otherFunctions(frames),
     refresh: await refresh(open),

@@ -45,6 +45,10 @@ class Hub:
         """Whether this process has subscribers to a topic, by its name or by `*`."""
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
+    def has_topics(self, kind: str, channel: str | None) -> bool:
+        """Whether a topic of this kind in a channel has subscribers in this process."""
+        return (kind, channel) in self._in_channel
+
     def topics(self, kind: str, channel: str | None) -> list[Key]:
         """Return the topics of one kind in a channel that have subscribers in this process."""
         return list(self._in_channel.get((kind, channel), ()))

@@ -49,7 +49,7 @@ class PageEvents:
 
     def are_listening(self, of: Key) -> bool:
         """Whether this node has such pages."""
-        return self._enabled and bool(self._topics(of))
+        return self._enabled and self._hub.has_topics(PAGE, of.channel) and bool(self._topics(of))
 
     async def publish(self, of: Key, event: str, text: bytes) -> None:
         """Send an event to the pages of all nodes. An `EngineError` is only logged, because the change is saved."""
@@ -65,14 +65,14 @@ class PageEvents:
         topics = self._topics(of)
         if not topics:
             return
-        data = msgspec.Raw(text)
         try:
-            compress = needs_compression(data)
+            compress = needs_compression(text)
         except BadRequest as error:
             self._warn(topics[0].owner, event, error)
             return
         for topic in topics:
-            message = encode_for_page(full_name(self._environment.name, topic.owner, event), data, compress=compress)
+            name = full_name(self._environment.name, topic.owner, event)
+            message = encode_for_page(name, msgspec.Raw(text), compress=compress)
             self._hub.deliver(topic, broadcast_frame(topic, BROADCAST, message))
 
     def _topics(self, of: Key) -> list[Key]:
