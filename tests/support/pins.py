@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from support.service import CLIENT_ID, Client, LiveServer
+import jwt
+
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
 from support.socket_client import SocketClient
 
 
@@ -14,6 +16,16 @@ def create_pin(client: Client, path: str = "link/pin", **options: object) -> str
 def validate(client: Client, pin: object) -> int:
     """Return the status of `validate_pin`."""
     return client.post("validate_pin", json={"pin": pin}).status_code
+
+
+def validated_pin_token(url: str) -> str:
+    """Return a token of `POST pin` whose PIN the broadcaster of channel 777 has validated."""
+    claims = {"role": "broadcaster", "channel_id": CHANNEL}
+    with Client(base_url=f"{url}/v1/e/") as client:
+        issued = client.post("pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
+        client.headers["Authorization"] = f"{CLIENT_ID} {jwt.encode(claims, SECRET)}"
+        assert 200 == validate(client, issued["pin"])
+    return str(issued["token"])
 
 
 def token_exists(client: Client) -> bool:

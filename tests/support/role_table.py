@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
+from support.pins import validated_pin_token
 from support.service import CLIENT_ID, SECRET, Client
 
 ROLES = ("viewer", "broadcaster", "admin", "backend")
@@ -127,6 +128,7 @@ POST   /v1/e/link/pin           {"identifier": "my-extension"}
 
 OPEN_TABLE = """
 POST   /v1/e/pin                {"identifier": "my-extension"}
+POST   /v1/e/unauthed/validate_pin {"identifier": "my-extension", "jwt": "TOKEN"}
 POST   /v1/e/authtoken          {}
 GET    /_emulator/live
 GET    /_emulator/ready
@@ -161,8 +163,9 @@ class Row(NamedTuple):
         return self.name.partition("?")[0]
 
     def call(self, client: Client) -> Any:
-        """Call the endpoint; `PIN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
+        """Call the endpoint; `PIN`, `TOKEN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
         body = self.body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in self.body else self.body
+        body = body.replace("TOKEN", validated_pin_token(_root(client))) if '"TOKEN"' in body else body
         body = body.replace("QUESTION", _new_question(client)) if '"QUESTION"' in body else body
         return client.request(self.method, self.name, content=LONG_BODIES.get(body, body).replace("RECEIPT", RECEIPT))
 
@@ -187,6 +190,11 @@ def write_defaults(admin: Client) -> None:
 def _new_pin(client: Client) -> str:
     """A PIN bound to no channel."""
     return str(client.post("link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"])
+
+
+def _root(client: Client) -> str:
+    """The service's URL."""
+    return f"{client.base_url.scheme}://{client.base_url.netloc.decode()}"
 
 
 def _new_question(client: Client) -> str:

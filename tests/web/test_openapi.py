@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from support.pins import validated_pin_token
 from support.service import CHANNEL, SECRET, Client, LiveServer
 
 pytestmark = pytest.mark.slow
@@ -40,6 +41,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/v1/e/link/pin"): '{"identifier": "my-extension"}',
     ("POST", "/v1/e/pin"): '{"identifier": "my-extension"}',
     ("POST", "/v1/e/validate_pin"): '{"pin": "PIN"}',
+    ("POST", "/v1/e/unauthed/validate_pin"): '{"identifier": "my-extension", "jwt": "TOKEN"}',
     ("GET", "/v1/e/pin_token_exists"): "",
     ("DELETE", "/v1/e/pin"): "",
     **{
@@ -85,7 +87,8 @@ CALLS: dict[tuple[str, str], str] = {
         for method, body in (("GET", ""), ("POST", '{"a": {}}'), ("PATCH", '[{"op":"add","path":"/c","value":1}]'))
     },
 }  # fmt: skip
-NOT_FOR_ADMINS = {"/v1/e/authtoken", "/v1/e/validate_pin", "/v1/e/pin_token_exists", "/v1/e/pin"}
+FOR_BROADCASTERS = ("validate_pin", "unauthed/validate_pin", "pin_token_exists", "pin")
+NOT_FOR_ADMINS = {f"/v1/e/{name}" for name in ("authtoken", *FOR_BROADCASTERS)}
 EACH_CALL = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
 
 
@@ -159,6 +162,8 @@ def deviations(document: dict[str, Any], client: Client, url: str, method: str, 
     body = CALLS[method, path]
     if '"PIN"' in body:
         body = body.replace("PIN", client.post("link/pin").json()["pin"])
+    if '"TOKEN"' in body:
+        body = body.replace("TOKEN", validated_pin_token(url.removesuffix(path)))
     answer = client.request(method, url, content=body)
     content_type = answer.headers["content-type"].split(";")[0]
     if answer.status_code != 200 or content_type not in documented:
@@ -207,7 +212,10 @@ def test_every_error_matches_the_document(
     assert [] == errors(schema_of(document, described["content"]), answer.json())
 
 
-def test_the_document_requires_a_credential_where_the_service_does(document: dict[str, Any], stranger: Client):
+def test_the_document_requires_a_credential_where_the_service_does(
+    document: dict[str, Any], stranger: Client, live: LiveServer
+):
+    token = validated_pin_token(live.url)
     documented = {
         (method, path)
         for path, operations in document["paths"].items()
@@ -218,7 +226,7 @@ def test_the_document_requires_a_credential_where_the_service_does(document: dic
     required = {
         (method.lower(), path)
         for (method, path), body in CALLS.items()
-        if stranger.request(method, path, content=body).status_code == 401
+        if stranger.request(method, path, content=body.replace("TOKEN", token)).status_code == 401
     }
 
     assert required == documented

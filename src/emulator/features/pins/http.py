@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import CHANNEL_WRITERS, Role
+from emulator.errors import BadRequest
 from emulator.features.pins.rules import checked_client_id
 from emulator.features.pins.service import Pins
 from emulator.web.call import Call
@@ -26,6 +27,12 @@ class PinBody(Struct):
     """A PIN as the broadcaster typed it."""
 
     pin: str
+
+
+class TokenBody(ClientBody):
+    """A token of `POST pin`."""
+
+    jwt: str = ""
 
 
 class Pin(Struct):
@@ -80,6 +87,22 @@ async def validate_pin(pins: Pins, call: Call) -> Nothing:
     return Nothing()
 
 
+@endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=TokenBody)
+async def check_pin_token(pins: Pins, call: Call) -> Nothing:
+    """Return 200 once the PIN behind a token of `POST pin` was validated, and 401 before.
+
+    A `pin` in place of the token is refused: the answer would tell right PINs from wrong ones.
+    """
+    client_id, token = _client_id(call), call.body(TokenBody).jwt
+    if not token:
+        raise BadRequest(
+            "Invalid body",
+            "jwt: the token of POST pin is missing; a pin is not accepted in its place",
+        )
+    await pins.check_validated(client_id, token)
+    return Nothing()
+
+
 @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=Existence)
 async def pin_token_exists(pins: Pins, call: Call) -> Existence:
     """Return whether a game has a token for the channel."""
@@ -102,4 +125,4 @@ def _client_id(call: Call) -> str:
     return client_id
 
 
-endpoints: Final = (request_pin, issue_pin, validate_pin, pin_token_exists, revoke_pins)
+endpoints: Final = (request_pin, issue_pin, validate_pin, check_pin_token, pin_token_exists, revoke_pins)

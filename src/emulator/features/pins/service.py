@@ -154,6 +154,13 @@ class Pins:
             raise ended_link()
         return broadcaster_of(caller.client_id, record.channel_id, link, caller.expires_at)
 
+    async def check_validated(self, client_id: str, token: str) -> None:
+        """Raise `Unauthorized` unless this is a token of `POST pin` whose PIN was validated."""
+        credential = self._tokens.verify(f"{client_id} {token}")
+        if not credential.pin_token_id:
+            raise Unauthorized(UNAUTHORIZED, "jwt: not a token of POST pin")
+        await self.linked_caller(credential.caller, credential.pin_token_id)
+
     async def exists(self, caller: Caller) -> bool:
         """Return whether the channel has a token that was not revoked."""
         return any(link.is_used for link in await self._links.current(caller.client_id, caller.channel_id or ""))
