@@ -168,6 +168,19 @@ def test_the_last_of_duplicate_codes_members_counts(backend: Client, viewer):
     assert "Z1" == viewer().post("codes/redeem", json={"prize": 0}).json()["code"]
 
 
+def test_a_code_is_refused_as_soon_as_it_is_too_long(live: LiveServer, backend: Client):
+    """The answer comes although most of the body is missing."""
+    address = urlsplit(live.url)
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=10) as connection:
+        head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
+        part = b'{"codes":[["A1"],["B1","' + b"x" * 200_000
+        connection.sendall(f"{head}Content-Length: 60000000\r\n\r\n".encode() + part)
+        answer = connection.recv(65_536)
+
+    assert b" 400 " in answer.splitlines()[0]
+    assert b"codes[1][1]: has more than 63 characters" in answer
+
+
 def test_a_body_over_the_limit_is_refused(backend: Client):
     with live_server(Settings(limits=Limits(codes=1_000))) as live:
         answer = live.client("backend").put("codes", json={"codes": [["x" * 60] * 20], "names": ["A"]})

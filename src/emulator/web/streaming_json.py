@@ -1,28 +1,35 @@
-"""Streaming JSON: objects with one member too large for memory. Other requests run after each piece of 1 to 2 ms."""
+"""Streaming JSON: objects with one member too large for memory. Other requests run after each piece of about 1 ms."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any, Final, NamedTuple
 
-import ijson  # type: ignore[import-untyped]
+import msgspec
 
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
 
 PIECE: Final = 32 * 1024
 """Bytes parsed before other requests run."""
-_MAX_SMALL_EVENTS: Final = 100_000
-"""Parser events in all small members together."""
+_MAX_SMALL: Final = 64 * 1024
+"""Bytes of all other members together, and of each name."""
 _MAX_WRAPPED: Final = 4 * 1024 * 1024
 """Bytes of a body wrapped in a JSON string (ruling W2)."""
-_STRUCTURE: Final = frozenset({"start_array", "end_array", "start_map", "end_map", "map_key"})
-_PAIR: Final = 12
-"""Bytes of an escaped surrogate pair."""
-_LONE_SURROGATE: Final = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
-)
+_BYTES_PER_CHARACTER: Final = 12
+"""The most that one character may take: as an escaped surrogate pair."""
+_TOKEN: Final = re.compile(
+    rb'[ \t\r\n]*+(?:("(?:[^"\\]++|\\.)*+"|[\[\]{}:,])|([^ \t\r\n"\[\]{}:,]++))', re.DOTALL
+)  # a complete token, or a number or word that the next piece may continue
+_SPACE: Final = b" \t\r\n"
+_BULK: Final = b""
+"""Stands for the strings that `StreamReader` decoded without looking at each token."""
+
+_strings = msgspec.json.Decoder(list[str])
+_INVALID = (msgspec.MsgspecError, ValueError, RecursionError)
+_Grammar = Generator[None, bytes, None]
 
 
 class Strings(NamedTuple):
@@ -33,13 +40,16 @@ class Strings(NamedTuple):
     at: int
     """The index of the first string in its array."""
     items: list[Any]
-    """The strings; `None` for an item that is not a string."""
+    """The strings; something else for an item that is not a string."""
 
 
 class StreamReader:
-    """Reads `{"<long>": [[…], …], …}` with two levels, `{"<long>": […], …}` with one."""
+    """Reads `{"<long>": [[…], …], …}` with two levels, `{"<long>": […], …}` with one.
 
-    def __init__(self, long: str, *, levels: int) -> None:
+    A string of the long member is refused while it arrives if it must have more than `longest` characters.
+    """
+
+    def __init__(self, long: str, *, levels: int, longest: int) -> None:
         self.small: dict[str, Any] = {}
         """The other members; complete at the end."""
         self.arrays = 0
@@ -48,18 +58,26 @@ class StreamReader:
         """The number of times the long member was repeated; the last one wins."""
         self._long = long
         self._levels = levels
-        self._events: list[tuple[str, Any]] = ijson.sendable_list()
-        self._parser = ijson.basic_parse_coro(self._events)
-        self._depth = 0
-        self._key = ""
+        self._longest = longest
         self._at = 0
-        self._small_events = 0
-        self._builder: Any = None
-        self._found = False
-        self._tail = b""
+        """The index of the next item in its array."""
+        self._items: list[bytes] = []
+        """Items of the array that were read and not decoded."""
+        self._takes_item = False
+        """Whether the next token is an item of the long member."""
+        self._is_long_found = False
+        self._is_complete = False
+        self._small_size = 0
+        self._rest = b""
+        """The beginning of a token that the next piece completes."""
+        self._grammar = self._body()
+        next(self._grammar)
 
     async def read(self, chunks: AsyncIterator[bytes], restart: Callable[[], None]) -> AsyncIterator[Strings]:
-        """Yield all strings of the long member. If the member is repeated, calls `restart` and starts again."""
+        """Yield all strings of the long member. If the member is repeated, calls `restart` and starts again.
+
+        Raises `BadRequest` if the body is malformed.
+        """
         restarts = 0
         async for piece in _pieces(chunks):
             for strings in self._feed(piece):
@@ -67,127 +85,199 @@ class StreamReader:
                     restarts = self.restarts
                     restart()
                 yield strings
-
-    def _feed(self, piece: bytes) -> Iterator[Strings]:
-        """Parse one piece; an empty piece is the end. Raises `BadRequest` if the body is malformed."""
-        try:
-            if piece:
-                self._parser.send(piece)
-            else:
-                self._parser.close()
-        except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise BadRequest(json_codec.MALFORMED, f"the body is not valid JSON: {_error_text(error)}") from None
-        self._check_surrogates(piece)
-        events = list(self._events)
-        del self._events[:]
-        yield from self._strings(events)
-        if not piece and not self._found:
+            await asyncio.sleep(0)
+        if self.restarts != restarts:
+            restart()
+        if not self._is_complete or self._rest:
+            raise _malformed("it is incomplete")
+        if not self._is_long_found:
             raise BadRequest("Invalid body", f"object missing required field `{self._long}`")
 
-    def _check_surrogates(self, piece: bytes) -> None:
-        """Reject lone surrogates (ruling W2); the parser would replace them with question marks."""
-        text = self._tail + piece
-        # A match near the end is decided with the next piece, which may complete the pair.
-        first, end = _PAIR // 2 if self._tail else 0, len(text) - _PAIR if piece else len(text)
-        for found in _LONE_SURROGATE.finditer(text) if rb"\u" in text else ():
-            if first <= found.start() < end:
-                raise BadRequest(json_codec.MALFORMED, "the body is not valid JSON: lone surrogate")
-        self._tail = text[-2 * _PAIR :]
+    def _feed(self, piece: bytes) -> Iterator[Strings]:
+        data, at, is_bulk_tried = self._rest + piece, 0, False
+        while True:
+            if self._takes_item and not self._items and not is_bulk_tried:
+                is_bulk_tried = True
+                at, strings = _leading_strings(data, at)
+                if strings:
+                    yield self._consecutive(strings)
+                    self._grammar.send(_BULK)
+            found = _TOKEN.match(data, at)
+            if found is None or (found[2] and found.end() == len(data)):
+                break
+            at = found.end()
+            self._grammar.send(found[1] or found[2])
+            if self._items and found[1] == b"]":
+                yield self._decoded_items()
+        if self._items:
+            yield self._decoded_items()
+        self._rest = data[at:].lstrip(_SPACE)
+        self._check_rest()
 
-    def _strings(self, events: list[tuple[str, Any]]) -> Iterator[Strings]:
-        kinds = [kind for kind, _ in events]
-        here = 0
-        while here < len(events):
-            inside = self._key == self._long and self._depth == 1 + self._levels
-            if not inside or kinds[here] in _STRUCTURE:
-                self._take(*events[here])
-                here += 1
-                continue
-            end = kinds.index("end_array", here) if "end_array" in kinds[here:] else len(kinds)
-            if not _STRUCTURE.isdisjoint(kinds[here:end]):
-                end = next(i for i in range(here, end) if kinds[i] in _STRUCTURE)
-            # The caller reports items that are not strings, because it can name them.
-            items = [value if kind == "string" else None for kind, value in events[here:end]]
-            yield Strings(max(self.arrays - 1, 0), self._at, items)
-            self._at += end - here
-            here = end
+    def _decoded_items(self) -> Strings:
+        items, self._items = self._items, []
+        return self._consecutive(_decoded(b"[" + b",".join(items) + b"]"))
 
-    def _take(self, kind: str, value: Any) -> None:
-        """Handle an event other than a string of the long member."""
-        if self._depth == 0:
-            if kind != "start_map":
-                raise BadRequest("Invalid body", "expected `object`")
-            self._depth = 1
-        elif self._depth == 1 and kind == "map_key":
-            self._begin(value)
-        elif self._depth == 1 and kind == "end_map":
-            self._depth = 0
-        elif self._key == self._long:
-            self._take_long(kind)
-        else:
-            self._take_small(kind, value)
+    def _consecutive(self, items: list[Any]) -> Strings:
+        at, self._at = self._at, self._at + len(items)
+        return Strings(max(self.arrays - 1, 0), at, items)
 
-    def _begin(self, key: str) -> None:
-        self._key, self._builder = key, None
-        if key == self._long:
-            self.restarts += self._found
-            self._found = True
-            self.arrays = self._at = 0
-        else:
-            self._builder = ijson.ObjectBuilder()
+    def _check_rest(self) -> None:
+        """Refuse a token that is too long already."""
+        if self._takes_item and len(self._rest) > self._longest * _BYTES_PER_CHARACTER + 2:
+            rule = f"has more than {self._longest} characters" if self._rest.startswith(b'"') else "must be a string"
+            raise BadRequest("Invalid body", f"{self._place()}[{self._at}]: {rule}")
+        if len(self._rest) > _MAX_SMALL:
+            raise self._too_much()
 
-    def _take_long(self, kind: str) -> None:
-        inside = self._depth - 1
-        if kind == "start_array" and inside < self._levels:
-            self._depth += 1
-            if self._depth == 1 + self._levels:
-                self.arrays += 1
-                self._at = 0
-        elif kind == "end_array":
-            self._depth -= 1
-        else:
-            expected = "an array of arrays of strings" if self._levels == 2 else "an array of strings"
-            place = f"{self._long}[{self.arrays - 1}]" if self.arrays and self._levels == 2 else self._long
-            raise BadRequest("Invalid body", f"{place}: must be {expected}; found another value at index {self._at}")
+    def _body(self) -> _Grammar:
+        """Take the tokens of the body, one for each `yield`. Raises `BadRequest` for a token in the wrong place."""
+        if (yield) != b"{":
+            raise BadRequest("Invalid body", "expected `object`")
+        token = yield
+        while token != b"}":
+            if not token.startswith(b'"'):
+                raise _malformed("a name is missing")
+            name = _decoded(token)
+            if (yield) != b":":
+                raise _malformed("a colon is missing")
+            if name == self._long:
+                yield from self._long_member()
+            else:
+                self.small[name] = yield from self._small_member()
+            token = yield from _after_item(b"}")
+        self._is_complete = True
+        yield
+        raise _malformed("it has text after its end")
 
-    def _take_small(self, kind: str, value: Any) -> None:
-        self._small_events += 1
-        if self._small_events > _MAX_SMALL_EVENTS:
-            raise BadRequest("Invalid body", f"{self._key[:40]}: has over {_MAX_SMALL_EVENTS} JSON tokens")
-        self._builder.event(kind, value)
-        if kind in ("start_map", "start_array"):
-            self._depth += 1
-        elif kind in ("end_map", "end_array"):
-            self._depth -= 1
-        if self._depth == 1:
-            self.small[self._key] = self._builder.value
+    def _long_member(self) -> _Grammar:
+        self.restarts += self._is_long_found
+        self._is_long_found = True
+        self.arrays = self._at = 0
+        if (yield) != b"[":
+            raise self._unexpected()
+        if self._levels == 1:
+            yield from self._array()
+            return
+        token = yield
+        while token != b"]":
+            if token != b"[":
+                raise self._unexpected()
+            self.arrays += 1
+            self._at = 0
+            yield from self._array()
+            token = yield from _after_item(b"]")
+
+    def _array(self) -> _Grammar:
+        """Take the items of an array of strings."""
+        self._takes_item = True
+        token = yield
+        while token != b"]":
+            if token in (b"[", b"{"):
+                raise self._unexpected()
+            if token is not _BULK:
+                self._items.append(token)
+            self._takes_item = False
+            token = yield
+            if token == b",":
+                self._takes_item = True
+                token = yield
+                if token == b"]":
+                    raise _malformed("it has a comma too many")
+            elif token != b"]":
+                raise _malformed("a comma is missing")
+        self._takes_item = False
+
+    def _small_member(self) -> Generator[None, bytes, Any]:
+        text, depth = bytearray(), 0
+        while True:
+            token = yield
+            text += token + b" "  # the space keeps tokens apart that must not be joined
+            self._small_size += len(token) + 1
+            if self._small_size > _MAX_SMALL:
+                raise self._too_much()
+            depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
+            if depth <= 0:
+                return _decoded(bytes(text))
+
+    def _place(self) -> str:
+        return f"{self._long}[{self.arrays - 1}]" if self.arrays and self._levels == 2 else self._long
+
+    def _unexpected(self) -> BadRequest:
+        expected = "an array of arrays of strings" if self._levels == 2 else "an array of strings"
+        at = self._at + len(self._items)
+        return BadRequest("Invalid body", f"{self._place()}: must be {expected}; found another value at index {at}")
+
+    def _too_much(self) -> BadRequest:
+        return BadRequest("Invalid body", f"the members besides `{self._long}` have over {_MAX_SMALL} bytes")
 
 
-def _error_text(error: Exception) -> str:
-    """The first line of the parser's message; the other lines quote the body, which may contain secrets."""
-    if isinstance(error, UnicodeDecodeError):
-        return "lone surrogate, or not UTF-8"
-    message = error.args[0] if error.args else ""
-    text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
-    return (text.splitlines() or ["it is incomplete"])[0][:100]
+def _leading_strings(data: bytes, at: int) -> tuple[int, list[str]]:
+    """Decode the strings of an array from `at` on at once; return where they end.
+
+    Returns no strings if some have escapes, or if other values or the end of the array come before the last string.
+    """
+    if data.find(b"\\", at) >= 0:
+        return at, []
+    end = data.rfind(b'"', at) + 1
+    if data.count(b'"', at, end) % 2:  # the last string is incomplete
+        end = data.rfind(b'"', at, end - 1) + 1
+    if end <= at:
+        return at, []
+    try:
+        return end, _strings.decode(b"[" + data[at:end] + b"]")
+    except _INVALID:
+        return at, []
+
+
+def _after_item(end: bytes) -> Generator[None, bytes, bytes]:
+    """Take a comma, and return the token after it; or take and return the token `end`."""
+    token = yield
+    if token == end:
+        return token
+    if token != b",":
+        raise _malformed("a comma is missing")
+    token = yield
+    if token == end:
+        raise _malformed("it has a comma too many")
+    return token
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except _INVALID as error:
+        raise _malformed(json_codec.error_text(error)) from None
+
+
+def _malformed(problem: str) -> BadRequest:
+    return BadRequest(json_codec.MALFORMED, f"the body is not valid JSON: {problem}")
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the body in pieces of at most `PIECE` bytes, then an empty one. Unwraps a JSON string (ruling W2)."""
+    """Yield the body in pieces of `PIECE` bytes, the last one shorter. Unwraps a JSON string (ruling W2)."""
+    data = bytearray()
+    async for chunk in _unwrapped(chunks):
+        data += chunk
+        whole = len(data) - len(data) % PIECE
+        for start in range(0, whole, PIECE):
+            yield bytes(data[start : start + PIECE])
+        del data[:whole]
+    yield bytes(data)
+
+
+async def _unwrapped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     first = b""
     async for chunk in chunks:
-        first += chunk
-        if first.strip():
+        first = chunk.lstrip(_SPACE)
+        if first:
             break
-    if first.lstrip().startswith(b'"'):
+    if first.startswith(b'"'):
         async for chunk in chunks:
             first += chunk
             if len(first) > _MAX_WRAPPED:
                 raise BadRequest("Invalid body", f"a body inside a JSON string may have at most {_MAX_WRAPPED} bytes")
         first = json_codec.decode(first, str).encode()
-    for start in range(0, len(first), PIECE):
-        yield first[start : start + PIECE]
+    yield first
     async for chunk in chunks:
-        for start in range(0, len(chunk), PIECE):
-            yield chunk[start : start + PIECE]
-    yield b""
+        yield chunk

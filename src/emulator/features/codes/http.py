@@ -8,13 +8,15 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.errors import BadRequest
-from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
+from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets, PendingGrant, Upload
 from emulator.web.call import Call
 from emulator.web.endpoint import Header, Nothing, Parameter, WithHeader, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
 from emulator.wire import json_codec
 
+_MAX_USER_LENGTH: Final = 256
+_USER_RULE: Final = f"must be a string of 1 to {_MAX_USER_LENGTH} printable characters"
 _POLL: Final = id_of("poll")
 _MARKED: Final = Header(
     "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
@@ -83,7 +85,7 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     The call is atomic and the body is streamed. Sets at other indices are unchanged. A set at an index in use gets the
     new name and list; codes already handed out stay handed out. An error lists the first 20 problems.
     """
-    reader, upload = StreamReader("codes", levels=2), Upload(call.caller.client_id)
+    reader, upload = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH), Upload(call.caller.client_id)
     try:
         async for codes in reader.read(call.chunks, upload.restart):
             await code_sets.add_codes(upload, codes.array, codes.at, codes.items)
@@ -132,7 +134,7 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeader:
 )
 async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeader:
     """Make the listed users eligible for prizes. The body is streamed."""
-    reader, grant = StreamReader("users", levels=1), PendingGrant(call.caller)
+    reader, grant = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH), PendingGrant(call.caller)
     async for users in reader.read(call.chunks, grant.restart):
         await code_sets.add_users(grant, _checked_users(users.items, users.at))
     marked = await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))
@@ -168,8 +170,8 @@ async def redeem_code(code_sets: CodeSets, call: Call) -> RedeemedCode:
 def _checked_users(users: list[object], at: int) -> list[str]:
     """The user ids, of which the first is `users[at]`; raises `BadRequest` naming an invalid one."""
     for position, user in enumerate(users, at):
-        if not isinstance(user, str) or not 1 <= len(user) <= 256 or not user.isprintable():
-            raise BadRequest("Invalid body", f"users[{position}]: must be a string of 1 to 256 printable characters")
+        if not isinstance(user, str) or not 1 <= len(user) <= _MAX_USER_LENGTH or not user.isprintable():
+            raise BadRequest("Invalid body", f"users[{position}]: {_USER_RULE}")
     return [user for user in users if isinstance(user, str)]
 
 
