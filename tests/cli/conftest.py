@@ -24,7 +24,8 @@ from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from extcli.main import main
 from support.listen_process import TIMEOUT, Process, read_until
-from support.program import PROGRAM
+from support.profile_files import write_profiles
+from support.program import PROGRAM, SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 
 
@@ -77,6 +78,13 @@ def environment(live: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("EXTCLI_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("EXTCLI_CONFIG", str(tmp_path / "config.toml"))
     return {"EXTCLI_URL": live.url}
+
+
+@pytest.fixture
+def production_profile(environment: dict[str, str], live: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the live service the production of a profile, and set a secret, as it then issues no tokens."""
+    monkeypatch.setenv("EXTCLI_SECRET", SECRET_BASE64)
+    write_profiles(live={"url": live.url, "production": True})
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def eligible(extcli):
 def test_users_on_the_command_line_are_marked(mark, eligible):
     result = mark("mark-from-list", "U1", "U2", "--prize", "0", "--prize", "3", "--prize", "3")
 
-    assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
+    assert (0, "", "marked 2 of 2 users\n") == (result.exit_code, result.stdout, result.stderr)
     assert [[1, 0, 0, 2], [1, 0, 0, 2], [0, 0, 0, 0]] == [eligible(user) for user in ("U1", "U2", "U3")]
 
 
@@ -61,10 +61,19 @@ def test_a_limit_applies_to_every_prize_or_to_one(mark, eligible, limits, grante
 
 
 def test_without_a_limit_marking_again_grants_nothing_more(mark, eligible):
-    for _ in range(2):
-        mark("mark-from-list", "U1", "--prize", "3")
+    mark("mark-from-list", "U1", "--prize", "3")
+
+    assert "marked 1 of 2 users\n" == mark("mark-from-list", "U1", "U2", "--prize", "3").stderr
 
     assert 1 == eligible("U1")[3]
+
+
+def test_a_deployment_that_does_not_count_gets_a_report_of_the_users_sent(mark, answering):
+    url = answering(http_response("200 OK"))
+
+    result = mark("mark-from-list", "U1", "U2", "--prize", "0", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert (0, "sent 2 users; the service does not say how many it marked\n") == (result.exit_code, result.stderr)
 
 
 def test_with_a_limit_marking_again_grants_up_to_the_limit(mark, eligible):
@@ -112,7 +121,7 @@ def test_users_with_the_correct_vote_are_marked(extcli, mark, eligible):
     result = mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "1", "-o", "table")
 
     assert (0, "") == (result.exit_code, result.stdout)
-    assert result.stderr.startswith("marked all users who voted 2 in poll quiz by 20")
+    assert result.stderr.startswith("marked 2 users who voted 2 in poll quiz by 20")
     assert [1, 0, 1] == [eligible(user)[1] for user in ("U1", "U2", "U3")]
 
 
@@ -177,16 +186,18 @@ def test_a_poll_without_votes_is_reported(extcli, mark):
     assert (0, "poll quiz has no votes; no user was marked\n") == (result.exit_code, result.stderr)
 
     extcli("vote", "cast", "quiz", "--value", "3", "--channel", "5")
-    assert (0, "") == (mark(*arguments).exit_code, mark(*arguments).stderr)
+    result = mark(*arguments)
+    assert (0, True) == (result.exit_code, result.stderr.startswith("marked 0 users who voted 2 in poll quiz by "))
 
 
-def test_a_missing_vote_log_is_not_reported(mark, answering):
+def test_a_missing_vote_log_does_not_fail_a_mark(mark, answering):
     url = answering(http_response("200 OK"), http_response("404 Not Found"))
     arguments = ("--correct", "2", "--prize", "0", "--cutoff", "1000000000000", "--url", url)
 
     result = mark("mark-from-poll", "quiz", *arguments, env={"EXTCLI_TOKEN": "a.b.c"})
 
-    assert (0, "") == (result.exit_code, result.stderr)
+    assert 0 == result.exit_code
+    assert "marked all users who voted 2 in poll quiz by 2001-09-09 01:46:40Z\n" == result.stderr
 
 
 def test_channel_limits_the_votes_to_one_channel(extcli, mark, eligible):

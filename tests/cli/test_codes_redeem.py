@@ -42,6 +42,13 @@ def test_only_a_table_says_that_there_are_no_sets(codes):
 
 
 @pytest.mark.usefixtures("sets")
+def test_rm_in_a_sandbox_needs_no_yes(codes, backend):
+    assert 0 == codes("rm").exit_code
+
+    assert [] == backend.get("codes").json()["names"]
+
+
+@pytest.mark.usefixtures("sets", "production_profile")
 def test_rm_without_a_terminal_needs_yes(codes, backend):
     result = codes("rm")
 
@@ -70,7 +77,7 @@ def test_rm_prints_one_set_per_line_as_jsonl(codes):
     ).jsonl
 
 
-@pytest.mark.usefixtures("sets", "environment")
+@pytest.mark.usefixtures("sets", "production_profile")
 @pytest.mark.parametrize(("typed", "code", "remaining"), [("yes\n", 0, []), ("what\n", 2, ["Hat", "Cap"])])
 def test_rm_asks_for_confirmation_on_a_terminal(backend, typed, code, remaining):
     with Terminal("codes", "rm") as terminal:

@@ -171,6 +171,13 @@ def test_a_free_index_needs_no_confirmation(upload, file, backend):
 
 
 @pytest.mark.usefixtures("old")
+def test_a_sandbox_replaces_without_confirmation(upload, file, backend):
+    assert 0 == upload("--set", f"New={file('N1')}").exit_code
+
+    assert ["New", "Other"] == backend.get("codes").json()["names"]
+
+
+@pytest.mark.usefixtures("old", "production_profile")
 def test_replacing_without_a_terminal_is_refused_and_names_the_old_set(upload, file, backend):
     result = upload("--set", f"New={file('N1')}")
 
@@ -180,7 +187,7 @@ def test_replacing_without_a_terminal_is_refused_and_names_the_old_set(upload, f
     assert ["Old", "Other"] == backend.get("codes").json()["names"]
 
 
-@pytest.mark.usefixtures("old")
+@pytest.mark.usefixtures("old", "production_profile")
 def test_yes_replaces_without_confirmation(upload, file, backend, viewer):
     assert 0 == upload("--set", f"New={file('N1')}", "--yes").exit_code
 
@@ -188,7 +195,7 @@ def test_yes_replaces_without_confirmation(upload, file, backend, viewer):
     assert ["N1"] == redeemed_by(backend, viewer, 0, 1)
 
 
-@pytest.mark.usefixtures("old", "environment")
+@pytest.mark.usefixtures("old", "production_profile")
 @pytest.mark.parametrize(
     ("typed", "code", "name"), [("y\n", 0, "New"), ("n\n", 2, "Old"), ("\n", 2, "Old"), ("\x04", 2, "Old")]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -25,6 +26,16 @@ def test_moving_the_clock_prints_what_expired(extcli, live):
 
     assert ["poll", "lunch", str(now + WEEK)] in result.rows
     assert "" == extcli("vote", "get", "lunch").stdout
+
+
+@pytest.mark.parametrize("form", ["table", "plain"])
+def test_an_expired_pin_has_a_short_id(extcli, form):
+    """The service's id of a PIN is a digest of 64 digits."""
+    extcli("pin", "request")
+
+    stdout = extcli("clock", "advance", "6m", "-o", form).stdout
+
+    assert re.search(r"\bpin\s+[0-9a-f]{12}…\s", stdout)
 
 
 @pytest.mark.parametrize(

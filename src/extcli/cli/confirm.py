@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from extcli.config import settings
 from extcli.errors import CliError, ExitCode, UsageError
-from extcli.output.printer import write_stderr
+from extcli.output.printer import SHAPE_ERRORS, write_stderr
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ class NotConfirmed(CliError):
 def in_production(session: Session) -> bool:
     """Return whether the command goes to a production service."""
     return session.resolver.production() is not None
+
+
+def in_sandbox(session: Session) -> bool:
+    """Return whether the service says that it is a sandbox, and no production profile names it. If in doubt, no."""
+    if in_production(session):
+        return False
+    with suppress(CliError, *SHAPE_ERRORS):
+        return bool(session.anonymous_service().is_ready().json()["environment"] == "sandbox")
+    return False
 
 
 def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False) -> None:

@@ -66,8 +66,8 @@ def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
     return encoded({"users": users, **granted})
 
 
-def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> Answer:
-    """Mark the users in a file. Raises `InvalidEntries`, before anything is sent."""
+def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Answer]:
+    """Mark the users in a file, and return their number. Raises `InvalidEntries`, before anything is sent."""
     errors = ValidationErrors()
     count = size = 0
     with progress.shown(session.output, "checking", users.size) as done:
@@ -83,7 +83,13 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
         errors.add(users.name, "has no users")
     errors.raise_any()
     body = StreamedBody("users", [users], [size], nested=False, others=granted)
-    return streamed_body.send(session, body, service.mark_from_list, counted(count, "user"))
+    return count, streamed_body.send(session, body, service.mark_from_list, counted(count, "user"))
+
+
+def marked_in(answer: Answer) -> int | None:
+    """Return how many users may redeem more codes than before; `None` if the deployment does not say."""
+    text = answer.headers.get("extcli-marked", "")
+    return int(text) if text.isdecimal() else None
 
 
 def has_votes(service: Service, poll: str) -> bool:

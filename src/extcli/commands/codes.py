@@ -14,6 +14,7 @@ from extcli.codes import views as code_views
 from extcli.codes.entries import Entries
 from extcli.codes.formats import FileFormat
 from extcli.codes.sets import open_sets
+from extcli.codes.streamed_body import counted
 from extcli.codes.upload import existing_sets, plan_upload
 from extcli.codes.validation import validate
 from extcli.errors import ExpectationFailed, UsageError
@@ -72,8 +73,8 @@ def upload(
 
     The extension of a file decides its format: CSV (needs --column), a JSON array, JSON
     lines, else one code per line. gzip is detected. All codes are checked before anything
-    is sent. Sets at other indices stay. Replacing a set asks for confirmation; --yes
-    skips it.
+    is sent. Sets at other indices stay. Replacing a set asks for confirmation, except in a
+    sandbox; --yes skips it.
 
     \b
     Examples:
@@ -87,7 +88,7 @@ def upload(
             session.output.note("nothing was sent")
             return
         losses = plan.losses()
-        if losses and not yes:
+        if losses and not yes and not confirm.in_sandbox(session):
             confirm.ask(session, losses, "Codes not handed out from the old sets will be lost. Replace them?")
         session.output.show(plan.send(), views.NOTHING)
 
@@ -125,13 +126,14 @@ def rm(session: Session, yes: Yes = False) -> None:
     """End all sets, and print how many codes each had handed out. Acts as backend.
 
     Viewers keep the codes they have redeemed, but can redeem no more. Asks for
-    confirmation; --yes skips it. Plain output is `index<TAB>name<TAB>handed out`.
+    confirmation, except in a sandbox; --yes skips it. Plain output is
+    `index<TAB>name<TAB>handed out`.
 
     Example: extcli codes rm --yes
     """
     service = session.service(BACKEND)
     existing = existing_sets(service)
-    if existing and not yes:
+    if existing and not yes and not confirm.in_sandbox(session):
         losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(existing.items())]
         confirm.ask(session, losses, "Codes not handed out will be lost. End all sets?")
     session.output.show(service.clear_codes(), code_views.distributed(existing))
@@ -151,7 +153,8 @@ def mark_from_poll(
 ) -> None:
     """Grant codes to every user whose latest vote is correct. Acts as backend.
 
-    Counts votes in all channels; --channel selects one.
+    Counts votes in all channels; --channel selects one. Reports how many users may redeem
+    more codes than before.
 
     \b
     Examples:
@@ -164,11 +167,16 @@ def mark_from_poll(
     instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
     body = {**granted, "correct": correct, "cutoff_timestamp": grants.cutoff_of(instant)}
     service = session.service(BACKEND)
-    session.output.show(service.mark_from_poll(poll, body), views.NOTHING)
-    if grants.has_votes(service, poll):
-        session.output.note(f"marked all users who voted {correct} in poll {poll} by {times.shown(instant)}")
-    else:
+    answer = service.mark_from_poll(poll, body)
+    session.output.show(answer, views.NOTHING)
+    marked = grants.marked_in(answer)
+    if not marked and not grants.has_votes(service, poll):
         session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
+        return
+    voters = f"who voted {correct} in poll {visible(poll)} by {times.shown(instant)}"
+    session.output.report(
+        f"marked all users {voters}" if marked is None else f"marked {counted(marked, 'user')} {voters}"
+    )
 
 
 @command(app)
@@ -188,6 +196,8 @@ def mark_from_list(
 ) -> None:
     """Grant codes to users by their ids. Acts as backend.
 
+    Reports how many users may redeem more codes than before.
+
     \b
     Examples:
       extcli codes mark-from-list U1 U2 --prize 0
@@ -200,11 +210,17 @@ def mark_from_list(
         raise UsageError("no users, or two lists of users", fix="give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
-        answer = service.mark_from_list(grants.body_of(users or [], granted))
+        sent, answer = len(users or []), service.mark_from_list(grants.body_of(users or [], granted))
     else:
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
-            answer = grants.mark_all(session, service, listed, granted)
+            sent, answer = grants.mark_all(session, service, listed, granted)
     session.output.show(answer, views.NOTHING)
+    marked = grants.marked_in(answer)
+    session.output.report(
+        f"sent {counted(sent, 'user')}; the service does not say how many it marked"
+        if marked is None
+        else f"marked {marked:,} of {counted(sent, 'user')}"
+    )
 
 
 @command(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -163,17 +164,27 @@ CLOCK = View(
 )
 
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def _short(name: str) -> str:
+    """Shorten the id of a PIN, which is a digest."""
+    return f"{name[:12]}…" if _DIGEST.fullmatch(name) else name
+
+
 def _moved_table(clock: dict[str, Any]) -> RenderableType:
     table = table_of("expired", "id", "at (UTC)", folded=(1,))
     for entry in clock.get("expired", []):
-        table.add_row(visible(entry["kind"]), visible(entry["id"]), times.shown(entry["at"]))
+        table.add_row(visible(entry["kind"]), visible(_short(entry["id"])), times.shown(entry["at"]))
     facts = ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
     return stacked(table, facts) if table.row_count else facts
 
 
 MOVED_CLOCK = View(
     table=_moved_table,
-    rows=lambda clock: [[field(entry[name]) for name in ("kind", "id", "at")] for entry in clock.get("expired", [])],
+    rows=lambda clock: [
+        [field(entry["kind"]), field(_short(entry["id"])), field(entry["at"])] for entry in clock.get("expired", [])
+    ],
     items=lambda clock: clock.get("expired", []),
 )
 """The clock after a move. Programs get what expired."""
