@@ -69,6 +69,7 @@ def test_the_url_of_a_page_chooses_user_channel_and_role(result: ScriptOutput):
 
 def test_a_page_may_choose_for_itself_and_its_url_overrides_that(result: ScriptOutput):
     assert (viewer("6", "5"), viewer("7", "5")) == (result["own"], result["overOwn"])
+    assert {"role": "broadcaster", "user": "5", "opaque": "U5", "channel": "5"} == result["starter"]
 
 
 def test_a_page_outside_a_frame_has_one_identity_with_the_helper(result: ScriptOutput):

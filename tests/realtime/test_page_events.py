@@ -12,6 +12,7 @@ import pytest
 from emulator.clock import SECOND
 from emulator.config.settings import Settings
 from support.broadcasts import events_of, subscribed_game
+from support.process import server_process
 from support.pusher_client import (
     Broadcast,
     PusherClient,
@@ -215,8 +216,9 @@ def test_sockets_do_not_receive_these_events(live, broadcaster):
         assert [] == events_of(game, 0)
 
 
+@pytest.mark.slow
 def test_page_events_none_sends_only_broadcasts():
-    with live_server(Settings(page_events=False)) as live, subscribed_page(live) as page:
+    with server_process("--page-events", "none") as live, subscribed_page(live) as page:
         broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
         vote(live, "1", 1)
         broadcaster.post("json_store", json={"a": 1}).raise_for_status()
