@@ -13,6 +13,7 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.sqlite import SqliteEngine, corruption
 from emulator.engines.sqlite.corruption import marker_path
+from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import cast
@@ -96,6 +97,21 @@ def test_a_file_of_a_newer_format_is_refused(path: Path) -> None:
 
     with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*newer version.*99.*$"):
         use(path)
+
+
+@pytest.mark.parametrize("version", range(VERSION))
+def test_a_file_whose_format_number_was_lowered_stays_unchanged(path: Path, version: int) -> None:
+    use(path)
+    lowered = sqlite3.connect(path)
+    lowered.execute(f"PRAGMA user_version = {version}")
+    lowered.close()
+    before = path.read_bytes()
+
+    message = rf"^cannot open .*/data.db: its user_version is {version}, but its tables are of format {VERSION}; was"
+    with pytest.raises(EngineError, match=message):
+        use(path)
+
+    assert path.read_bytes() == before
 
 
 def test_an_empty_file_becomes_a_database(path: Path) -> None:

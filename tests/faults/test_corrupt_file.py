@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.writes import KINDS, Store
 from support.process import ServerProcess, server_process, wait_until
-from support.service import CHANNEL
+from support.service import CHANNEL, CLIENT_ID, SECRET
 
 PAGE = 1024
 """Bytes."""
@@ -113,6 +114,12 @@ def test_every_process_on_a_file_is_503_once_one_meets_corruption(tmp_path: Path
     write_separately(file)
     corrupt(file, position=0.5)
 
-    with server_process("--data", f"sqlite://{file}") as one, server_process("--data", f"sqlite://{file}") as two:
+    extensions = tmp_path / "extensions.toml"
+    extensions.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+    production = ("--production", "--extensions", str(extensions))
+    with (
+        server_process("--data", f"sqlite://{file}") as one,
+        server_process("--data", f"sqlite://{file}", *production) as two,
+    ):
         assert 503 == read_corrupt_page(one)
         wait_until(lambda: other_statuses(two) == {503})

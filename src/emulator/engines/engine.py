@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -28,6 +29,9 @@ class Engine(Protocol):
     pools: Pools
     rosters: Rosters
     relay: Relay
+
+    def claimed(self) -> AbstractContextManager[None]:
+        """Keep other services off data that one service at a time can use; raises `EngineError`. Opens nothing."""
 
     async def __aenter__(self) -> Self: ...
 

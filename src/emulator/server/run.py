@@ -24,6 +24,7 @@ from emulator.app import open_app
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
+from emulator.engines.engine import Engine
 from emulator.errors import ConfigurationError, EngineError
 from emulator.realtime.websocket import WebSocket
 from emulator.server.http_protocol import SECURITY_HEADERS, Protocol, close_overdue
@@ -165,9 +166,15 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
     Several workers share the port and the data, so the engine must be shared too. SIGHUP never stops the service.
     """
     hangups = SignalHandler(*HANGUPS)
-    engine = open_engine(settings.data, namespace="")  # stays closed
+    engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share, not in memory")
+    with engine.claimed():
+        _run(settings, engine, host, port, workers, hangups)
+    _log.info("stopped")
+
+
+def _run(settings: Settings, engine: Engine, host: str, port: int, workers: int, hangups: SignalHandler) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     extensions = Extensions(settings.extensions)
@@ -182,7 +189,6 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
 
     if workers == 1:
         _run_loop(settings, listener, started, hangups)
-        _log.info("stopped")
         return
     _check_startup(settings)
     settings = replace(settings, has_peers=True)
@@ -200,7 +206,6 @@ def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
 
     if not Workers(work, listener, workers).run(started, hangups, reload):
         raise ConfigurationError("a worker did not start; see the log above")
-    _log.info("stopped")
 
 
 def _check_startup(settings: Settings) -> None:

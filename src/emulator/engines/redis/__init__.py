@@ -6,7 +6,7 @@ Each shape has its own module, and each operation is one call of a script in `lu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -46,6 +46,9 @@ class RedisEngine:
         self.rosters: Rosters = RedisRosters(self._pipeline)
         self._relay = RedisRelay(self._pipeline, pool, key)
         self.relay: Relay = self._relay
+
+    def claimed(self) -> AbstractContextManager[None]:
+        return nullcontext()  # several services may share one Redis
 
     async def __aenter__(self) -> Self:
         self._pipeline.open()

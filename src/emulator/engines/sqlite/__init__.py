@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -22,6 +23,7 @@ from emulator.engines.sqlite.pools import SqlitePools
 from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.relay import SqliteRelay
 from emulator.engines.sqlite.rosters import SqliteRosters
+from emulator.engines.sqlite.service_lock import service_lock
 from emulator.engines.sqlite.spent_items import SpentItems
 
 
@@ -34,7 +36,7 @@ class SqliteEngine:
     name = "sqlite"
 
     def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
-        self._path = path
+        self._path, self._name = path, namespace
         self.warnings: Sequence[str] = ()
         self.location = path or "memory"
         self.survives_restart = self.is_shared = path is not None
@@ -56,6 +58,9 @@ class SqliteEngine:
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
         self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._namespace]
+
+    def claimed(self) -> AbstractContextManager[None]:
+        return service_lock(self._path, self._name) if self._path else nullcontext()
 
     async def __aenter__(self) -> Self:
         await self._group_commit.open()

@@ -189,6 +189,11 @@ def _names(version: int) -> list[str]:
     return list(names)
 
 
+def _format_of(names: set[str]) -> int:
+    """Return the newest format whose tables and indexes all exist; 0 if there is none."""
+    return next((version for version in range(VERSION, 0, -1) if names.issuperset(_names(version))), 0)
+
+
 def prepare(connection: sqlite3.Connection) -> None:
     """Create missing tables and set the options. Raises `UnusableDatabase`, or a busy `OperationalError`."""
     connection.execute("BEGIN")
@@ -197,6 +202,9 @@ def prepare(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
     if version > VERSION:
         raise UnusableDatabase(f"written by a newer version (format {version}; this one knows up to {VERSION})")
+    found = _format_of(names)
+    if found > version:
+        raise UnusableDatabase(f"its user_version is {version}, but its tables are of format {found}; was it changed?")
     if version == 0 and names:
         raise UnusableDatabase("it is the database of another program")
     missing = [name for name in _names(version) if name not in names]
