@@ -21,6 +21,7 @@ GET    vote                     viewer broadcaster admin backend
 POST   vote                     viewer broadcaster admin backend   {"value": 1}
 DELETE vote                     -      broadcaster admin backend
 GET    vote_logs                -      -           admin backend
+GET    polls                    -      broadcaster admin backend
 GET    vote_config              viewer broadcaster admin backend
 POST   vote_config              -      broadcaster admin backend   {"config": {}}
 
@@ -32,6 +33,7 @@ GET    vote_config?id=global-x  viewer broadcaster admin backend
 POST   vote_config?id=global-x  -      -           admin backend   {"config": {}}
 
 GET    rank                     -      broadcaster admin backend
+GET    rankings                 -      broadcaster admin backend
 POST   rank                     viewer broadcaster admin backend   {"key": "blue"}
 DELETE rank                     -      broadcaster admin backend
 
@@ -40,6 +42,7 @@ POST   rank?id=global-x         viewer broadcaster admin backend   {"key": "blue
 DELETE rank?id=global-x         -      -           admin backend
 
 GET    accumulate               -      broadcaster admin backend
+GET    buffers                  -      broadcaster admin backend
 POST   accumulate               viewer broadcaster admin backend   {"rating": 5}
 
 GET    accumulate?id=global-x   -      broadcaster admin backend

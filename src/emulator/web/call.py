@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from emulator.callers import Caller
 from emulator.errors import BadRequest
+from emulator.limits.pages import DEFAULT_PAGE, Page, checked_page
 from emulator.wire import json_codec
 from emulator.wire.text import checked_text
 
@@ -71,6 +72,11 @@ class Call:
         if not _INTEGER.fullmatch(text):
             raise BadRequest(f"Malformed {name} parameter", f"{name}: {text[:40]!r} is not an integer")
         return int(text)
+
+    @property
+    def page(self) -> Page:
+        """The page of a listing, from the parameters `limit` and `cursor`. Raises `BadRequest`."""
+        return checked_page(self.integer("limit", DEFAULT_PAGE), self.text("cursor"))
 
     def body(self, shape: type[T]) -> T:
         """The body decoded as `shape`; raises `BadRequest` naming the invalid field."""

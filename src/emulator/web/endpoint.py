@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from emulator.callers import Role
+from emulator.limits.pages import DEFAULT_PAGE, FIRST, MAX_PAGE
 from emulator.web.call import Call
 
 S = TypeVar("S")
@@ -52,6 +53,13 @@ class Header:
 
 
 CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+
+PAGE = (
+    CHANNEL,
+    Parameter("limit", f"At most this many, 1 to {MAX_PAGE:,}; {DEFAULT_PAGE} when absent.", "integer"),
+    Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page."),
+)
+"""The parameters of a listing."""
 
 
 def id_of(thing: str) -> Parameter:

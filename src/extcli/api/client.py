@@ -98,6 +98,9 @@ class Service:
     def read_poll_definition(self, poll: str) -> Answer:
         return self._get("vote_config", id=poll)
 
+    def list_polls(self, cursor: str) -> Answer:
+        return self._get("polls", cursor=cursor)
+
     # Rankings
 
     def submit_answer(self, key: str, *, ranking: str) -> Answer:
@@ -109,6 +112,9 @@ class Service:
     def clear_ranking(self, ranking: str) -> Answer:
         return self._delete("rank", id=ranking)
 
+    def list_rankings(self, cursor: str) -> Answer:
+        return self._get("rankings", cursor=cursor)
+
     # Accumulation
 
     def add_to_buffer(self, blob: bytes, *, buffer: str) -> Answer:
@@ -119,6 +125,9 @@ class Service:
         """Yield the answer before its body, which may be very large."""
         with self._caller.stream(Call("GET", f"{SERVICE}accumulate", _given(id=buffer, start=start))) as answer:
             yield answer
+
+    def list_buffers(self, cursor: str) -> Answer:
+        return self._get("buffers", cursor=cursor)
 
     # Stores, by the last part of their path: extension_state, channel_config, …
 

@@ -9,9 +9,10 @@ import typer
 
 from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.commands.listing import show_all
 from extcli.errors import UsageError
-from extcli.output import times, views
-from extcli.session import BROADCASTER, VIEWER, Session
+from extcli.output import listing_views, times, views
+from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
@@ -86,3 +87,15 @@ def get(
     earliest = None if since is None else times.instant(since, session.now, ago=True)
     with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as answer:
         session.output.show_stream(answer, "data.item", views.BUFFER)
+
+
+@command(app, "list")
+def list_buffers(session: Session) -> None:
+    """List the buffers of all channels. Acts as backend; --channel selects a channel.
+
+    --as broadcaster lists those of the broadcaster's channel. Plain output is
+    `id<TAB>channel<TAB>entries<TAB>latest entry`, with the time in Unix ms.
+
+    Example: extcli accumulate list --channel 1001
+    """
+    show_all(session, session.service(BACKEND).list_buffers, "buffers", listing_views.BUFFERS)

@@ -10,9 +10,10 @@ import typer
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.commands.listing import show_all
 from extcli.errors import UsageError
-from extcli.output import views
-from extcli.session import BROADCASTER, VIEWER, Session
+from extcli.output import listing_views, views
+from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
 
@@ -84,3 +85,15 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
     )
     session.output.show(session.service(acts_as).clear_ranking(ranking), views.NOTHING)
     session.output.note(f"deleted {deleted}")
+
+
+@command(app, "list")
+def list_rankings(session: Session) -> None:
+    """List the rankings of all channels. Acts as backend; --channel selects a channel.
+
+    --as broadcaster lists those of the broadcaster's channel. Plain output is
+    `id<TAB>channel<TAB>answers<TAB>latest answer`, with the time in Unix ms.
+
+    Example: extcli rank list --channel 1001
+    """
+    show_all(session, session.service(BACKEND).list_rankings, "rankings", listing_views.RANKINGS)

@@ -12,8 +12,9 @@ from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.commands import vote_definition
+from extcli.commands.listing import show_all
 from extcli.errors import CliError, Refused, UsageError
-from extcli.output import poll_views, times, views
+from extcli.output import listing_views, poll_views, times, views
 from extcli.output.format import Format
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
@@ -145,6 +146,18 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
     acts_as, deleted = confirmed_deletion(session, "poll", poll, with_it=with_it, all_channels=all_channels, yes=yes)
     session.output.show(session.service(acts_as).clear_poll(poll), views.NOTHING)
     session.output.note(f"deleted {deleted}")
+
+
+@command(app, "list")
+def list_polls(session: Session) -> None:
+    """List the polls of all channels. Acts as backend; --channel selects a channel.
+
+    --as broadcaster lists those of the broadcaster's channel. Plain output is
+    `id<TAB>channel<TAB>votes<TAB>status<TAB>latest vote`, with the time in Unix ms.
+
+    Example: extcli vote list --channel 1001
+    """
+    show_all(session, session.service(BACKEND).list_polls, "polls", listing_views.POLLS)
 
 
 @command(app)

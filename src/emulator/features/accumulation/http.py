@@ -1,4 +1,4 @@
-"""Accumulation over REST: `accumulate`."""
+"""Accumulation over REST: `accumulate` and `buffers`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
-from emulator.features.accumulation.service import BufferEntry, Buffers
+from emulator.features.accumulation.service import BufferEntry, BufferList, Buffers
 from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import CHANNEL, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.web.endpoint import CHANNEL, PAGE, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 
 _BUFFER = id_of("buffer")
@@ -39,4 +39,13 @@ async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
     return Streamed(stream_array(b'{"data":[', pages, b'],"latest":%d}' % latest))
 
 
-endpoints: Final = (add_to_buffer, read_buffer)
+@endpoint("GET", "/v1/e/buffers", roles=CHANNEL_WRITERS, answer=BufferList, query=PAGE)
+async def list_buffers(buffers: Buffers, call: Call) -> BufferList:
+    """List the buffers of a channel, or of all channels with an extension-level token.
+
+    The order is channel, then id.
+    """
+    return await buffers.listing(call.caller, call.channel, call.page)
+
+
+endpoints: Final = (add_to_buffer, read_buffer, list_buffers)

@@ -12,6 +12,7 @@ from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.errors import BadRequest
 from emulator.limits.id_quota import IdQuota
+from emulator.limits.pages import Page
 from emulator.wire import json_codec
 
 LIFETIME = DAY
@@ -43,6 +44,26 @@ class Entries(NamedTuple):
     """Pages of entries as JSON, newest first."""
 
 
+class ListedBuffer(Struct):
+    """One buffer."""
+
+    id: str
+    channel_id: str
+    """Empty for entries that belong to no channel."""
+    count: int
+    """Its entries."""
+    latest: int
+    """Unix ms of the newest."""
+
+
+class BufferList(Struct):
+    """Buffers by channel, then id."""
+
+    buffers: list[ListedBuffer]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
 class Buffers:
     """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
@@ -71,6 +92,18 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         return Entries(latest, ([item.value for item in page] async for page in pages))
+
+    async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
+        """A page of the buffers with entries of a channel, or of all channels."""
+        group = Key("accumulate", caller.client_id, "", channel)
+        found = await self._logs.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
+        return BufferList(
+            [
+                ListedBuffer(key.name, key.channel or "", entries, latest)
+                for key, entries, latest in found[: page.limit]
+            ],
+            page.next(found),
+        )
 
 
 def _checked_blob(value: object) -> bytes:

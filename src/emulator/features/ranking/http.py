@@ -1,4 +1,4 @@
-"""Rankings over REST: `rank`."""
+"""Rankings over REST: `rank` and `rankings`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
-from emulator.features.ranking.service import Accepted, Rankings, Score
+from emulator.features.ranking.service import Accepted, RankingList, Rankings, Score
 from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import CHANNEL, Nothing, endpoint, id_of
+from emulator.web.endpoint import CHANNEL, PAGE, Nothing, endpoint, id_of
 
 _QUERY = (id_of("ranking"), CHANNEL)
 
@@ -46,4 +46,13 @@ async def clear_ranking(rankings: Rankings, call: Call) -> Nothing:
     return Nothing()
 
 
-endpoints: Final = (submit_answer, read_ranking, clear_ranking)
+@endpoint("GET", "/v1/e/rankings", roles=CHANNEL_WRITERS, answer=RankingList, query=PAGE)
+async def list_rankings(rankings: Rankings, call: Call) -> RankingList:
+    """List the rankings of a channel, or of all channels with an extension-level token.
+
+    The order is channel, then id.
+    """
+    return await rankings.listing(call.caller, call.channel, call.page)
+
+
+endpoints: Final = (submit_answer, read_ranking, clear_ranking, list_rankings)

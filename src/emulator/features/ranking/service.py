@@ -8,6 +8,7 @@ from emulator.callers import Caller, check_extension_wide
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
 from emulator.limits.id_quota import IdQuota
+from emulator.limits.pages import Page
 
 LIFETIME = DAY
 """A ranking expires this long after its last answer, in ms (Limits)."""
@@ -28,6 +29,26 @@ class Score(Struct):
 
     key: str
     score: int
+
+
+class ListedRanking(Struct):
+    """One ranking."""
+
+    id: str
+    channel_id: str
+    """Empty for a ranking of no channel, such as a global one."""
+    count: int
+    """The users who answered."""
+    latest: int
+    """Unix ms of the latest answer."""
+
+
+class RankingList(Struct):
+    """Rankings by channel, then id."""
+
+    rankings: list[ListedRanking]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
 
 
 class Rankings:
@@ -59,6 +80,19 @@ class Rankings:
         key = _key(caller, channel, ranking_id)
         for dropped in await self._ballots.drop(key, now=self._clock.now()):
             await self._id_quota.release(dropped)
+
+    async def listing(self, caller: Caller, channel: str | None, page: Page) -> RankingList:
+        """A page of the live rankings of a channel, or of all channels."""
+        group = Key("rank", caller.client_id, "", channel)
+        found = await self._ballots.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
+        # A ranking expires a fixed time after its latest answer.
+        return RankingList(
+            [
+                ListedRanking(key.name, key.channel or "", casts, expires_at - LIFETIME)
+                for key, casts, expires_at, _ in found[: page.limit]
+            ],
+            page.next(found),
+        )
 
 
 def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:

@@ -1,4 +1,4 @@
-"""Polls over REST: `vote`, `vote_logs` and `vote_config`."""
+"""Polls over REST: `vote`, `vote_logs`, `vote_config` and `polls`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from msgspec import Struct
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS
 from emulator.errors import BadRequest
 from emulator.features.votes.definitions import Definition, PollConfig
+from emulator.features.votes.listing import PollList
 from emulator.features.votes.rules import Poll
 from emulator.features.votes.service import Polls, Vote
 from emulator.web.call import Call
-from emulator.web.endpoint import CHANNEL, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.web.endpoint import CHANNEL, PAGE, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 
 _POLL = id_of("poll")
@@ -93,4 +94,13 @@ async def read_poll_definition(polls: Polls, call: Call) -> Definition:
     return await polls.definition(call.caller, call.channel, call.id)
 
 
-endpoints: Final = (read_poll, cast_vote, clear_poll, read_vote_log, define_poll, read_poll_definition)
+@endpoint("GET", "/v1/e/polls", roles=CHANNEL_WRITERS, answer=PollList, query=PAGE)
+async def list_polls(polls: Polls, call: Call) -> PollList:
+    """List the polls of a channel, or of all channels with an extension-level token.
+
+    The order is channel, then id.
+    """
+    return await polls.listing(call.caller, call.channel, call.page)
+
+
+endpoints: Final = (read_poll, cast_vote, clear_poll, read_vote_log, define_poll, read_poll_definition, list_polls)

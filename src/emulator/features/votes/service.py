@@ -20,6 +20,7 @@ from emulator.features.votes.definitions import (
     status_of,
     terms_of,
 )
+from emulator.features.votes.listing import PollList, listed_poll
 from emulator.features.votes.results import PollResults, results_of
 from emulator.features.votes.rules import (
     LIFETIME,
@@ -35,6 +36,7 @@ from emulator.features.votes.rules import (
 )
 from emulator.features.votes.updates import Pages, PollUpdates
 from emulator.limits.id_quota import IdQuota
+from emulator.limits.pages import Page
 from emulator.realtime.hub import ANY_NAME
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
@@ -138,6 +140,12 @@ class Polls:
         counted = key.channel is not None and await self._has_additive_votes(key)
         pages = self._ballots.entries(key, now=self._clock.now(), since=clamp_instant(since), limit=limit)
         return ([_log_entry(entry, counted) for entry in page] async for page in pages)
+
+    async def listing(self, caller: Caller, channel: str | None, page: Page) -> PollList:
+        """A page of the live polls of a channel, or of all channels."""
+        group, now = Key("poll", caller.client_id, "", channel), self._clock.now()
+        found = await self._ballots.listing(group, now=now, limit=page.limit + 1, after=page.after(group))
+        return PollList([listed_poll(each, now=now) for each in found[: page.limit]], page.next(found))
 
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int

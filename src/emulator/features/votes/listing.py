@@ -1,0 +1,41 @@
+"""Polls in a listing. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from emulator.engines.base import ListedBallot
+from emulator.features.votes.definitions import Definition, status_of
+from emulator.features.votes.rules import LIFETIME
+
+
+class ListedPoll(Struct):
+    """One poll."""
+
+    id: str
+    channel_id: str
+    """Empty for a poll of no channel, such as a global one."""
+    count: int
+    """All votes."""
+    status: str
+    """`pending`, `active` or `expired`; `active` without a definition."""
+    latest: int
+    """Unix ms of the latest vote; 0 if there is none."""
+
+
+class PollList(Struct):
+    """Polls by channel, then id."""
+
+    polls: list[ListedPoll]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
+def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
+    """The poll of a ballot. A poll expires a week after its latest vote, so its expiry tells the time of that vote."""
+    status = "active"
+    if ballot.definition is not None:
+        status = status_of(msgspec.json.decode(ballot.definition, type=Definition), now=now)
+    latest = ballot.expires_at - LIFETIME if ballot.casts else 0
+    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest)

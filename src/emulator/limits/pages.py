@@ -1,0 +1,58 @@
+"""Pages of a listing of polls, rankings or buffers, by channel and then by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from emulator.engines.base import Key
+from emulator.errors import BadRequest
+from emulator.wire import json_codec
+
+MAX_PAGE: Final = 1_000
+DEFAULT_PAGE: Final = 100
+FIRST: Final = "0"
+"""The cursor of the first page. As the cursor of the next page it says that there is none."""
+
+
+class Listed(Protocol):
+    """A thing in a listing."""
+
+    @property
+    def key(self) -> Key: ...
+
+
+class Page(NamedTuple):
+    """The page that a call reads."""
+
+    limit: int
+    cursor: str
+    """The `next` of the page before."""
+
+    def after(self, group: Key) -> Key | None:
+        """The key after which the page starts; `None` for the first page. Raises `BadRequest`."""
+        if self.cursor in ("", FIRST):
+            return None
+        try:
+            channel, name = msgspec.json.decode(bytes.fromhex(self.cursor), type=tuple[str, str])
+        except (ValueError, msgspec.MsgspecError):
+            raise BadRequest(
+                "Malformed cursor parameter", f"cursor: use {FIRST!r}, or `next` of an earlier page"
+            ) from None
+        return group._replace(name=name, channel=channel)
+
+    def next(self, found: Sequence[Listed]) -> str:
+        """The cursor of the page after this one. `found` has one thing more than `limit` if there is such a page."""
+        if len(found) <= self.limit:
+            return FIRST
+        last = found[self.limit - 1].key
+        return json_codec.encode((last.channel, last.name)).hex()
+
+
+def checked_page(limit: int, cursor: str) -> Page:
+    """Return a page of 1 to 1,000 things; raises `BadRequest` for another `limit`."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise BadRequest("Malformed limit parameter", f"limit: {limit} is not within 1 to {MAX_PAGE}")
+    return Page(limit, cursor)

@@ -1,0 +1,38 @@
+"""Views of listings of polls, rankings and buffers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from extcli.output import times
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.output.views import table_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def listing(member: str, counted: str, *, status: bool = False) -> View:
+    """Return the view of a listing under `member`. `counted` names what its column counts: votes, answers, entries."""
+    fields = ["id", "channel_id", "count", *(["status"] if status else []), "latest"]
+    columns = ["id", "channel", counted, *(["status"] if status else []), "latest (UTC)"]
+
+    def table(document: dict[str, Any]) -> RenderableType:
+        shown = table_of(*columns, right=(2,), folded=(0, 1))
+        for each in document[member]:
+            latest = times.shown(each["latest"]) if each["latest"] else ""
+            texts = {**each, "count": f"{each['count']:,}", "latest": latest}
+            shown.add_row(*(visible(str(texts[name])) for name in fields))
+        return shown if shown.row_count else f"no {member}"
+
+    return View(
+        table=table,
+        rows=lambda document: [[field(each[name]) for name in fields] for each in document[member]],
+        items=lambda document: document[member],
+    )
+
+
+POLLS = listing("polls", "votes", status=True)
+RANKINGS = listing("rankings", "answers")
+BUFFERS = listing("buffers", "entries")
