@@ -23,12 +23,19 @@ def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -
     """Return the identities of pages, and the poll in which two of them voted as the command line shows it."""
 
     def produce() -> ScriptOutput:
-        pages = browse_pages(tmp_path_factory, running_live, "browser_identity.js")
-        command = [PROGRAM, "vote", "get", "lunch", "--url", running_live.url, "-o", "json"]
-        poll = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout)
-        return {**pages, "poll": poll}
+        printed = run_extcli("connect", "js", "--channel", "888", "--url", running_live.url)
+        more = {"printed.html": f'<!doctype html><link rel="icon" href="data:," />{printed}'}
+        pages = browse_pages(tmp_path_factory, running_live, "browser_identity.js", more=more)
+        return {
+            **pages,
+            "poll": json.loads(run_extcli("vote", "get", "lunch", "--url", running_live.url, "-o", "json")),
+        }
 
     return run_once(tmp_path_factory, "browser-identity", produce)
+
+
+def run_extcli(*args: str) -> str:
+    return subprocess.run([PROGRAM, *args], capture_output=True, text=True, check=True, timeout=30).stdout
 
 
 def viewer(user: str, channel: str = DEFAULT_CHANNEL) -> dict[str, Any]:
@@ -49,6 +56,10 @@ def test_pages_of_one_profile_are_one_viewer_with_any_build_of_the_sdk(result: S
 
 def test_the_command_line_shows_the_votes_of_both_profiles(result: ScriptOutput):
     assert (2, 3) == (result["poll"]["stats"]["count"], result["poll"]["stats"]["sum"])
+
+
+def test_a_page_with_the_lines_of_connect_js_is_in_the_channel_that_they_name(result: ScriptOutput):
+    assert {**result["profiles"][0], "channel": "888"} == result["printed"]
 
 
 def test_pages_reach_the_sdk_as_muxy_and_as_its_default_export(result: ScriptOutput):

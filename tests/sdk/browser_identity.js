@@ -69,6 +69,7 @@ browse(async (open) => {
     chosen: await identityOf(open, 'top.html?extcli_user=42&extcli_channel=888'),
     broadcaster: await identityOf(open, 'top.html?extcli_role=broadcaster&extcli_channel=888'),
     own: await identityOf(open, 'top.html', { role: 'viewer', channelID: '5', userID: '6' }),
+    printed: await identityOf(open, 'printed.html', null, { beside: first }),
     starter: await identityOf(open, 'starter.html'),
     overOwn: await identityOf(open, 'top.html?extcli_user=7', { role: 'viewer', channelID: '5', userID: '6' }),
     helper: await withHelper(open),

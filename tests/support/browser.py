@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -91,9 +91,16 @@ def copy_pages(folder: Path, service: str) -> None:
         (folder / script.name).symlink_to(script)
 
 
-def browse_pages(factory: pytest.TempPathFactory, live: LiveServer, script: str, *args: str) -> ScriptOutput:
-    """Run a script that drives Chromium on the pages. Those in `namespaced/` use the namespace `browser`."""
+def browse_pages(
+    factory: pytest.TempPathFactory, live: LiveServer, script: str, *args: str, more: Mapping[str, str] | None = None
+) -> ScriptOutput:
+    """Run a script that drives Chromium on the pages. Those in `namespaced/` use the namespace `browser`.
+
+    `more` has the texts of further pages by name.
+    """
     folder = factory.mktemp("pages")
+    for name, text in (more or {}).items():
+        (folder / name).write_text(text)
     (folder / "namespaced").mkdir()
     if BUNDLE.is_file():
         copy_pages(folder, live.url)
