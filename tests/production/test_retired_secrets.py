@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
-from websockets.exceptions import ConnectionClosed
 
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from emulator.errors import Unauthorized
-from support.authentication import authenticate, refused, unbound_pin
+from support.authentication import authenticate, refused
+from support.holding import VIOLATION, Holding, all_are, owner, token_of
 from support.pins import create_pin, token_exists, validate
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, OTHER_SECRET, Client, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient
 
 OLD, NEW = b"the secret before, at least 32 bytes", b"the secret after, at least 32 bytes!"
 ONLY_OLD, BOTH, ONLY_NEW = (OLD,), (NEW, OLD), (NEW,)
-VIOLATION = 1008
 
 
 def register(live: LiveServer, *secrets: bytes, tokens_not_before: int = 0) -> None:
@@ -42,79 +41,9 @@ def rotating() -> Iterator[LiveServer]:
         yield live
 
 
-def owner(live: LiveServer, key: bytes = OLD, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> Client:
-    """A broadcaster with a token signed with this secret."""
-    return live.client(
-        "broadcaster", user=channel, channel=channel, client_id=client_id, key=key, exp=real_seconds() + 600
-    )
-
-
-def token_of(client: Client) -> str:
-    return str(client.headers["Authorization"].split()[1])
-
-
-class Holding:
-    """Everything that a secret can admit in one channel."""
-
-    def __init__(self, live: LiveServer, key: bytes = OLD, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> None:
-        self.live, self.client_id, self.channel = live, client_id, channel
-        self.owner = owner(live, key, channel, client_id)
-        self.bound_pin = create_pin(self.owner)
-        self.validated_pin = unbound_pin(live, client_id)
-        assert 200 == validate(self.owner, self.validated_pin)
-        self.by_pin, self.by_jwt = SocketClient(live), SocketClient(live)
-        self.pair = authenticate(self.by_pin, client_id, pin=self.bound_pin)
-        authenticate(self.by_jwt, client_id, jwt=token_of(self.owner))
-        with Client(base_url=live.url) as anyone:
-            issued = anyone.post("/v1/e/pin", json={"identifier": client_id}).raise_for_status().json()
-        self.pin_token = str(issued["token"])
-        assert 200 == validate(self.owner, issued["pin"])
-
-    def working(self) -> dict[str, bool]:
-        """What of it still works."""
-        bearer = {
-            name: self.live.bearer(token, client_id=self.client_id).get("user_info").status_code == 200
-            for name, token in (
-                ("self-signed token", token_of(self.owner)),
-                ("access token", self.pair["jwt"]),
-                ("PIN token", self.pin_token),
-            )
-        }
-        logins = {
-            name: self._logs_in(**credential)
-            for name, credential in {
-                "bound PIN": {"pin": self.bound_pin},
-                "validated PIN": {"pin": self.validated_pin},
-                "refresh token": {"refresh": self.pair["refresh"]},
-                "jwt login with the access token": {"jwt": self.pair["jwt"]},
-                "jwt login with the PIN token": {"jwt": self.pin_token},
-            }.items()
-        }
-        sockets = {"socket by PIN": _is_open(self.by_pin), "socket by JWT": _is_open(self.by_jwt)}
-        return {**bearer, **logins, **sockets}
-
-    def _logs_in(self, **credential: str) -> bool:
-        with SocketClient(self.live) as game:
-            return "data" in game.request("authenticate", data={"client_id": self.client_id, **credential})
-
-
-def _is_open(game: SocketClient) -> bool:
-    """Whether a connection can write; a closed one was closed as a violation of the rules."""
-    try:
-        game.data("set", "state", {"state_id": "channel", "state": {}})
-    except ConnectionClosed:
-        assert VIOLATION == game.close_code()
-        return False
-    return True
-
-
-def all_are(working: Mapping[str, bool], expected: bool, *, but: Mapping[str, bool] | None = None) -> bool:
-    return {**dict.fromkeys(working, expected), **(but or {})} == working
-
-
 @pytest.mark.ruling("A1", "T3")
 def test_rotating_a_secret_ends_nothing(rotating):
-    held = Holding(rotating)
+    held = Holding(rotating, OLD)
 
     register(rotating, *BOTH)
 
@@ -123,7 +52,7 @@ def test_rotating_a_secret_ends_nothing(rotating):
 
 @pytest.mark.ruling("A1", "A5", "T2", "T3")
 def test_retiring_a_secret_ends_everything_that_it_admitted(rotating):
-    held = Holding(rotating)
+    held = Holding(rotating, OLD)
     register(rotating, *BOTH)
 
     register(rotating, *ONLY_NEW)
@@ -133,7 +62,7 @@ def test_retiring_a_secret_ends_everything_that_it_admitted(rotating):
 
 @pytest.mark.ruling("T3")
 def test_retiring_a_secret_ends_what_games_made_of_it_since(rotating):
-    held = Holding(rotating)
+    held = Holding(rotating, OLD)
     register(rotating, *BOTH)
     with SocketClient(rotating) as game:
         refreshed = authenticate(game, refresh=held.pair["refresh"])
@@ -151,7 +80,7 @@ def test_retiring_a_secret_ends_what_games_made_of_it_since(rotating):
 
 @pytest.mark.ruling("A1", "T3")
 def test_retiring_a_secret_spares_the_new_ones_links_and_other_extensions(rotating):
-    old = Holding(rotating)
+    old = Holding(rotating, OLD)
     register(rotating, *BOTH)
     spared = [
         Holding(rotating, NEW),
@@ -207,7 +136,7 @@ def test_delete_pin_ends_the_links_of_all_secrets(rotating):
 
 @pytest.mark.ruling("T2")
 def test_a_token_exists_only_while_its_secret_does(rotating):
-    held = Holding(rotating)
+    held = Holding(rotating, OLD)
     register(rotating, *BOTH)
     before = token_exists(owner(rotating, NEW))
 
@@ -219,7 +148,7 @@ def test_a_token_exists_only_while_its_secret_does(rotating):
 
 @pytest.mark.ruling("A1")
 def test_removing_an_extension_closes_its_sockets_and_no_others(rotating):
-    held, other = Holding(rotating), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
+    held, other = Holding(rotating, OLD), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
 
     async def remove() -> None:
         rotating.service.replace_extensions({OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))})
@@ -246,7 +175,7 @@ def test_retiring_a_secret_closes_the_sockets_of_every_role(rotating, role):
 @pytest.mark.ruling("A1")
 def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating):
     pins = rotating.service.pins
-    result = rotating.run(pins.authenticate_by_jwt(CLIENT_ID, token_of(owner(rotating))))
+    result = rotating.run(pins.authenticate_by_jwt(CLIENT_ID, token_of(owner(rotating, OLD))))
 
     register(rotating, *ONLY_NEW)
 
@@ -257,7 +186,7 @@ def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating):
 @pytest.mark.ruling("T3")
 def test_the_sandbox_knows_no_retired_secrets():
     with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, ONLY_OLD)})) as live:
-        held = Holding(live)
+        held = Holding(live, OLD)
 
         register(live, *ONLY_NEW, tokens_not_before=1 << 60)
 
@@ -266,7 +195,7 @@ def test_the_sandbox_knows_no_retired_secrets():
 
 @pytest.mark.ruling("A5", "T3")
 def test_tokens_not_before_ends_issued_tokens_and_links_but_no_self_signed_token(rotating):
-    held, other = Holding(rotating), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
+    held, other = Holding(rotating, OLD), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
 
     register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now() + 1)
 
@@ -276,17 +205,17 @@ def test_tokens_not_before_ends_issued_tokens_and_links_but_no_self_signed_token
 
 @pytest.mark.ruling("T3")
 def test_links_made_after_tokens_not_before_work(rotating):
-    Holding(rotating)
+    Holding(rotating, OLD)
     register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now())
 
-    held = Holding(rotating)
+    held = Holding(rotating, OLD)
 
     assert all_are(held.working(), True)
 
 
 @pytest.mark.ruling("T3")
 def test_tokens_refreshed_between_the_instant_and_the_reload_end_too(rotating):
-    held = Holding(rotating)
+    held = Holding(rotating, OLD)
     instant = rotating.service.clock.now() + 1
     rotating.service.clock.advance(60_000)
     with SocketClient(rotating) as game:

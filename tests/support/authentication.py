@@ -26,7 +26,7 @@ def status_of_pin(live: RunningService, pin: str, client_id: str = CLIENT_ID, *,
         return int(reply["errors"][0]["status"]) if "errors" in reply else 200
 
 
-def unbound_pin(live: LiveServer, client_id: str = CLIENT_ID) -> str:
+def unbound_pin(live: RunningService, client_id: str = CLIENT_ID) -> str:
     """Return a new PIN that no broadcaster has validated."""
     with Client(base_url=live.url) as client:
         return str(client.post("/v1/e/link/pin", json={"identifier": client_id}).raise_for_status().json()["pin"])

@@ -87,8 +87,8 @@ def rotate(
     """Create a new secret for an extension, and keep the previous one valid.
 
     A running service reloads FILE at SIGHUP. Deploy the new secret, then run `retire` to
-    drop the old one. After a leak use --keep 0: all older secrets, and the tokens signed
-    with them, become invalid at once.
+    drop the old one. After a leak use --keep 0: all older secrets, and all tokens and links
+    that rest on them, end at once.
 
     \b
     Examples:
@@ -108,8 +108,8 @@ def rotate(
 def retire(session: Session, file: File = _DEFAULT) -> None:
     """Drop all secrets of an extension but the newest: the last step of a rotation.
 
-    A running service refuses their tokens after SIGHUP. The files of dropped secrets are
-    not deleted.
+    After SIGHUP, a running service refuses their tokens, ends the links that they admitted,
+    and closes their sockets. The files of dropped secrets are not deleted.
 
     Example: extcli extension retire --client-id my-extension
     """
@@ -123,6 +123,27 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
         _suggest_reload(session)
     else:
         session.output.report("nothing to drop: the extension has only one secret")
+
+
+@command(app, "revoke-all")
+def revoke_all(session: Session, file: File = _DEFAULT) -> None:
+    """End all links and issued tokens of an extension, after one has leaked.
+
+    Writes the present time to FILE as tokens_not_before. After SIGHUP, a running service
+    refuses every link made before it, with its PINs and tokens, and closes their sockets;
+    broadcasters link their games again. Tokens that your own servers sign stay valid:
+    `rotate` and `retire` end those.
+
+    Example: extcli extension revoke-all --client-id my-extension
+    """
+    from extcli import clock
+    from extcli.extensions.editor import revoke_all
+    from extcli.extensions.registry import NOT_BEFORE
+
+    path, client_id = Path(file), session.resolver.client_id()
+    instant = revoke_all(path, client_id, now=clock.now())
+    session.output.show_value({"client_id": client_id, "file": str(path), NOT_BEFORE: instant}, views.RECORD)
+    _suggest_reload(session)
 
 
 def _print_written(session: Session, path: Path, written: Written, show: bool) -> None:

@@ -7,6 +7,7 @@ import re
 import secrets
 import tomllib
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import tomlkit
 
 from extcli import atomic_file, toml_edit
 from extcli.errors import UsageError
-from extcli.extensions.registry import LISTS, SECRET_BYTES, SECRETS, read_text, tables_of
+from extcli.extensions.registry import LISTS, NOT_BEFORE, SECRET_BYTES, SECRETS, read_text, tables_of, text_of
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
 
@@ -79,6 +80,17 @@ def retire(path: Path, client_id: str) -> list[Dropped]:
     if dropped:
         _save(path, before, tomlkit.dumps(document), _tables(document))
     return dropped
+
+
+def revoke_all(path: Path, client_id: str, *, now: int) -> str:
+    """End all links and issued tokens made until `now`, in Unix ms; return the time written. Raises `UsageError`."""
+    before = read_text(path)
+    document, table = _registered(path, before, client_id)
+    instant = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=now + 1)
+    text = text_of(max(instant, table.get(NOT_BEFORE, instant)))
+    table[NOT_BEFORE] = tomlkit.value(text)
+    _save(path, before, tomlkit.dumps(document), _tables(document))
+    return text
 
 
 def _registered(path: Path, text: str, client_id: str) -> tuple[tomlkit.TOMLDocument, Any]:

@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ SECRET_BYTES = 32
 LISTS = ("secrets", "secret_files")
 SECRETS = (*LISTS, "secret_env")
 """The keys for secrets, in the order in which the service tries them."""
-KEYS = (*SECRETS, "owner_user_id")
+NOT_BEFORE = "tokens_not_before"
+"""The key for the time before which all links and issued tokens have ended."""
+KEYS = (*SECRETS, "owner_user_id", NOT_BEFORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Registration:
     client_id: str
     owner: str | None
     sources: tuple[Source, ...]
+    not_before: datetime | None
+    """All links and tokens that the service issued before this time have ended."""
 
 
 def read_text(path: Path) -> str:
@@ -79,9 +84,19 @@ def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[R
     if not tables:
         raise UsageError(f"{path} has no table [extensions.<client id>]")
     return [
-        Registration(client_id, table.get("owner_user_id"), tuple(_sources(path, client_id, table, environ)))
+        Registration(
+            client_id,
+            table.get("owner_user_id"),
+            tuple(_sources(path, client_id, table, environ)),
+            table.get(NOT_BEFORE),
+        )
         for client_id, table in tables.items()
     ]
+
+
+def text_of(instant: datetime) -> str:
+    """Return a time as the file contains it: RFC 3339 in UTC, with milliseconds."""
+    return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _check(where: str, table: Any) -> None:
@@ -92,7 +107,10 @@ def _check(where: str, table: Any) -> None:
             raise UsageError(f"{where}.{key!r} is not a known key (known: {', '.join(KEYS)})")
         if key in LISTS and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
             raise UsageError(f"{where}.{key} must be an array of strings")
-        if key not in LISTS and not isinstance(value, str):
+        if key == NOT_BEFORE:
+            if not isinstance(value, datetime) or value.tzinfo is None:
+                raise UsageError(f"{where}.{key} must be a time with an offset, such as 2026-11-22T10:00:00Z")
+        elif key not in LISTS and not isinstance(value, str):
             raise UsageError(f"{where}.{key} must be a string")
 
 

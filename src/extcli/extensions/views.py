@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from extcli.extensions.registry import Registration, Source
+from extcli.extensions.registry import NOT_BEFORE, Registration, Source, text_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import table_of
@@ -21,6 +21,7 @@ def facts_of(registration: Registration) -> dict[str, Any]:
         "owner_user_id": registration.owner,
         "secrets": len(registration.sources),
         "sources": [_facts_of(source) for source in registration.sources],
+        **({NOT_BEFORE: text_of(registration.not_before)} if registration.not_before else {}),
     }
 
 
