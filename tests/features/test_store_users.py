@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -44,6 +45,62 @@ def test_an_admin_reads_at_most_1000_users(admin: Client, store: str):
 
     assert [200, 400] == [answer.status_code for answer in answers]
     assert "Too many ids specified" == answers[1].json()["reason"]
+
+
+@USER_STORES
+@pytest.mark.ruling("S1")
+def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Client, store: str):
+    for user in range(66):
+        viewer(str(user)).post(store, json={"a": "x" * 64_000}).raise_for_status()
+    small: dict[str, Any] = {str(user): {"n": 1} for user in range(66)}
+    large: dict[str, Any] = {str(user): {"a": "y" * 64_000} for user in range(100, 165)}
+
+    too_many = admin.patch(store, json={str(user): {"n": 1} for user in range(66)})
+    fitting = [admin.patch(store, json=dict(list(each.items())[:64])) for each in (small, large)]
+
+    assert (400, "Stores too large") == (too_many.status_code, too_many.json()["reason"])
+    assert "the limit is 4194304 for one call: patch fewer at once" in too_many.json()["info"]
+    assert [200, 200] == [answer.status_code for answer in fitting]
+    assert 130 == len(states(admin, store, *small, *large))
+
+
+@USER_STORES
+def test_a_patch_in_a_large_map_has_at_most_64_kib(admin: Client, store: str):
+    fitting = {"1": {"a": "x" * 64_000}, "2": {"a": "x" * 10_000}}
+
+    answers = [
+        admin.patch(store, json=users) for users in (fitting, {**fitting, "2": {"a": "x" * 64_000, "b": "y" * 2_000}})
+    ]
+
+    assert [200, 400] == [answer.status_code for answer in answers]
+    assert "the patch of 2 has 66" in answers[1].json()["info"]
+    assert fitting == states(admin, store, "1", "2")
+
+
+@USER_STORES
+@pytest.mark.ruling("S1", "S2")
+def test_a_large_map_applies_to_records_as_they_are_when_it_is_written(live: LiveServer, admin: Client, store: str):
+    users = {str(user): [{"op": "add", "path": f"/of{user}", "value": "x" * 1_000}] for user in range(200)}
+
+    with ThreadPoolExecutor(4) as pool:
+        maps = [pool.submit(live.client("admin", user="1", channel=CHANNEL).patch, store, json=users)]
+        more = [
+            pool.submit(live.client("viewer", user=str(user), channel=CHANNEL).patch, store, json={"own": user})
+            for user in range(200)
+        ]
+    statuses = {each.result().status_code for each in (*maps, *more)}
+
+    assert {200} == statuses
+    assert {str(user): {"own": user, f"of{user}": "x" * 1_000} for user in range(200)} == states(admin, store, *users)
+
+
+@USER_STORES
+def test_many_large_records_are_read_in_one_call(viewer, admin: Client, store: str):
+    written = {str(user): {"a": "x" * 60_000, "n": user} for user in range(100)}
+    for user, record in written.items():
+        viewer(user).post(store, json=record).raise_for_status()
+
+    assert written == states(admin, store, *written, "absent1")
 
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])

@@ -83,6 +83,100 @@ def test_only_an_admin_may_send_a_larger_map_of_users(live: LiveServer, role: st
     assert 413 == answer.status_code
 
 
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
+@pytest.mark.ruling("W8")
+def test_a_larger_body_of_other_roles_is_413_before_it_is_sent(live: LiveServer, role: str):
+    credential = live.client(role, user="777", channel="777").headers["Authorization"]
+    head = (
+        f"PATCH /v1/e/viewer_state HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 65537\r\n\r\n"
+    )
+
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+        connection.sendall(f"{head}\r\n\r\n".encode())
+        answer = connection.recv(65_536)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[%s]", b'{"a":[%s]}', b'{"1":[%s]', b'{"1":{},"2":5,"3":[%s]}'],
+    ids=["array", "merge", "incomplete", "no map"],
+)
+@pytest.mark.ruling("W8")
+def test_a_large_patch_that_is_no_map_is_refused_undecoded(admin: Client, body: bytes):
+    answer = admin.patch("viewer_state", content=body % b",".join([b"[]"] * 50_000))
+
+    assert (400 if body.count(b"{") > body.count(b"}") else 413) == answer.status_code
+
+
+HUGE = [digits * "9" for digits in (19, 20, 4_300, 4_301, 60_000)]
+
+
+@pytest.mark.parametrize(
+    "number", [*HUGE, f"-{HUGE[3]}", f"1e{HUGE[3]}", f"{HUGE[3]}.5"], ids=lambda text: str(len(text))
+)
+@pytest.mark.ruling("W2")
+def test_a_number_of_over_4300_digits_in_a_body_is_400(admin: Client, number: str):
+    bodies = [
+        ("POST", "vote", '{"value":%s}'),
+        ("POST", "vote", '{"value":1,"count":%s}'),
+        ("POST", "rank", '{"key":%s}'),
+        ("POST", "viewer_state", '{"a":[%s]}'),
+        ("PATCH", "viewer_state", '{"1":{"a":%s}}'),
+        ("POST", "accumulate", "%s"),
+        ("POST", "vote_config", '{"id":"p","config":{"startsAt":%s}}'),
+        ("PATCH", "channel_state", '{"a":%s}'),
+        ("PATCH", "channel_state", '[{"op":"add","path":"/a","value":%s}]'),
+        ("POST", "json_store", '{"a":%s}'),
+        ("POST", "broadcast", '{"data":%s}'),
+        ("POST", "broadcast", '{"data":1,"user_id":%s}'),
+        ("POST", "datastream", "[%s]"),
+        ("POST", "authtoken", '{"app_id":%s}'),
+        ("POST", "curated_poll", '{"id":"q","order":%s}'),
+        ("PUT", "codes", '{"name":%s}'),
+        ("PUT", "codes", '{"x":%s}'),
+        ("POST", "codes/mark_from_list", '{"prizes":[%s]}'),
+        ("POST", "codes/mark_from_poll", '{"cutoff_timestamp":%s}'),
+        ("POST", "validate_pin", '{"pin":%s}'),
+        ("POST", "bits/transactions", '{"sku":%s}'),
+    ]
+    answers = {
+        f"{method} {path} {body}": admin.request(method, path, content=body % number).status_code
+        for method, path, body in bodies
+    }
+
+    accepted = {call for call, status in answers.items() if status == 200}
+    assert {200, 400, 403, 404} >= set(answers.values()), answers
+    assert not accepted or len(number) <= 4_300, accepted
+
+
+@pytest.mark.parametrize("number", HUGE, ids=lambda text: str(len(text)))
+def test_a_huge_number_in_a_query_is_no_failure(admin: Client, number: str):
+    paths = ("vote_logs?since={}", "vote_logs?limit={}", "accumulate?start={}", "codes/redeem?prize={}", "vote?id={}")
+
+    answers = {path: admin.get(path.format(number)).status_code for path in paths}
+
+    assert {200, 400, 404, 405} >= set(answers.values()), answers
+
+
+def test_a_content_length_of_5000_digits_is_400(live: LiveServer, admin: Client):
+    head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: {'9' * 5_000}\r\n\r\n"
+
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+        connection.sendall(head.encode())
+        answer = connection.recv(65_536)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_query_has_at_most_1000_parameters(admin: Client):
+    answers = [admin.get("vote?" + "&".join(["a=%41"] * number)) for number in (1_000, 1_001)]
+
+    assert [200, 400] == [answer.status_code for answer in answers]
+    assert "the query has 1001 parameters; the limit is 1000" == answers[1].json()["info"]
+
+
 @pytest.mark.ruling("W8")
 def test_the_limits_are_configurable():
     with live_server(Settings(limits=Limits(body=100, user_map=200))) as live:

@@ -107,8 +107,10 @@ class Dispatcher:
             self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.CONTROL:
             self.control_gate(scope)
-        chunks = _stream_body(headers, receive, getattr(self.limits, endpoint.limit))
-        body = b"" if endpoint.streamed else await _read_body(headers, receive, getattr(self.limits, endpoint.limit))
+        is_large = caller is not None and caller.role in endpoint.limit_roles
+        limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
+        chunks = _stream_body(headers, receive, limit)
+        body = b"" if endpoint.streamed else await _read_body(headers, receive, limit)
         call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self.check_registered, chunks)
         answer = await bound.answer(call)
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from emulator.callers import Role
+from emulator.callers import ANYONE, Role
 from emulator.limits.pages import DEFAULT_PAGE, FIRST, MAX_PAGE
 from emulator.web.call import Call
 
@@ -121,6 +121,8 @@ class Endpoint(Generic[S]):
     """The headers of its answer."""
     limit: str
     """The field of `Limits` with the largest body in bytes."""
+    limit_roles: frozenset[Role]
+    """The roles that `limit` is for; others have the limit `body`."""
     streamed: bool
     """Whether the handler reads the body from `Call.chunks`."""
 
@@ -152,6 +154,7 @@ def endpoint(
     query: tuple[Parameter, ...] = (),
     headers: tuple[Header, ...] = (),
     limit: str = "body",
+    limit_roles: frozenset[Role] = ANYONE,
     streamed: bool = False,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
@@ -161,6 +164,8 @@ def endpoint(
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
-        return Endpoint(method, path, handler, roles, audience, body, answer, query, headers, limit, streamed)
+        return Endpoint(
+            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles, streamed
+        )
 
     return declare

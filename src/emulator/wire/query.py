@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
 from urllib.parse import unquote_plus
+
+from emulator.errors import BadRequest
+
+MAX_PARAMETERS: Final = 1_000
 
 
 def query_of(raw: bytes) -> dict[str, str]:
-    """Parse a query string. The first of a repeated name wins; invalid UTF-8 is replaced."""
+    """Parse a query string. The first of a repeated name wins; invalid UTF-8 is replaced.
+
+    Raises `BadRequest` for over 1,000 parameters.
+    """
     query: dict[str, str] = {}
     if raw:
-        for part in raw.decode("latin-1").split("&"):
+        parts = raw.decode("latin-1").split("&")
+        if len(parts) > MAX_PARAMETERS:
+            detail = f"the query has {len(parts)} parameters; the limit is {MAX_PARAMETERS}"
+            raise BadRequest("Malformed query", detail)
+        for part in parts:
             name, _, value = part.partition("=")
             if "%" in part or "+" in part:
                 name, value = unquote_plus(name), unquote_plus(value)

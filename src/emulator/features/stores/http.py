@@ -10,7 +10,8 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, Role
 from emulator.features.stores.rules import STORES, Store
 from emulator.features.stores.service import ALL_CONFIG, ALL_STATE, JsonStores, Stores
 from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import CHANNEL, Endpoint, Nothing, Parameter, endpoint, id_of
+from emulator.web.endpoint import CHANNEL, Endpoint, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.wire.json_codec import stream_array
 
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
@@ -43,7 +44,8 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     async def read_store(stores: Stores, call: Call) -> object:
         if store.per_viewer and call.text("user_ids"):
             user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
-            return await stores.read_users(store, call.caller, call.channel, user_ids)
+            pages = stores.read_users(store, call.caller, call.channel, user_ids)
+            return Streamed(stream_array(b"{", pages, b"}"))
         user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
         return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
 
@@ -52,7 +54,7 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
         return Nothing()
 
     async def patch_store(stores: Stores, call: Call) -> Nothing:
-        await stores.patch(store, call.caller, call.channel, call.any_body(), size=len(call.raw))
+        await stores.patch(store, call.caller, call.channel, call.raw)
         return Nothing()
 
     for handler, doc in (
@@ -66,11 +68,19 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     ):
         handler.__doc__ = doc
         handler.__name__ = handler.__name__.replace("store", store.name)
-    patch_limit = "user_map" if store.accepts_map else "body"
+    patch_endpoint = endpoint(
+        "PATCH",
+        path,
+        roles=store.writers,
+        body=Patch,
+        query=(CHANNEL,),
+        limit="user_map" if store.accepts_map else "body",
+        limit_roles=frozenset({Role.ADMIN}),
+    )
     return (
         endpoint("GET", path, roles=store.readers, answer=JsonObject, query=query)(read_store),
         endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL,))(replace_store),
-        endpoint("PATCH", path, roles=store.writers, body=Patch, query=(CHANNEL,), limit=patch_limit)(patch_store),
+        patch_endpoint(patch_store),
     )
 
 

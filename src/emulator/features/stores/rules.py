@@ -139,5 +139,9 @@ def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
         store.accepts_map
         and bool(body)
         and all(id_pattern.fullmatch(name) for name in body)
-        and all(isinstance(value, dict | list) for value in body.values())
+        and all(map(_looks_like_a_patch, body.values()))
     )
+
+
+def _looks_like_a_patch(value: Any) -> bool:
+    return bytes(value)[:1] in (b"{", b"[") if isinstance(value, msgspec.Raw) else isinstance(value, dict | list)

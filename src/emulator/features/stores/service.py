@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import msgspec
@@ -23,6 +24,7 @@ from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_LIFETIME,
     JSON_STORE_MAX_BYTES,
+    MAX_USERS,
     VIEWER_STATE,
     JsonStoreUpdate,
     Store,
@@ -36,9 +38,13 @@ from emulator.features.stores.rules import (
 from emulator.limits.id_quota import IdQuota
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
+from emulator.wire.json_members import members_of
 
-Patch = dict[str, Any] | list[Any]
+Patch = dict[str, Any] | list[Any] | msgspec.Raw
+"""Undecoded if it comes from a large map."""
 _EMPTY = b"{}"
+_AT_ONCE = 16
+"""Records read between two returns to the event loop."""
 
 ALL_STATE = {
     "extension": EXTENSION_STATE,
@@ -68,6 +74,7 @@ class Stores:
         self._environment = settings.environment
         self._channel_stores_per_extension = settings.channel_stores_per_extension
         self._max_body = settings.limits.body
+        self._max_map = settings.limits.user_map
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
         """Return the caller's record of a store, or that of `user_id`."""
@@ -76,13 +83,18 @@ class Stores:
 
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
-    ) -> dict[str, msgspec.Raw]:
-        """Return up to 1,000 users' records by id, without users who have none (ruling S1). Only an admin may."""
+    ) -> AsyncIterator[list[bytes]]:
+        """Return up to 1,000 users' records as pages of members of a JSON object (ruling S1). Only an admin may.
+
+        Users who have none are left out.
+        """
         if caller.role is not Role.ADMIN:
             raise Forbidden("role is not authorized", f"the role {caller.role} may not read other users' stores")
-        keys = {self._key(store, caller, channel, user_id): user_id for user_id in unique_ids(user_ids)}
-        found = await self._documents.read(list(keys), now=self._clock.now())
-        return {user_id: msgspec.Raw(found[key]) for key, user_id in keys.items() if key in found}
+        keys = iter([(self._key(store, caller, channel, user_id), user_id) for user_id in unique_ids(user_ids)])
+        now = self._clock.now()
+        while page := list(islice(keys, _AT_ONCE)):
+            found = await self._documents.read([key for key, _ in page], now=now)
+            yield [json_codec.encode(user_id) + b":" + found[key] for key, user_id in page if key in found]
 
     async def read_all(
         self, stores: Mapping[str, Store], caller: Caller, channel: str | None
@@ -108,9 +120,7 @@ class Stores:
         key = self._key(store, caller, channel)
         if not isinstance(patch, dict | list):
             raise BadRequest("Invalid body", "a patch must be an array of operations or an object to merge")
-        written = await self._write(
-            store, [key], lambda found: {key: _patched(store, found.get(key, _EMPTY), copy.deepcopy(patch))}
-        )
+        written = await self._write(store, [key], lambda found: {key: _patched(store, found.get(key, _EMPTY), patch)})
         return written[key]
 
     async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None:
@@ -130,20 +140,63 @@ class Stores:
 
         await self._write(CHANNEL_STATE, [key], change)
 
-    async def patch(self, store: Store, caller: Caller, channel: str | None, body: Any, *, size: int = 0) -> None:
+    async def patch(self, store: Store, caller: Caller, channel: str | None, raw: bytes) -> None:
         """Apply a JSON Patch (array) or a merge patch (object), atomically (ruling S2).
 
         An admin's map of ids to patches changes all those viewer records, or all those channels' config, in one step.
-        Only such a map may exceed the usual body limit; `size` is the body's size in bytes.
+        Only such a map may exceed the usual body limit. The records of a map together may have as many bytes as its
+        body, because they are written in one transaction.
         """
+        body = await self._patch_of(store, caller, raw)
         patches = self._patches(store, caller, channel, body)
-        if size > self._max_body and not _is_map(store, caller, body):
-            raise TooLarge("Body too large", f"a patch of one record has {size} bytes; the limit is {self._max_body}")
+        done: dict[Key, tuple[bytes, bytes]] = {}
+        if len(patches) > 1:
+            done = await self._prepared(store, patches)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {key: _patched(store, found.get(key, _EMPTY), patch) for key, patch in patches.items()}
+            written = {}
+            for key, patch in patches.items():
+                before, after = done.get(key, (b"", b""))
+                text = found.get(key, _EMPTY)
+                written[key] = after if text == before else _patched(store, text, patch)
+            return written
 
         await self._write(store, list(patches), change)
+
+    async def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
+        """Decode the body of a PATCH; of one over the usual limit, which must be a map, only the ids."""
+        if len(raw) <= self._max_body:
+            return json_codec.decode_any(raw)
+        members = await members_of(raw, most=MAX_USERS)
+        if members is None or not _is_map(store, caller, members):
+            raise TooLarge(
+                "Body too large", f"a patch of one record has {len(raw)} bytes; the limit is {self._max_body}"
+            )
+        for name, patch in members.items():
+            if len(patch) > self._max_body:
+                detail = f"the patch of {name} has {len(patch)} bytes; the limit is {self._max_body}"
+                raise BadRequest("Invalid patch", detail)
+        return members
+
+    async def _prepared(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
+        """Patch many records in short steps, before the transaction; return each text before and after."""
+        done: dict[Key, tuple[bytes, bytes]] = {}
+        size, keys = 0, iter(patches)
+        while page := list(islice(keys, _AT_ONCE)):
+            found = await self._documents.read(page, now=self._clock.now())
+            for key in page:
+                before = found.get(key, _EMPTY)
+                after = _patched(store, before, patches[key])
+                done[key] = (before, after)
+                size += max(len(before), len(after))
+                if size > self._max_map:
+                    raise BadRequest(
+                        "Stores too large",
+                        f"the first {len(done)} records have {size} bytes; the limit is {self._max_map} for one call: "
+                        "patch fewer at once",
+                    )
+                await asyncio.sleep(0)
+        return done
 
     def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
         return self._key(store, caller, channel)
@@ -215,4 +268,5 @@ def _is_map(store: Store, caller: Caller, body: Any) -> bool:
 
 
 def _patched(store: Store, text: bytes, patch: Patch) -> bytes:
-    return encode_document(apply_patch(msgspec.json.decode(text), patch), name=store.name)
+    decoded = json_codec.decode_any(bytes(patch)) if isinstance(patch, msgspec.Raw) else patch
+    return encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)

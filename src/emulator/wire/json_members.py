@@ -1,0 +1,72 @@
+"""Splits a large JSON object into its members in short steps. Decoding it at once would delay all other requests."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Final
+
+import msgspec
+
+from emulator.errors import BadRequest
+from emulator.wire.json_codec import MALFORMED, decode
+
+_TOP: Final = re.compile(rb'["{}\[\],]')
+_NESTED: Final = re.compile(rb'["{}\[\]]')
+_IN_STRING: Final = re.compile(rb'["\\]')
+_STEP: Final = 64 * 1024
+"""Bytes between two returns to the event loop."""
+_TOKENS: Final = 5_000
+"""Tokens between two returns to the event loop."""
+
+
+async def members_of(raw: bytes, *, most: int) -> dict[str, msgspec.Raw] | None:
+    """Return the members of a JSON object with their undecoded values; `None` if `raw` is no object.
+
+    Stops after `most + 1` members. A JSON string is decoded first (ruling W2). Raises `BadRequest` for malformed JSON;
+    errors inside a value appear when the caller decodes it.
+    """
+    text = raw.strip()
+    if text.startswith(b'"'):
+        text = decode(text, str).strip().encode()
+    if not text.startswith(b"{"):
+        return None
+    members: dict[str, msgspec.Raw] = {}
+    depth, start, position, tokens, in_string = 0, 1, 0, 0, False
+    while position < len(text):
+        end = min(position + _STEP, len(text))
+        while found := (_IN_STRING if in_string else _NESTED if depth > 1 else _TOP).search(text, position, end):
+            token, position, tokens = found[0], found.end(), tokens + 1
+            if token == b'"':
+                in_string = not in_string
+            elif token == b"\\":
+                position += 1  # the escaped character
+            elif token in b"{[":
+                depth += 1
+            else:
+                depth -= token != b","
+                if depth == 0 or (depth == 1 and token == b","):
+                    if depth or members or text[start : found.start()].strip():
+                        members.update(_member(text[start : found.start()]))
+                    start = position
+                    if depth == 0:
+                        if token != b"}" or position < len(text):
+                            raise BadRequest(MALFORMED, "the body is not valid JSON: malformed end")
+                        return members
+                    if len(members) > most:
+                        return members
+            if tokens % _TOKENS == 0:
+                await asyncio.sleep(0)
+        position = max(position, end)
+        await asyncio.sleep(0)
+    raise BadRequest(MALFORMED, "the body is not valid JSON: it is incomplete")
+
+
+def _member(text: bytes) -> dict[str, msgspec.Raw]:
+    try:
+        member = msgspec.json.decode(b"{" + text + b"}", type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        member = {}
+    if len(member) != 1:
+        raise BadRequest(MALFORMED, "the body is not valid JSON: malformed member")
+    return member
