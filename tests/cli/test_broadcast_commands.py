@@ -230,3 +230,11 @@ def test_size_exits_7_and_says_what_to_do_if_too_large(extcli):
     assert ["sent", "refused"] == result.rows[-1]
     assert "extcli: the message is too large" == result.stderr.splitlines()[0]
     assert "send less" in result.stderr
+
+
+def test_a_message_of_a_page_reaches_games_under_its_own_name(extcli, game):
+    game.data("subscribe", "round")
+
+    assert 0 == extcli("broadcast", "as-page", "round", '{"number": 2}', "--channel", CHANNEL).exit_code
+
+    assert ("round", {"number": 2}) == ((data := game.update()["data"])["event"], data["data"])

@@ -13,6 +13,7 @@ import typer.main
 
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
+from support.operations import ROWS
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
 SERVE = "serve"
@@ -56,6 +57,14 @@ variables.
 SERVE_OPTIONS = "Options: [configuration.md](configuration.md#options-of-serve).\n"
 
 
+OPERATIONS = """\
+## Operations of the service
+
+Each endpoint, WebSocket action and control call, with a command that reaches it. `extcli socket send` sends any action,
+and `extcli api` calls any endpoint.
+"""
+
+
 def commands() -> Iterator[tuple[str, Any]]:
     """Each group and command with its full name, in the order of `extcli --help`."""
     for noun in NOUNS:
@@ -78,7 +87,14 @@ def page() -> str:
     parts = [HEAD, SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
     for name, command in commands():
         parts += _section(name, command)
+    parts += [OPERATIONS, _operations()]
     return "\n".join(parts)
+
+
+def _operations() -> str:
+    rows = [("Operation", "Command"), ("---", "---")]
+    rows += [(f"`{operation}`", f"`extcli {_cell(command)}`") for operation, command in ROWS]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
 
 
 def _section(name: str, command: Any) -> list[str]:

@@ -228,6 +228,10 @@ class Service:
     def whisper_self(self, event: str, data: object, *, method: str) -> Answer:
         return self.perform(Call(method, f"{SERVICE}whisper_self", body=encoded({"event": event, "data": data})))
 
+    def broadcast_as_page(self, event: str, data: object) -> Answer:
+        """`event` is the full name, with environment and client id."""
+        return self._post("pusher_broadcast", {"event": event, "target": "broadcast", "data": data})
+
     # Tokens and users
 
     def read_user_info(self) -> Answer:
@@ -248,6 +252,11 @@ class Service:
 
     def validate_pin(self, pin: str) -> Answer:
         return self._post("validate_pin", {"pin": pin})
+
+    def check_pin_token(self, client_id: str, token: str) -> Answer:
+        """Succeeds once the PIN that was issued with a game's token was validated."""
+        body = encoded({"identifier": client_id, "jwt": token})
+        return self.perform(Call("POST", f"{SERVICE}unauthed/validate_pin", body=body, signed=False))
 
     def pin_token_exists(self) -> Answer:
         return self._get("pin_token_exists")

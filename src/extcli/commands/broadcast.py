@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from extcli.cli import confirm
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
@@ -78,6 +79,19 @@ def whisper_self(session: Session, event: EventName, data: Data, post: Post = Fa
     document = read_json(data, "DATA")
     method = session.resolver.broadcast_method(post=post)
     session.output.show(session.service(VIEWER).whisper_self(event, document, method=method), views.NOTHING)
+
+
+@command(app)
+def as_page(session: Session, event: EventName, data: Data) -> None:
+    """Send a message as the published SDK does in a page under test. Acts as viewer:U1.
+
+    A sandbox lets every role send it; production only those who may broadcast.
+
+    Example: extcli broadcast as-page round '{"number": 2}'
+    """
+    environment = "production" if confirm.in_production(session) else "sandbox"
+    name = f"{environment}:{session.resolver.client_id()}:{event}"
+    session.output.show(session.service(VIEWER).broadcast_as_page(name, read_json(data, "DATA")), views.NOTHING)
 
 
 @command(app)

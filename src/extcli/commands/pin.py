@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
-from extcli.errors import UsageError
+from extcli.config.settings import header_word
+from extcli.errors import Refused, UsageError
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
@@ -107,6 +109,30 @@ def status(session: Session) -> None:
     Example: extcli pin status --channel 1001
     """
     session.output.show(session.service(BROADCASTER).pin_token_exists(), link_views.LINKED)
+
+
+@command(app)
+def check(
+    session: Session, source: Annotated[str, typer.Argument(metavar="FILE|-", help="The game's token.")] = "-"
+) -> None:
+    """Print whether the broadcaster has entered the PIN that was issued with a game's token.
+
+    Reads the token of `pin request --game` from standard input, or from a file. Needs no
+    credentials. Plain output is `true` or `false`; standard error says why not.
+
+    Example: cut -f2 game.txt | extcli pin check
+    """
+    text = read_bytes(source if source == "-" else f"@{source}").decode(errors="replace")
+    token = header_word(text.strip(), "the input" if source == "-" else source, "token")
+    is_linked = True
+    try:
+        session.anonymous_service().check_pin_token(session.resolver.client_id(), token)
+    except Refused as error:
+        if error.status != 401:
+            raise
+        is_linked = False
+        session.output.report(error.why)
+    session.output.show_value({"exists": is_linked}, link_views.LINKED)
 
 
 @command(app, loses="the clock moves by five minutes, and every PIN expires")

@@ -1,0 +1,93 @@
+"""Every operation of the service has a command that reaches it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from emulator.app import FEATURES
+from emulator.web.endpoint import Audience
+from support.operations import FILES, ROWS
+
+UNDECLARED = {"GET /_ns", "DELETE /_ns/NAME", "socket unsubscribe state"}
+"""Operations that belong to no feature."""
+FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
+"""Audiences that need no command of their own: `extcli api` is enough."""
+
+
+def endpoints() -> dict[str, Audience]:
+    """Each declared endpoint, and who it is for. Aliases are not declared."""
+    declared = [endpoint for feature in FEATURES for endpoint in feature.endpoints]
+    return {f"{each.method} {each.path}": each.audience for each in declared}
+
+
+def actions() -> list[list[str]]:
+    """The names of each declared WebSocket action and feed, its own first."""
+    own = [[f"socket {' '.join(name)}".strip() for name in each.names] for one in FEATURES for each in one.actions]
+    feeds = [[f"socket subscribe {name}" for name in each.names] for one in FEATURES for each in one.feeds]
+    return own + feeds
+
+
+def reached(stderr: str) -> set[str]:
+    """The operations in a trace of `--verbose`."""
+    calls = re.findall(r"^> ([A-Z]+) https?://[^/\s]+(/[^?\s]*)", stderr, re.MULTILINE)
+    frames = re.findall(r'^> \{"action": ?"(\w+)"(.*)', stderr, re.MULTILINE)
+    targets = [(action, re.search(r'"target": ?"(\w+)"', rest)) for action, rest in frames]
+    return {f"{method} {re.sub('^/_ns/.+', '/_ns/NAME', path)}" for method, path in calls} | {
+        f"socket {action} {target[1] if target else ''}".strip() for action, target in targets
+    }
+
+
+def test_every_operation_is_in_the_table():
+    listed = {row.operation for row in ROWS}
+
+    assert len(listed) == len(ROWS)
+    assert set() == {*endpoints(), *UNDECLARED, *(names[0] for names in actions())} - listed
+    assert set() == listed - {*endpoints(), *UNDECLARED, *(name for names in actions() for name in names)}
+
+
+def test_every_documented_operation_has_a_command_of_its_own():
+    by_api = {row.operation for row in ROWS if row.command.startswith("api ")}
+
+    assert {operation: True for operation in by_api} == {
+        operation: endpoints()[operation] in FOR_PROGRAMS for operation in by_api
+    }
+
+
+def test_the_commands_reach_their_operations(extcli, folder: Path):
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    extcli("bits", "purchase", "hat", "--id", "t2")
+    failed = {}
+
+    for operation, pipe in ROWS:
+        piped, trace = "", ""
+        for stage in pipe.removeprefix("extcli ").split(" | "):
+            words = shlex.split(stage.removeprefix("extcli "))
+            if words[0] == "cut":
+                piped = piped.split("\t")[int(words[1].removeprefix("-f")) - 1]
+                continue
+            result = extcli(*words, "-v", input=piped)
+            piped, trace = result.stdout, trace + result.stderr
+            if result.exit_code:
+                failed[operation] = f"{stage}: {result.stderr}"
+        if operation not in reached(trace):
+            failed.setdefault(operation, f"{pipe} reaches {reached(trace)}")
+
+    assert {} == failed
+
+
+@pytest.mark.parametrize(
+    ("trace", "operations"),
+    [
+        ("> GET http://h:1/v1/e/vote?id=1\n< 200 OK", {"GET /v1/e/vote"}),
+        ("> DELETE http://h:1/_ns/blue", {"DELETE /_ns/NAME"}),
+        ('> {"action":"get","params":{"request_id":1,"target":"state"}}', {"socket get state"}),
+        ('< {"meta":{"action":"get"}}', set()),
+    ],
+)
+def test_operations_are_read_from_a_trace(trace: str, operations: set[str]):
+    assert operations == reached(trace)
