@@ -229,4 +229,6 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
     if status == 429:
         after = answer.headers.get("retry-after", "")
         return f"retry in {after} s, at a lower rate" if after.isdecimal() else "retry later, at a lower rate"
-    return "nothing was changed; correct it and try again" if status == 400 else ""
+    if status == 400:
+        return "correct it and try again" if call.method == "GET" else "nothing was changed; correct it and try again"
+    return ""

@@ -38,14 +38,32 @@ def test_the_service_limits_the_size_of_a_document(extcli, size):
     assert (0 if size == 255 else 4) == extcli("accumulate", "add", "b", blob).exit_code
 
 
-def test_the_service_refuses_invalid_json(extcli):
-    result = extcli("accumulate", "add", "b", "{nonsense")
+@pytest.mark.parametrize("document", ["{nonsense", "stars", "-"])
+def test_invalid_json_is_an_error_that_shows_the_form(extcli, document):
+    result = extcli("accumulate", "add", "b", document, input="stars")
 
-    assert 4 == result.exit_code
-    assert "Malformed json body" in result.stderr
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "the document is not JSON" in result.stderr
+    assert """JSON such as '{"stars": 5}', or members such as stars=5""" in result.stderr
 
 
-@pytest.mark.parametrize("args", [(), ("a", "b", "c"), ("a", "b", "--from", "-")])
+@pytest.mark.parametrize(
+    ("words", "buffer", "data"),
+    [
+        (("b", "stars=5"), "b", {"stars": 5}),
+        (("b", "stars=5", "text=very good"), "b", {"stars": 5, "text": "very good"}),
+        (("stars=5",), "default", {"stars": 5}),
+        (("a=b", '{"c=d": 1}'), "a=b", {"c=d": 1}),
+        (("b", '"x=1"'), "b", "x=1"),
+    ],
+)
+def test_pairs_of_key_and_value_make_an_object(extcli, words, buffer, data):
+    assert 0 == extcli("accumulate", "add", *words).exit_code
+
+    assert [data] == [entry["data"] for entry in extcli("accumulate", "get", buffer, "-o", "jsonl").jsonl]
+
+
+@pytest.mark.parametrize("args", [(), ("a", "b", "c"), ("a", "b", "--from", "-"), ("a", "1", "x=1"), ("x=1", "a")])
 def test_a_missing_or_extra_argument_is_a_usage_error(extcli, args):
     assert 2 == extcli("accumulate", "add", *args).exit_code
 

@@ -62,3 +62,33 @@ def test_no_auth_sends_no_credentials(extcli):
 
     assert 4 == result.exit_code
     assert "401" in result.stderr
+
+
+def test_a_table_shows_indented_json(extcli):
+    extcli("vote", "cast", "lunch", "--value", "3")
+
+    stdout = extcli("api", "GET", "vote?id=lunch", "-o", "table").stdout
+
+    assert '  "mean": 3.0,' in stdout.splitlines()
+    assert "[0, 0, 0, 1, 0" in stdout
+
+
+def test_jsonl_has_one_line_for_each_item_of_an_array(extcli, answering):
+    url = answering(http_response("200 OK", '[{"a": 1}, 2]'))
+
+    assert [{"a": 1}, 2] == extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", "jsonl").jsonl
+    assert 1 == len(extcli("api", "GET", "vote?id=lunch", "-o", "jsonl").jsonl)
+
+
+@pytest.mark.parametrize("form", ["table", "jsonl"])
+def test_a_body_that_is_not_json_is_printed_in_any_format(extcli, answering, form):
+    url = answering(http_response("200 OK", "<html>", "text/html"))
+
+    assert "<html>\n" == extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", form).stdout
+
+
+def test_a_refused_get_does_not_say_that_nothing_was_changed(extcli):
+    advice = extcli("accumulate", "get", "x" * 65).stderr.splitlines()[-1]
+
+    assert "  correct it and try again" == advice
+    assert "nothing was changed" in extcli("vote", "cast", "--value", "100").stderr

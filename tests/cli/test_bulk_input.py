@@ -25,6 +25,25 @@ def test_an_unclosed_quote_is_reported_as_such(extcli):
     assert "  line 1: not sent: not CSV: a quote is not closed on its line\n" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "heading", "column"),
+    [
+        (("vote", "cast"), "voter,choice", "value"),
+        (("vote", "cast"), "id,user,vote", "value"),
+        (("vote", "cast"), "user,vote", "value"),
+        (("rank", "submit"), "user,answer", "key"),
+        (("rank", "submit"), "voter,key", "key"),
+    ],
+)
+def test_a_heading_with_other_names_is_an_error(extcli, command, heading, column):
+    result = extcli(*command, "--from", "-", "-v", input=f"{heading}\nU1,3\n")
+
+    assert 2 == result.exit_code
+    assert f"names no columns user and {column}" in result.stderr
+    assert f"it has the columns {heading.replace(',', ', ')}" in result.stderr
+    assert "> POST" not in result.stderr
+
+
 def test_blank_lines_are_skipped(extcli):
     result = extcli("vote", "cast", "--from", "-", input="U1,3\n  \n\t\r\nU2,4\n")
 

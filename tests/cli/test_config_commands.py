@@ -103,10 +103,23 @@ def test_get_prints_only_the_value(config, live):
 
 @pytest.mark.parametrize("form", ["table", "plain"])
 def test_get_of_an_unset_setting_exits_7_and_prints_nothing(config, form):
-    result = config("get", "channel", "-o", form)
+    result = config("get", "as", "-o", form)
 
-    assert (7, "", "extcli: channel is not set\n") == (result.exit_code, result.stdout, result.stderr)
+    assert (7, "", "extcli: as is not set\n") == (result.exit_code, result.stdout, result.stderr)
     assert config("get", "channel", "-o", "json").json["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("key", "variables", "code"),
+    [("channel", {"EXTCLI_CHANNEL": "7"}, 0), ("channel", {}, 7), ("extension", {}, 2)],
+    ids=["set", "not set", "no setting"],
+)
+def test_get_of_a_name_of_a_store_points_to_the_store(config, key, variables, code):
+    """`config get channel` is easily meant as `store-config get channel`."""
+    result = config("get", key, "-o", "table", env=variables)
+
+    assert code == result.exit_code
+    assert f"`extcli store-config get {key}` reads the config store" in result.stderr
 
 
 def test_an_unknown_setting_is_an_error_that_names_the_known_ones(config):

@@ -90,6 +90,14 @@ def test_jsonl_prints_one_member_per_line(extcli):
     ).jsonl
 
 
+@pytest.mark.parametrize("scope", ["extension-viewer", "extension_viewer"])
+def test_a_scope_can_be_spelled_with_an_underscore(extcli, scope):
+    assert 0 == extcli("state", "set", scope, "round=4").exit_code
+
+    assert [["round", "4"]] == extcli("state", "get", "extension_viewer").rows
+    assert [["round", "4"]] == extcli("state", "get", "extension-viewer").rows
+
+
 def test_an_unknown_scope_is_a_usage_error_that_names_the_scopes(extcli):
     result = extcli("state", "get", "chanel")
 

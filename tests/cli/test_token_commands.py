@@ -84,7 +84,7 @@ def test_sandbox_prints_a_token_of_the_service(extcli):
 def test_inspect_prints_claims_and_traps(extcli):
     token = signed(role="viewer", exp=1, allowed_stage="sandbox", name="?>~?>~" * 3)
 
-    document = extcli("token", "inspect", token, "-o", "json").json
+    document = extcli("token", "inspect", "-o", "json", input=token).json
 
     assert "viewer" == document["claims"]["role"]
     assert [
@@ -108,7 +108,7 @@ def test_a_valid_token_has_no_traps(extcli):
 
 
 def test_a_table_shows_formatted_times(extcli):
-    stdout = extcli("token", "inspect", signed(role="viewer", exp=1_900_000_000), "-o", "table").stdout
+    stdout = extcli("token", "inspect", "-o", "table", input=signed(role="viewer", exp=1_900_000_000)).stdout
 
     assert "1900000000  (2030-03-17 17:46:40Z)" in stdout
 
@@ -117,16 +117,45 @@ def test_a_table_shows_formatted_times(extcli):
     "text", ["", "abc", "a.b", "a.b.c", "!.!.!", base64.b64encode(json.dumps([1]).encode()).decode() + ".e30.x"]
 )
 def test_invalid_tokens_are_a_usage_error(extcli, text):
-    result = extcli("token", "inspect", text)
+    result = extcli("token", "inspect", input=text)
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "this is not a token" in result.stderr
 
 
 def test_exp_in_milliseconds_is_a_trap(extcli):
-    traps = extcli("token", "inspect", signed(role="viewer", exp=1_900_000_000_000), "-o", "json").json["traps"]
+    token = signed(role="viewer", exp=1_900_000_000_000)
+
+    traps = extcli("token", "inspect", "-o", "json", input=token).json["traps"]
 
     assert ["exp is more than a year away: is it in milliseconds? It must be in seconds"] == traps
+
+
+def test_inspect_reads_a_file_standard_input_or_the_token_file(extcli, file):
+    token = signed(role="viewer", user_id="5")
+    path = file(token, "token.jwt")
+
+    for args, typed in ((path,), ""), (("-",), token), ((), token), (("--token-file", path), ""):
+        assert "5" == extcli("token", "inspect", *args, "-o", "json", input=typed).json["claims"]["user_id"]
+
+
+def test_inspect_at_a_terminal_explains_the_token_in_use(extcli):
+    result = extcli("token", "inspect", "-o", "json", tty=True, env={"EXTCLI_TOKEN": signed(role="viewer")})
+
+    assert "viewer" == result.json["claims"]["role"]
+    assert 2 == extcli("token", "inspect", tty=True).exit_code
+
+
+@pytest.mark.parametrize("prefix", ["", "Authorization: my-extension "])
+def test_a_token_on_the_command_line_is_refused_and_not_quoted(extcli, prefix):
+    """Process lists and shell histories show arguments."""
+    token = signed(role="viewer")
+
+    result = extcli("token", "inspect", prefix + token)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "a token cannot be given on the command line" in result.stderr
+    assert token not in result.stderr
 
 
 # Users
@@ -162,7 +191,7 @@ def test_users_are_listed_page_by_page(extcli, answering):
     ],
 )
 def test_inspect_explains_pin_and_refresh_tokens(extcli, use, trap):
-    traps = extcli("token", "inspect", signed(role="viewer", use=use), "-o", "json").json["traps"]
+    traps = extcli("token", "inspect", "-o", "json", input=signed(role="viewer", use=use)).json["traps"]
 
     assert 1 == sum(trap in each for each in traps)
 
@@ -170,4 +199,4 @@ def test_inspect_explains_pin_and_refresh_tokens(extcli, use, trap):
 def test_inspect_explains_the_token_issued_with_a_game_s_pin(extcli):
     token = extcli("pin", "request", "--game", "-o", "json").json["token"]
 
-    assert "until the broadcaster enters the PIN" in extcli("token", "inspect", token).stdout
+    assert "until the broadcaster enters the PIN" in extcli("token", "inspect", input=token).stdout

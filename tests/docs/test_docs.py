@@ -48,6 +48,13 @@ def test_the_test_files_in_a_row_are_marked_with_its_ruling():
     assert {ruling: set() for ruling in rows()} == {ruling: files - marked[ruling] for ruling, files in rows().items()}
 
 
+def test_no_document_stores_a_token_on_disk():
+    """An access token cannot be revoked and must not be stored."""
+    stores = re.compile(r"extcli[^\n|)]* (?:token (?:mint|sandbox|refresh)|pin request --game)\b[^\n|)]*>[^\n]*")
+
+    assert {} == {name_of(each): found for each in documents() if (found := stores.findall(each.read_text()))}
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 

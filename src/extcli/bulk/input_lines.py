@@ -12,11 +12,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from extcli.errors import UsageError
+from extcli.errors import UsageError, shortened
 
 _CHUNK = 1 << 16
 _MAX_LINE = 1 << 20
 _BATCH = 500
+NUMBER = "value"
+"""The column that holds numbers."""
 
 
 @dataclass(slots=True)
@@ -137,10 +139,24 @@ def _csv(lines: Numbered, first: str, column: str) -> Iterator[Line]:
         may_be_heading = False
         if "user" in names and column in names:
             user_at, value_at = names.index("user"), names.index(column)
+        elif _is_other_heading(names, column):
+            raise UsageError(
+                f"the first line of the input names no columns user and {column}",
+                why=f"it has the columns {shortened(', '.join(names))}",
+                fix=f"name one column user and one {column}; the others are ignored",
+            )
         elif len(row) <= max(user_at, value_at):
             yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; user and {column} are needed")
         else:
             yield Line(number, row[user_at].strip(), row[value_at])
+
+
+def _is_other_heading(names: list[str], column: str) -> bool:
+    """Return whether a first line is a heading without the two columns: one has its name, or none can be a value."""
+    known = "user" in names or column in names
+    if column == NUMBER:
+        return len(names) > 1 and not any(any(map(str.isdigit, name)) for name in names)
+    return known
 
 
 _CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}

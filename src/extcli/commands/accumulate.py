@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from extcli.cli.json_input import read_bytes
+from extcli.api.client import encoded
+from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.commands.listing import show_all
 from extcli.errors import UsageError
@@ -17,12 +20,18 @@ from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
 
+DEFAULT = "default"
+_USAGE = """give [ID] and JSON such as '{"stars": 5}', or members such as stars=5, or --from FILE"""
+
+
 @command(app)
 def add(
     session: Session,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID] JSON", help="The buffer's id, and the document: JSON, - or @file."),
+        typer.Argument(
+            metavar="[ID] JSON|-|@FILE|KEY=JSON...", help="The buffer's id, and the document or its members."
+        ),
     ] = None,
     source: Annotated[
         Path | None,
@@ -42,27 +51,45 @@ def add(
     \b
     Examples:
       extcli accumulate add ratings '{"stars": 5}'
+      extcli accumulate add ratings stars=5 comment="very good"
       extcli accumulate add ratings --from ratings.jsonl --user-field user
     """
     session.warn_without_channel(VIEWER, "the document" if source is None else "each document", "")
     given = list(words or [])
-    if not 1 <= len(given) + (source is not None) <= 2 or len(given) > (2 if source is None else 1):
-        raise UsageError("no document, or several", fix="give [ID] JSON, or [ID] --from FILE")
     if source is None:
         if user_field is not None:
             raise UsageError("--user-field requires --from", fix="use --as viewer:USER for a single document")
-        content = read_bytes(given.pop())
-        session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=_id(given)), views.NOTHING)
+        buffer, content = _document(given)
+        session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=buffer), views.NOTHING)
         session.output.note("added")
         return
+    if len(given) > 1:
+        raise UsageError("no document, or several", fix=_USAGE)
     from extcli.bulk import input_lines, operations, sender
 
     documents = input_lines.documents(source, user_field, skip=skip)
-    sender.send(session, documents, operations.additions(_id(given)), acts_as=VIEWER, concurrency=concurrency)
+    buffer = given[0] if given else DEFAULT
+    sender.send(session, documents, operations.additions(buffer), acts_as=VIEWER, concurrency=concurrency)
 
 
-def _id(given: list[str]) -> str:
-    return given[0] if given else "default"
+def _document(given: list[str]) -> tuple[str, bytes]:
+    """Return the buffer's id and the JSON, which is sent as it is written. Raises `UsageError`."""
+    pairs = list(takewhile(_is_pair, reversed(given)))[::-1]
+    rest = given[: len(given) - len(pairs)]
+    if pairs and len(rest) <= 1:
+        return (rest or [DEFAULT])[0], encoded(read_pairs(pairs))
+    if pairs or not 1 <= len(rest) <= 2:
+        raise UsageError("no document, or several", fix=_USAGE)
+    content = read_bytes(rest[-1])
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the document is not JSON", why=str(error), fix=_USAGE) from None
+    return (rest if len(rest) == 2 else [DEFAULT])[0], content
+
+
+def _is_pair(word: str) -> bool:
+    return "=" in word and word[0] not in '{["@='
 
 
 @command(app)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,8 +16,12 @@ from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import shared
 from extcli.commands.stores import CONFIG, STATE
 from extcli.errors import ErrorAnswer, UsageError
+from extcli.output.format import Format
+from extcli.output.printer import Output
+from extcli.output.views import DATA
 from extcli.session import BROADCASTER, Session
 
+_ANY = replace(DATA, items=lambda document: document if isinstance(document, list) else [document])
 _STORES = {scope.path for stores in (STATE, CONFIG) for scope in stores.scopes.values()}
 
 
@@ -45,6 +52,9 @@ def api(
     Any method can have a body, even GET. With a production profile, calls that delete,
     replace or reset ask for confirmation.
 
+    Tables show JSON indented; jsonl has one line, or one for each item of an array. The
+    other formats print the body unchanged.
+
     \b
     Examples:
       extcli api GET 'vote?id=lunch'
@@ -64,10 +74,19 @@ def api(
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
     service = session.anonymous_service() if no_auth else session.service(BROADCASTER)
     try:
-        session.output.body([service.perform(call).content])
+        _print(session.output, service.perform(call).content)
     except ErrorAnswer as error:
-        session.output.body([error.body])
+        _print(session.output, error.body)
         raise
+
+
+def _print(output: Output, body: bytes) -> None:
+    """Print a body: JSON as the format wants it, anything else unchanged."""
+    if output.format in (Format.TABLE, Format.JSONL):
+        with suppress(ValueError, RecursionError):
+            output.show_value(json.loads(body), _ANY)
+            return
+    output.body([body])
 
 
 def _destroys(method: str, path: str) -> bool:

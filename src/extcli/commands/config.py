@@ -21,6 +21,8 @@ app = noun("Settings: the effective configuration, where it comes from, and edit
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help=f"One of {', '.join(KEYS)}.")]
 _DEFAULT = "default"
+_SCOPES = ("channel", "extension")
+"""The stores of `extcli store-config`, whose name is easily confused with this command's."""
 
 
 @command(app, "list")
@@ -50,11 +52,15 @@ def get(session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help
     Example: extcli config get url
     """
     by_key = {each["key"]: each for each in effective_configuration(session)}
+    hint = f"`extcli store-config get {key}` reads the config store" if key in _SCOPES else ""
     if key not in by_key:
-        raise UsageError(f"unknown setting {key!r}", fix=f"one of {', '.join(by_key)}")
+        known = f"one of {', '.join(by_key)}"
+        raise UsageError(f"unknown setting {key!r}", why=known if hint else "", fix=hint or known)
     session.output.show_value(by_key[key], profile_views.SETTING)
     if by_key[key]["value"] is None:
-        raise ExpectationFailed(f"{key} is not set")
+        raise ExpectationFailed(f"{key} is not set", fix=hint)
+    if hint:
+        session.output.note(hint)
 
 
 @command(app, use_profile=False)

@@ -40,7 +40,7 @@ def request(
     Examples:
       extcli pin request
       extcli pin request -o plain | extcli pin login
-      extcli pin request --game -o plain > game.txt
+      extcli pin request --game
     """
     if game and unbound:
         raise UsageError("--game and --unbound exclude each other")

@@ -162,9 +162,10 @@ def _scope_argument(scopes: Collection[str]) -> Any:
     names = ", ".join(scopes)
 
     def checked(name: str) -> str:
-        if name not in scopes:
+        scope = name.replace("_", "-")
+        if scope not in scopes:
             raise typer.BadParameter(f"{name!r} is not one of {names}")
-        return name
+        return scope
 
     return typer.Argument(
         metavar="SCOPE", help=f"One of {names}.", callback=checked, autocompletion=lambda: list(scopes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -80,14 +82,17 @@ def sandbox(session: Session, role: Role = None, user: User = None, header: Head
 @command(app)
 def inspect(
     session: Session,
-    token: Annotated[str, typer.Argument(metavar="TOKEN|-", help="The token, or - for standard input.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="The file of the token. Default: standard input.")
+    ] = "-",
 ) -> None:
     """Explain a token, without checking its signature. Sends nothing.
 
-    Example: extcli token sandbox | extcli token inspect -
+    At a terminal, explains the token in EXTCLI_TOKEN or --token-file.
+
+    Example: extcli token sandbox | extcli token inspect
     """
-    text = read_bytes(token).decode(errors="replace") if token == "-" else token
-    found = tokens.inspect(text, now=clock.now())
+    found = tokens.inspect(_text_of_token(session, source), now=clock.now())
     document = {"header": found.header, "claims": found.claims, "traps": found.traps}
     session.output.show_value(document, views.TOKEN_CONTENT)
 
@@ -101,7 +106,7 @@ def refresh(session: Session, header: Header = False) -> None:
 
     \b
     Examples:
-      extcli token refresh > token.txt
+      EXTCLI_TOKEN=$(extcli token refresh) extcli user info
       curl -H "$(extcli token refresh --header)" http://127.0.0.1:8282/v1/e/vote
     """
     from extcli.realtime import login
@@ -145,6 +150,23 @@ def revoke(session: Session) -> None:
     session.service_with(pair.access).revoke_pins()
     session.link_store.delete(link, even_if_newer=True)
     session.output.report(f"revoked and deleted the link to {where}")
+
+
+def _text_of_token(session: Session, source: str) -> str:
+    """Return the text in a file, or of standard input, or at a terminal the configured token."""
+    if source == "-":
+        if session.resolver.flags.token_file or sys.stdin.isatty():
+            if (token := secret_lookup.token(session.resolver)) is None:
+                raise UsageError("no token was given", fix="pipe it in, name its file, or set EXTCLI_TOKEN")
+            return token
+        return read_bytes(source).decode(errors="replace")
+    if (("." in source and "eyJ" in source) or source.count(".") == 2) and not Path(source).exists():
+        raise UsageError(
+            "a token cannot be given on the command line",
+            why="process lists and shell histories show it",
+            fix="pipe it in, or name its file",
+        )
+    return read_bytes(f"@{source}").decode(errors="replace")
 
 
 def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:

@@ -7,6 +7,7 @@ import re
 
 # Control characters, and those that reorder or end a line.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_NUMBERS = re.compile(r"\[\n\s+([-+.\deE]+(?:,\n\s+[-+.\deE]+)*)\n\s*\]")
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -26,9 +27,10 @@ def json_text(value: object) -> str:
 
 
 def pretty_json(value: object) -> str:
-    """Return a value as indented JSON that is safe to print."""
-    lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
-    return "\n".join(_UNSAFE.sub(_json_escape, line) for line in lines)
+    """Return a value as indented JSON that is safe to print. A list of numbers takes one line."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    text = _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+    return "\n".join(_UNSAFE.sub(_json_escape, line) for line in text.split("\n"))
 
 
 def compact(value: object) -> str:
