@@ -21,7 +21,7 @@ start() { # runs a service on a free port, with its data in a file
   done
   EXTCLI_URL=$(sed 's/^listening on //' "$work/url.txt")
   export EXTCLI_URL
-  extcli wait --ready --timeout 20s
+  extcli wait --timeout 20s
 }
 
 start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -23,9 +24,10 @@ CHANNEL_WRITERS = frozenset({Role.BROADCASTER, Role.ADMIN, Role.BACKEND})
 EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
 
-def role_error(role: Role, allowed: frozenset[Role]) -> Forbidden:
+def role_error(role: Role, allowed: Set[Role], doing: str = "do this") -> Forbidden:
+    """Return the error for a role that may not do something. `extcli` suggests the allowed roles that it names."""
     return Forbidden(
-        "role is not authorized", f"the role {role} may not do this; allowed: {', '.join(sorted(allowed))}"
+        "role is not authorized", f"the role {role} may not {doing}; allowed: {', '.join(sorted(allowed))}"
     )
 
 

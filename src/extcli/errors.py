@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Protocol
 
 LOG = "the service's log has details"
+
+_ROLE = "(?:viewer|broadcaster|admin|backend)"
+_ALLOWED = re.compile(f"allowed: ({_ROLE}(?:, {_ROLE})*)")
 
 
 class ExitCode(IntEnum):
@@ -147,6 +151,16 @@ def reason_of(body: bytes) -> str:
                 words += [_text(entry.get("detail")) or _text(entry.get("title"))]
     distinct = [word for index, word in enumerate(words) if word and word not in words[:index]]
     return shortened(": ".join(distinct) if distinct else body.decode(errors="replace"))
+
+
+def forbidden_advice(body: bytes) -> str:
+    """Return what to do about a 403 to a call with credentials. It names a role only if the body says which may."""
+    reason = reason_of(body)
+    if "stage mismatch" in reason:
+        return "the token is for the sandbox: use a token of production, or sign one with EXTCLI_SECRET"
+    if allowed := _ALLOWED.search(reason):
+        return f"act in another role: {' or '.join(f'--as {role}' for role in allowed[1].split(', '))}"
+    return "this identity may not do that: use another token, or another role with --as"
 
 
 def is_from_service(body: bytes) -> bool:

@@ -13,7 +13,7 @@ from extcli import clock
 from extcli.config import settings
 from extcli.config.resolver import Found, Resolver
 from extcli.config.settings import DEFAULT_USER, Flags
-from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, reason_of
+from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
 from extcli.output.format import Format
 from extcli.output.printer import Output
 
@@ -218,7 +218,7 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return credentials.advice if credentials else "this call needs credentials"
     if status == 403:
         if call.signed:
-            return "act in another role: --as broadcaster, --as backend or --as admin"
+            return forbidden_advice(answer.content)
         return "this call carries no credentials: check the address, or the service's settings"
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"

@@ -57,7 +57,7 @@ def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, 
 @pytest.mark.parametrize(
     ("refusal", "advice"),
     [
-        (http_response("403 Forbidden"), "use another role"),
+        (http_response("403 Forbidden"), "this identity may not do that: use another token, or another role with --as"),
         (http_response("302 Found", location="https://elsewhere.example"), "it redirects to https://elsewhere.example"),
         (http_response("503 Service Unavailable"), "send the remaining lines when the service works again"),
     ],

@@ -170,5 +170,19 @@ def test_wait_exits_7_if_the_service_is_not_ready(extcli, answering):
     assert (7, "") == (result.exit_code, result.stdout)
 
 
-def test_wait_without_ready_is_a_usage_error(extcli):
-    assert 2 == extcli("wait").exit_code
+def test_wait_needs_no_option(extcli):
+    assert (0, "", "") == (extcli("wait").exit_code, extcli("wait").stdout, extcli("wait").stderr)
+
+
+def test_wait_says_once_what_it_waits_for_and_how_long(extcli, answering):
+    url = answering(*[http_response("503 Service Unavailable", '{"status":"starting"}')] * 20)
+
+    lines = extcli("wait", "--url", url, "--timeout", "350ms").stderr.splitlines()
+
+    assert [f"waiting up to 0.35 s for {url} to be ready"] == [line for line in lines if line.startswith("waiting")]
+
+
+def test_wait_is_silent_if_asked_to_be_quiet(extcli):
+    result = extcli("wait", "--quiet", "--url", "http://127.0.0.1:1", "--timeout", "150ms")
+
+    assert (3, False) == (result.exit_code, "waiting" in result.stderr)

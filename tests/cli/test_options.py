@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+from functools import partial
 
 import pytest
 from typer.main import get_command
@@ -247,3 +249,14 @@ def test_an_invalid_url_is_quoted_without_its_password(extcli):
 
     assert (2, "") == (result.exit_code, result.stdout)
     assert "hunter2" not in result.stderr
+
+
+def test_the_package_runs_as_a_module():
+    """The version comes from the same entry point; `wait` ends with the same exit code."""
+    run = partial(subprocess.run, capture_output=True, text=True, timeout=20)
+
+    version = run([sys.executable, "-m", "extcli", "--version"])
+    unreachable = run([sys.executable, "-m", "extcli", "wait", "--url", "http://127.0.0.1:1", "--timeout", "1ms"])
+
+    assert (0, True) == (version.returncode, version.stdout.startswith("extcli "))
+    assert 3 == unreachable.returncode

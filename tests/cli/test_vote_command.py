@@ -197,4 +197,4 @@ def test_a_viewer_cannot_delete_a_poll_and_sees_which_role_can(extcli):
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert "403 Forbidden" in result.stderr
-    assert "--as broadcaster" in result.stderr
+    assert "act in another role: --as admin or --as backend or --as broadcaster" in result.stderr

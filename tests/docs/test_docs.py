@@ -86,6 +86,14 @@ def test_every_link_and_anchor_resolves():
     assert [] == broken
 
 
+def test_every_loop_that_waits_for_a_program_ends_with_that_program():
+    texts = [path.read_text() for path in (*documents(), *(ROOT / "examples").rglob("*.sh"))]
+    loops = [line for text in texts for line in re.findall(r"(?:until|while) [^\n]*; do\b.*?\bdone\b", text, re.DOTALL)]
+
+    assert len(loops) >= 4
+    assert not [loop for loop in loops if "kill -0" not in loop and "while read" not in loop]
+
+
 def test_the_documents_speak_of_the_product_only():
     # Paths of a developer's machine and addresses of package mirrors do not belong here.
     private = re.compile(r"(?<![\w.])/(work|tmp|home|root|Users)/|\bindex-url\b|\bpypi\b", re.IGNORECASE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extcli.api.client import encoded
-from extcli.errors import ErrorAnswer, Refused, ServerError, shortened
+from extcli.errors import ErrorAnswer, Refused, ServerError, forbidden_advice, shortened
 from extcli.output.sanitize import json_text
 
 NO_REQUEST = 65_535
@@ -70,7 +70,10 @@ def error_of(name: str, message: Message) -> ErrorAnswer:
     status = status_of(message)
     if status >= 500:
         return ServerError(name, status, message.text)
-    advice = _ADVICE_OF.get((name.partition(" ")[0], status)) or _ADVICE.get(status, "")
+    if status == 403:
+        advice = forbidden_advice(message.text)
+    else:
+        advice = _ADVICE_OF.get((name.partition(" ")[0], status)) or _ADVICE.get(status, "")
     return Refused(name, status, message.text, fix=advice)
 
 
@@ -84,7 +87,6 @@ def status_of(message: Message) -> int:
 _ADVICE = {
     400: "nothing was changed; correct it and try again",
     401: "authenticate first: omit --no-auth",
-    403: "act in another role: --as broadcaster, --as backend or --as admin",
     429: "retry later, at a lower rate",
 }
 TOO_MANY = "retry later, or close other connections"

@@ -207,8 +207,6 @@ def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
     error.what = f"line {job.line.number}: {error.what}"
     if answer.status_code >= 500:
         error.fix = "send the remaining lines when the service works again"
-    elif answer.status_code == 403:
-        error.fix = "use another role, for example --as viewer or --as backend"
     return error
 
 

@@ -11,7 +11,7 @@ from extcli import clock
 from extcli.api.client import Service
 from extcli.api.http import Answer
 from extcli.cli.shared_options import shared
-from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, is_from_service
+from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, is_from_service
 from extcli.session import Session
 
 _INTERVAL = 0.1
@@ -21,18 +21,19 @@ _NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 @shared
 def wait(
     session: Session,
-    ready: Annotated[bool, typer.Option("--ready", help="Wait until the service can answer requests.")] = False,
+    ready: Annotated[
+        bool, typer.Option("--ready", help="Wait until the service can answer requests; always on.")
+    ] = True,
 ) -> None:
     """Wait until the service is ready, at most for --timeout (default 30s).
 
     Exits 3 if the service was unreachable all the time, 7 if it answered but was not
     ready, or is not an extension service.
 
-    Example: extcli serve & extcli wait --ready --timeout 5s
+    Example: extcli serve & extcli wait --timeout 5s
     """
-    if not ready:
-        raise UsageError("nothing to wait for", fix="extcli wait --ready")
-    deadline = clock.elapsed() + session.resolver.timeout()
+    timeout, announced = session.resolver.timeout(), False
+    deadline = clock.elapsed() + timeout
     answered: ExpectationFailed | None = None
     while True:
         try:
@@ -45,6 +46,9 @@ def wait(
             failure = answered or error
         if clock.elapsed() + _INTERVAL > deadline:
             raise failure
+        if not announced:
+            session.output.report(f"waiting up to {timeout:g} s for {session.resolver.url()} to be ready")
+            announced = True
         clock.sleep(_INTERVAL)
 
 

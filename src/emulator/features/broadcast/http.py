@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role
-from emulator.errors import BadRequest, Forbidden
+from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
+from emulator.errors import BadRequest
 from emulator.features.broadcast.rules import BROADCAST
 from emulator.features.broadcast.service import Broadcasts
 from emulator.web.call import MAX_ID_LENGTH, Call
@@ -109,7 +109,7 @@ def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | No
     if not channel_id or channel_id == channel:
         return channel
     if not caller.spans_channels:
-        raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast to another channel")
+        raise role_error(caller.role, EXTENSION_WRITERS, "broadcast to another channel")
     return checked_text(channel_id, MAX_ID_LENGTH, reason="Invalid body", name="user_id")
 
 

@@ -8,10 +8,9 @@ from typing import Any, Final, TypeVar
 
 from msgspec import UNSET
 
-from emulator.callers import CHANNEL_WRITERS, Caller, required_channel
+from emulator.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
 from emulator.config.environment import Environment
 from emulator.engines.base import Key
-from emulator.errors import Forbidden
 from emulator.features.broadcast.rules import (
     BROADCAST,
     WHISPER_PREFIX,
@@ -76,7 +75,7 @@ class Broadcasts:
         In sandbox every role may, as the SDK expects. In production, raises `Forbidden` for roles without that right.
         """
         if self._environment.verifies_tokens and caller.role not in CHANNEL_WRITERS:
-            raise Forbidden("role is not authorized", f"the role {caller.role} may not broadcast")
+            raise role_error(caller.role, CHANNEL_WRITERS, "broadcast")
         channel_id = required_channel(channel, "a broadcast")
         checked_event(strip_prefix(event, self._environment.name, caller.client_id))
         await self._publish(caller, channel_id, event, data, target)

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from emulator.callers import Caller, Role, check_extension_wide
+from emulator.callers import Caller, Role, check_extension_wide, role_error
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest, Forbidden, NotFound, TooLarge
+from emulator.errors import BadRequest, NotFound, TooLarge
 from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.rules import (
     CHANNEL_CONFIG,
@@ -89,7 +89,7 @@ class Stores:
         Users who have none are left out.
         """
         if caller.role is not Role.ADMIN:
-            raise Forbidden("role is not authorized", f"the role {caller.role} may not read other users' stores")
+            raise role_error(caller.role, {Role.ADMIN}, "read other users' stores")
         keys = iter([(self._key(store, caller, channel, user_id), user_id) for user_id in unique_ids(user_ids)])
         now = self._clock.now()
         while page := list(islice(keys, _AT_ONCE)):
