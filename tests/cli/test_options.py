@@ -138,9 +138,10 @@ def test_an_interrupt_exits_130_without_a_traceback(extcli, monkeypatch):
     assert (130, "", "") == (result.exit_code, result.stdout, result.stderr)
 
 
-@pytest.mark.parametrize(
-    ("args", "env"), [(("-o", "json", "state", "set", "channel"), {}), (("wait",), {"EXTCLI_OUTPUT": "json"})]
-)
+INCOMPLETE = ("state", "set", "channel")
+
+
+@pytest.mark.parametrize(("args", "env"), [(("-o", "json", *INCOMPLETE), {}), (INCOMPLETE, {"EXTCLI_OUTPUT": "json"})])
 def test_with_json_output_a_usage_error_is_json(extcli, args, env):
     result = extcli(*args, env=env)
 
@@ -149,7 +150,7 @@ def test_with_json_output_a_usage_error_is_json(extcli, args, env):
 
 
 def test_with_an_invalid_output_format_errors_are_text(extcli):
-    assert extcli("wait", env={"EXTCLI_OUTPUT": "xml"}).stderr.startswith("extcli: nothing to wait for")
+    assert extcli(*INCOMPLETE, env={"EXTCLI_OUTPUT": "xml"}).stderr.startswith("extcli: the object is missing")
 
 
 @pytest.mark.parametrize("command", [("api",), ("token", "sandbox")])
