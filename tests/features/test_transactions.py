@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -11,6 +14,7 @@ import jwt
 import pytest
 
 from support.service import CLIENT_ID, OTHER_SECRET, SECRET, Client, LiveServer, real_seconds
+from support.signing import signed
 from support.socket_client import SocketClient, linked_game
 
 DAY = 86_400_000
@@ -31,7 +35,7 @@ def test_games_receive_the_purchases_of_the_products_they_follow(game: SocketCli
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
     game.data("subscribe", "twitchPurchaseBits", {"sku": "hat"})
 
-    assert (200, {}) == ((answer := post(viewer(), receipt())).status_code, answer.json())
+    assert (201, {}) == ((answer := post(viewer(), receipt())).status_code, answer.json())
 
     update = game.update()
     assert "twitchPurchaseBits" == update["meta"]["target"]
@@ -55,7 +59,7 @@ def test_a_purchase_posted_twice_is_sent_once(game: SocketClient, viewer):
 
     answers = [post(viewer(), receipt()).status_code for _ in range(2)]
 
-    assert [200, 200] == answers
+    assert [201, 201] == answers
     assert "t1" == game.update()["data"]["id"]
     assert game.no_update()
 
@@ -87,10 +91,25 @@ def test_up_to_10_outstanding_purchases_are_listed_oldest_first(live: LiveServer
 
 
 @pytest.mark.parametrize("action", ["validate", "refund"])
-@pytest.mark.parametrize("which", [{"transaction_id": "t1"}, {"sku": "hat", "user_id": "5"}])
+@pytest.mark.parametrize(
+    "which",
+    [
+        {"transaction_id": "t1"},
+        {"transaction_id": "OWN"},
+        {"muxy_id": "OWN"},
+        {"id": "t1"},
+        {"id": "OWN"},
+        {"transaction_id": "OWN", "user_id": "5"},
+        {"transaction_id": "t1", "details": "a reason"},
+        {"sku": "hat", "user_id": "5"},
+    ],
+    ids=str,
+)
 def test_a_settled_purchase_is_no_longer_outstanding(game: SocketClient, viewer, action: str, which: dict[str, str]):
     post(viewer(), receipt())
     post(viewer(), receipt("t2", user="6"))
+    own = game.data("get", "transaction", {"sku": "*"})["transactions"][0]["muxy_id"]
+    which = {name: own if value == "OWN" else value for name, value in which.items()}
 
     assert {"ok": True} == game.data(action, "transaction", which)
 
@@ -137,7 +156,7 @@ def test_sandbox_accepts_a_forged_receipt_in_plain_padded_base64(viewer, game: S
 
     answer = post(viewer(), forged)
 
-    assert (200, 7) == (answer.status_code, game.data("get", "transaction", {"sku": "*"})["transactions"][0]["cost"])
+    assert (201, 7) == (answer.status_code, game.data("get", "transaction", {"sku": "*"})["transactions"][0]["cost"])
 
 
 @pytest.mark.parametrize(
@@ -162,4 +181,116 @@ def test_production_accepts_only_receipts_signed_with_the_extensions_secret(prod
     }
 
     statuses = {name: answer.status_code for name, answer in answers.items()}
-    assert {"good": 200, "forged": 400, "expired": 400, "without exp": 400} == statuses
+    assert {"good": 201, "forged": 400, "expired": 400, "without exp": 400} == statuses
+
+
+@pytest.mark.parametrize("which", [{}, {"muxy_id": ""}, {"sku": "hat"}, {"user_id": "5"}, {"id": 5}])
+def test_a_purchase_to_settle_must_be_named(game: SocketClient, viewer, which: dict[str, Any]):
+    post(viewer(), receipt())
+
+    assert 400 == game.error("validate", "transaction", which)["status"]
+
+
+def test_a_receipt_is_accepted_in_one_channel_only(game: SocketClient, viewer):
+    first, *others = [post(viewer("5", channel=channel), receipt()) for channel in ("777", "888", "999")]
+
+    assert (201, [400, 400]) == (first.status_code, [answer.status_code for answer in others])
+    assert "was posted before" in others[0].json()["info"]
+    assert 201 == post(viewer("5"), receipt()).status_code
+
+
+def test_a_receipt_is_accepted_from_one_user_only(game: SocketClient, viewer):
+    game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
+    statuses = [post(viewer(user), receipt()).status_code for user in ("5", "6", "5")]
+    other_buyer = post(viewer("5"), receipt(user="6")).status_code
+
+    assert ([201, 400, 201], 400) == (statuses, other_buyer)
+    assert "5" == game.update()["data"]["userId"]
+    assert game.no_update()
+
+
+def test_a_settled_purchase_cannot_be_posted_in_another_channel(live: LiveServer, game: SocketClient, viewer):
+    post(viewer("5"), receipt())
+    game.data("validate", "transaction", {"id": "t1"})
+
+    assert 400 == post(viewer("5", channel="888"), receipt()).status_code
+
+
+def test_another_extension_may_have_a_purchase_of_the_same_id(viewer):
+    assert [201, 201] == [
+        post(viewer("5", client_id=name), receipt()).status_code for name in (CLIENT_ID, "other-extension")
+    ]
+
+
+def test_simultaneous_posts_of_one_receipt_are_accepted_in_one_channel(live: LiveServer, viewer):
+    channels = [str(number) for number in range(20)]
+    clients = [viewer("5", channel=channel) for channel in channels]
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        statuses = list(pool.map(lambda client: post(client, receipt()).status_code, clients))
+
+    assert {201: 1, 400: 19} == Counter(statuses)
+
+
+def test_the_transaction_id_beside_the_receipt_is_ignored(game: SocketClient, viewer):
+    body = {"transactionReceipt": receipt(), "transactionId": "other", "userId": "6"}
+
+    viewer("5").post("bits/transactions", json=body).raise_for_status()
+
+    (listed,) = game.data("get", "transaction", {"sku": "*"})["transactions"]
+    assert ("t1", "5") == (listed["id"], listed["userId"])
+
+
+@pytest.mark.parametrize("amount", [-1, 2**53, 10**30, int("9" * 4_300), "9" * 5_000, "-1", 1.5, True])
+def test_a_price_that_is_no_amount_is_refused(viewer, amount: object):
+    product = {"sku": "hat", "cost": {"amount": amount}}
+    payload = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
+    middle = base64.urlsafe_b64encode(json.dumps(payload).encode()).decode()
+
+    answer = post(viewer(), f"e30.{middle}.x")
+
+    assert (400, "Invalid receipt") == (answer.status_code, answer.json()["reason"])
+
+
+@pytest.fixture
+def buyer(production: LiveServer) -> Callable[..., Client]:
+    """`buyer("5")` is that user in channel 777 of the production service."""
+    return lambda user="5", role="viewer", **claims: production.client(
+        role, user=user, **{"channel": "777", "exp": real_seconds() + 600} | claims
+    )
+
+
+def test_in_production_the_buyer_must_be_the_caller(buyer):
+    soon = real_seconds() + 600
+    answers = {
+        "the buyer": post(buyer("5"), receipt("q1", exp=soon)),
+        "the buyer, as opaque id": post(buyer(None, opaque="U5"), receipt("q2", exp=soon)),
+        "the buyer, as broadcaster": post(buyer("5", "broadcaster"), receipt("q3", exp=soon)),
+        "another viewer": post(buyer("6"), receipt("q4", exp=soon)),
+        "an anonymous viewer": post(buyer(None, opaque="A5"), receipt("q5", exp=soon)),
+        "a broadcaster": post(buyer("777", "broadcaster"), receipt("q6", exp=soon)),
+        "a backend": post(buyer(None, "backend"), receipt("q7", exp=soon)),
+    }
+
+    assert [201, 201, 201, 400, 400, 400, 201] == [answer.status_code for answer in answers.values()]
+    assert "userId" in answers["another viewer"].json()["info"]
+
+
+def test_a_receipt_refused_to_another_user_stays_good_for_the_buyer(buyer):
+    token = receipt("r1", exp=real_seconds() + 600)
+
+    assert [400, 201, 201] == [post(buyer(user), token).status_code for user in ("6", "5", "5")]
+
+
+def test_in_production_a_receipt_signed_by_the_service_itself_is_refused(production: LiveServer, buyer):
+    key = production.service.tokens._service_key.value.encode()
+
+    assert 400 == post(buyer("5"), receipt("s1", key=key, exp=real_seconds() + 600)).status_code
+
+
+@pytest.mark.parametrize("exp", [None, 2_000_000_000_000, True, "soon"])
+def test_in_production_a_receipt_needs_an_exp_in_seconds(buyer, exp: object):
+    product = {"sku": "hat", "cost": {"amount": 1}}
+    payload = {"exp": exp, "data": {"transactionId": "u1", "userId": "5", "product": product}}
+
+    assert 400 == post(buyer("5"), signed({"alg": "HS256"}, payload)).status_code

@@ -121,7 +121,7 @@ def test_the_leeway_applies_to_receipts(lenient: LiveServer):
         for end in (NOW - LEEWAY + 1, NOW - LEEWAY)
     ]
 
-    assert [200, 400] == statuses
+    assert [201, 400] == statuses
 
 
 def _pin(live: LiveServer) -> str:

@@ -165,6 +165,11 @@ class Row(NamedTuple):
         """The path without the query."""
         return self.name.partition("?")[0]
 
+    @property
+    def success(self) -> int:
+        """The status of a call that succeeds."""
+        return 201 if self.name == "bits/transactions" else 200
+
     def call(self, client: Client) -> Any:
         """Call the endpoint; `PIN`, `TOKEN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
         body = self.body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in self.body else self.body

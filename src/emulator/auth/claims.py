@@ -31,13 +31,14 @@ def grant_of(claims: Mapping[str, Any]) -> Grant:
     return Grant()
 
 
-def check_exp(claims: Mapping[str, Any]) -> None:
-    """Raise `Unauthorized` if `exp` is not a number, or so large that it must be in milliseconds."""
+def check_exp(claims: Mapping[str, Any]) -> int:
+    """Return `exp` in ms; raise `Unauthorized` if it is no number, or so large that it must be in milliseconds."""
     exp = milliseconds(claims, "exp")
     if exp is None:
-        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is null, not a number of seconds")
+        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is missing or null, not a number of seconds")
     if exp >= _LEAST_MILLISECONDS * 1000:
         raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is in milliseconds, not in seconds")
+    return exp
 
 
 def role_of(value: Any) -> Role:

@@ -119,10 +119,13 @@ class Tokens:
         if not self._environment.verifies_tokens:
             return
         try:
-            exp = milliseconds(self._verified(client_id, receipt)[0], "exp")
+            claims, secret = self._verified(client_id, receipt)
+            exp = check_exp(claims)
         except Unauthorized as error:
             raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
-        if exp is None or exp + self._leeway <= self._clock.now():
+        if not secret:
+            raise BadRequest("Invalid receipt", "transactionReceipt: not signed with a secret of this extension")
+        if exp + self._leeway <= self._clock.now():
             raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
 
     def is_admitted(self, client_id: str, grant: Grant) -> bool:

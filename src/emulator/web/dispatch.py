@@ -65,7 +65,7 @@ class Dispatcher:
         context.route = path
         cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
         try:
-            reply = _reply(await self._answer(bound, context, scope, receive), cors)
+            reply = _reply(await self._answer(bound, context, scope, receive), cors, bound.endpoint.status)
         except ServiceError as error:
             self.recorder.refused(error)
             reply = error_reply(error, cors=cors)
@@ -143,16 +143,16 @@ async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
     return Streamed(resumed())
 
 
-def _reply(answer: object, cors: bool) -> Reply:
+def _reply(answer: object, cors: bool, status: int) -> Reply:
     if not isinstance(answer, Special):
-        return Reply(200, json_codec.encode(answer), cors)
+        return Reply(status, json_codec.encode(answer), cors)
     if isinstance(answer, Streamed):
-        return Reply(200, answer.chunks, cors)
+        return Reply(status, answer.chunks, cors)
     if isinstance(answer, Text):
-        return Reply(200, answer.body, cors, answer.content_type.encode())
+        return Reply(status, answer.body, cors, answer.content_type.encode())
     assert isinstance(answer, WithHeader)
     header = (answer.header.name.lower().encode(), answer.text.encode())
-    return Reply(200, json_codec.encode(answer.value), cors, more=(header,))
+    return Reply(status, json_codec.encode(answer.value), cors, more=(header,))
 
 
 def _bare_client_id(header: str | None) -> str:

@@ -125,6 +125,8 @@ class Endpoint(Generic[S]):
     """The roles that `limit` is for; others have the limit `body`."""
     streamed: bool
     """Whether the handler reads the body from `Call.chunks`."""
+    status: int
+    """The status of a success."""
 
     @property
     def name(self) -> str:
@@ -156,6 +158,7 @@ def endpoint(
     limit: str = "body",
     limit_roles: frozenset[Role] = ANYONE,
     streamed: bool = False,
+    status: int = 200,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
 
@@ -165,7 +168,7 @@ def endpoint(
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
         return Endpoint(
-            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles, streamed
+            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles, streamed, status
         )
 
     return declare

@@ -100,11 +100,12 @@ def _alias_note(endpoint: Endpoint[Any]) -> str:
 def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
     text = _TEXTS.get(endpoint.answer)
     content = {text: {"schema": {"type": "string"}}} if text else _content(endpoint.answer)
-    responses: dict[str, Any] = {"200": {"description": "Done.", "content": content}}
+    success: dict[str, Any] = {"description": "Done.", "content": content}
     if endpoint.headers:
-        responses["200"]["headers"] = {
+        success["headers"] = {
             each.name: {"description": each.meaning, "schema": {"type": each.kind}} for each in endpoint.headers
         }
+    responses: dict[str, Any] = {str(endpoint.status): success}
     for status, meaning in _ERRORS.items():
         if status == 401 and endpoint.audience not in _SECURITY:
             continue

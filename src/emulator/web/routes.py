@@ -46,7 +46,7 @@ def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
     return HTTPRouteHandler(
         path,
         http_method=HttpMethod(method),
-        status_code=200,
+        status_code=endpoint.status,
         name=endpoint.name,
         operation_id=endpoint.name,
         operation_class=operation_class(endpoint),

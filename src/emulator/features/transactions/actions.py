@@ -22,9 +22,11 @@ class SkuBody(Struct):
 
 
 class SettleBody(Struct):
-    """A purchase: by its id, or the oldest of this user and product."""
+    """A purchase: by one of its ids, or the oldest of this user and product."""
 
     transaction_id: str = ""
+    muxy_id: str = ""
+    id: str = ""
     sku: str = ""
     user_id: str = ""
 
@@ -45,9 +47,8 @@ async def list_transactions(transactions: Transactions, message: Message) -> Out
 async def settle_transaction(transactions: Transactions, message: Message) -> Done:
     """Validate or refund a purchase, so that it is no longer outstanding. No money moves."""
     body = message.body(SettleBody)
-    await transactions.settle(
-        message.caller, message.channel, transaction_id=body.transaction_id, sku=body.sku, user_id=body.user_id
-    )
+    named = body.transaction_id or body.muxy_id or body.id
+    await transactions.settle(message.caller, message.channel, transaction_id=named, sku=body.sku, user_id=body.user_id)
     return Done()
 
 

@@ -11,11 +11,12 @@ from emulator.web.call import Call
 from emulator.web.endpoint import CHANNEL, Nothing, endpoint
 
 
-@endpoint("POST", "/v1/e/bits/transactions", roles=ANYONE, body=TransactionBody, query=(CHANNEL,))
+@endpoint("POST", "/v1/e/bits/transactions", roles=ANYONE, body=TransactionBody, query=(CHANNEL,), status=201)
 async def record_transaction(transactions: Transactions, call: Call) -> Nothing:
     """Post the receipt of a purchase; the channel's games are notified once.
 
-    Sandbox does not verify the receipt's signature.
+    A receipt is accepted from one user in one channel; posting it there again changes nothing. Production verifies its
+    signature, and that a viewer or broadcaster is the buyer.
     """
     await transactions.record(call.caller, call.channel, call.body(TransactionBody))
     return Nothing()

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.callers import EXTENSION_WRITERS, Caller
 from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
@@ -58,6 +59,16 @@ class TransactionBody(Struct, rename="camel"):
     """The buyer's name."""
 
 
+class Claim(Struct):
+    """Where and by whom a purchase was posted first; it cannot be posted anywhere else."""
+
+    channel_id: str
+    user_id: str
+    """The buyer in the receipt."""
+    poster: str
+    """The opaque id of the caller, in the sandbox; empty in production, which checks that the caller is the buyer."""
+
+
 class Transaction(Struct, rename={"display_name": "displayName", "user_id": "userId", "own_id": "muxy_id"}):
     """A purchase as games receive it."""
 
@@ -97,7 +108,9 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     try:
         cost = int(data.product.cost.amount)
     except ValueError:
-        raise _bad("product.cost.amount must be an integer") from None
+        cost = -1
+    if not 0 <= cost < 2**53:
+        raise _bad("product.cost.amount must be an integer from 0 to 2^53 - 1")
     return Transaction(
         data.transaction_id,
         own_id,
@@ -111,8 +124,28 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     )
 
 
-def transaction_key(client_id: str, channel_id: str, transaction_id: str) -> Key:
-    return Key("transaction", client_id, transaction_id, channel_id)
+def claimed(found: bytes | None, claim: Claim) -> bool:
+    """Return whether the purchase was posted before in the same way; raise `BadRequest` if in another way."""
+    if found is None:
+        return False
+    if msgspec.json.decode(found, type=Claim) != claim:
+        raise _bad("its transaction was posted before, in another channel or by another user")
+    return True
+
+
+def check_buyer(receipt: Receipt, caller: Caller) -> None:
+    """Raise `BadRequest` unless the caller is the buyer, or speaks for the extension."""
+    buyer = receipt.data.user_id.removeprefix("U")
+    if caller.role not in EXTENSION_WRITERS and buyer not in (
+        (caller.user_id or "").removeprefix("U"),
+        caller.opaque_id.removeprefix("U"),
+    ):
+        raise _bad("userId is another user than the one of the token")
+
+
+def transaction_key(client_id: str, transaction_id: str) -> Key:
+    """Return the key of the claim of a purchase, which all channels share."""
+    return Key("transaction", client_id, transaction_id)
 
 
 def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id: str = "") -> Key:

@@ -10,13 +10,17 @@ import msgspec
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller, required_channel
 from emulator.clock import Clock
+from emulator.config.environment import Environment
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, NotFound
 from emulator.features.transactions.rules import (
     LIFETIME,
     MAX_LISTED,
+    Claim,
     Transaction,
     TransactionBody,
+    check_buyer,
+    claimed,
     outstanding_key,
     receipt_of,
     transaction_key,
@@ -35,24 +39,34 @@ _PAGE: Final = 100
 class Transactions:
     """Purchases, outstanding until a game validates or refunds them. Methods raise `BadRequest` without a channel."""
 
-    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, publisher: Publisher) -> None:
+    def __init__(
+        self, documents: Documents, clock: Clock, tokens: Tokens, publisher: Publisher, environment: Environment
+    ) -> None:
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
         self._publisher = publisher
+        self._environment = environment
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
-        """Store a purchase and notify the channel's games; ignore a known one. Production verifies the receipt."""
+        """Store a purchase and notify the channel's games; ignore a second post by the same user in the same channel.
+
+        Production verifies the receipt and its buyer. Raises `BadRequest`.
+        """
         channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
-        now = self._clock.now()
-        transaction = transaction_of(receipt_of(body.transaction_receipt), body, own_id=new_id(), now=now)
-        key = transaction_key(caller.client_id, channel_id, transaction.id)
+        now, receipt = self._clock.now(), receipt_of(body.transaction_receipt)
+        if self._environment.verifies_tokens:
+            check_buyer(receipt, caller)
+        transaction = transaction_of(receipt, body, own_id=new_id(), now=now)
+        poster = "" if self._environment.verifies_tokens else caller.opaque_id
+        claim = Claim(channel_id, transaction.user_id, poster)
+        key = transaction_key(caller.client_id, transaction.id)
         outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
         text = json_codec.encode(transaction)
 
         def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {} if key in found else {key: text, outstanding: text}
+            return {} if claimed(found.get(key), claim) else {key: json_codec.encode(claim), outstanding: text}
 
         if await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME):
             topic = transaction_topic(caller.client_id, channel_id, transaction.sku)
@@ -71,11 +85,15 @@ class Transactions:
     async def settle(
         self, caller: Caller, channel: str | None, *, transaction_id: str = "", sku: str = "", user_id: str = ""
     ) -> None:
-        """Remove the outstanding purchase with this id, or the user's oldest of this product. Raises `NotFound`."""
+        """Remove the outstanding purchase with this id, or the user's oldest of this product. Raises `NotFound`.
+
+        The id is the platform's or this service's.
+        """
         if not (transaction_id or (sku and user_id)):
-            raise BadRequest("Invalid body", "data must contain transaction_id, or sku and user_id")
+            raise BadRequest("Invalid body", "data must contain transaction_id or muxy_id, or sku and user_id")
         async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
-            if each.id == transaction_id if transaction_id else (each.sku, each.user_id) == (sku, user_id):
+            ids, product = (each.id, each.own_id), (each.sku, each.user_id)
+            if transaction_id in ids if transaction_id else product == (sku, user_id):
                 await self._documents.drop([key], now=self._clock.now())
                 return
         raise NotFound("Not Found", "no outstanding transaction matches")
