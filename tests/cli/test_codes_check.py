@@ -144,13 +144,6 @@ def test_duplicates_are_counted_by_set_and_named_with_the_first_place(check, lin
     ] == named(result)
 
 
-def test_allow_duplicates_accepts_and_counts_them(check, lines):
-    result = check("--set", f"A={lines('A', 'B', 'A')}", "--allow-duplicates")
-
-    assert (0, "") == (result.exit_code, result.stderr)
-    assert "1" == result.rows[0][4]
-
-
 def test_twenty_errors_are_named_and_all_are_counted(check, lines):
     codes = [f"CODE-{number}" for number in range(30_000)]
 
@@ -158,7 +151,6 @@ def test_twenty_errors_are_named_and_all_are_counted(check, lines):
 
     assert "extcli: found 30,000 errors; nothing was sent" == result.stderr.splitlines()[0]
     assert 20 == len(named(result))
-    assert "--allow-duplicates" in result.stderr.splitlines()[-1]
     assert "  and 29,980 more" in result.stderr.splitlines()
     assert "30000" == result.rows[1][5]
 

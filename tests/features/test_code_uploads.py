@@ -168,6 +168,59 @@ def test_the_last_of_duplicate_codes_members_counts(backend: Client, viewer):
     assert "Z1" == viewer().post("codes/redeem", json={"prize": 0}).json()["code"]
 
 
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ([["A", "B", "A"]], ["codes[0][0] and codes[0][2]: are the same code"]),
+        ([["x", "A"], ["B"], ["C", "B", "A"]], ["codes[1][0] and codes[2][1]", "codes[0][1] and codes[2][2]"]),
+        ([["A", "A", "A"]], ["codes[0][0] and codes[0][1]", "codes[0][0] and codes[0][2]"]),
+        ([[], ["ü"], ["", "ü"]], ["codes[2][0]: has 0 characters"]),
+        ([["A"] * 30], [f"codes[0][0] and codes[0][{number}]" for number in range(1, 21)]),
+    ],
+)
+@pytest.mark.ruling("C2")
+@pytest.mark.usefixtures("hat")
+def test_a_code_that_stands_twice_is_refused_with_both_places(
+    backend: Client, codes: list[list[str]], expected: list[str]
+):
+    found = errors(backend, codes=codes, names=[f"S{number}" for number, _ in enumerate(codes)])
+
+    assert len(expected) == len(found)
+    assert all(error.startswith(start) for error, start in zip(found, expected, strict=True))
+    assert ["Hat"] == names(backend)
+
+
+@pytest.mark.ruling("C2")
+def test_codes_that_differ_in_case_or_spaces_are_different(backend: Client):
+    answer = backend.put("codes", json={"codes": [["a", "A", "a ", " a"], ["é", "e\u0301"]], "names": ["A", "B"]})
+
+    assert 200 == answer.status_code
+
+
+@pytest.mark.ruling("C2")
+def test_a_code_may_stand_in_sets_of_two_calls(backend: Client):
+    for index in (0, 1):
+        body = {"codes": [["SAME"]], "names": [f"S{index}"], "indices": [index]}
+        assert 200 == backend.put("codes", json=body).status_code
+
+
+def test_codes_of_a_member_that_is_repeated_are_no_duplicates(backend: Client):
+    answer = backend.put("codes", content='{"codes":[["A1"],["B1"]],"names":["Hat"],"codes":[["A1"]]}')
+
+    assert 200 == answer.status_code
+
+
+@pytest.mark.slow
+@pytest.mark.ruling("C2")
+def test_a_duplicate_among_a_million_codes_is_found(backend: Client):
+    sets = [[f"{first}{number:06}" for number in range(500_000)] for first in "AB"]
+    sets[1][-1] = sets[0][17]
+
+    found = errors(backend, codes=sets, names=["A", "B"])
+
+    assert ["codes[0][17] and codes[1][499999]: are the same code"] == found
+
+
 def test_a_code_is_refused_as_soon_as_it_is_too_long(live: LiveServer, backend: Client):
     """The answer comes although most of the body is missing."""
     address = urlsplit(live.url)

@@ -120,7 +120,7 @@ def test_a_code_is_never_handed_out_twice(backend: Client, viewer):
     grant(backend, "1", prizes=[0])
     assert "A1" == redeem(viewer("1"))["code"]
 
-    define(backend, ["A1", "A2", "A2", "A3"])
+    define(backend, ["A1", "A2", "A3"])
     grant(backend, "2", "3", "4", prizes=[0])
 
     assert ["A2", "A3", None] == [redeem(viewer(user)).get("code") for user in ("2", "3", "4")]

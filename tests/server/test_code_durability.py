@@ -57,7 +57,7 @@ class Redeemers:
 
 def start_put(served: ServerProcess, backend: Client, share: float) -> socket.socket:
     """Send an incomplete PUT that would replace the set; return its open connection."""
-    body = json.dumps({"codes": [["NEVER"] * 50_000], "names": ["Other"]}).encode()
+    body = json.dumps({"codes": [[f"NEVER-{number}" for number in range(50_000)]], "names": ["Other"]}).encode()
     head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
     address = urlsplit(served.url)
     connection = socket.create_connection((address.hostname or "", address.port or 0))

@@ -66,6 +66,7 @@ class Codes:
             or not len(names) == len(set(names)) == len(set(indices))
             or any(not 0 <= index <= 9 for index in indices)
             or any(not 1 <= len(code) <= 63 for each in codes for code in each)
+            or len({code for each in codes for code in each}) < sum(map(len, codes))
             or not others.isdisjoint(names)
         ):
             raise Refused(400, "Invalid codes")

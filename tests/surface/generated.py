@@ -52,11 +52,21 @@ PATCHES = st.one_of(
     _LARGE,
 )
 
-_CODES = st.lists(st.sampled_from(["A1", "A2", "A3", "B1", "B2"]), max_size=5)
+_CODES = ["A1", "A2", "A3", "B1", "B2"]
+
+
+def _code_lists(number: int) -> st.SearchStrategy[list[list[str]]]:
+    """So many lists, mostly without a code that stands twice."""
+    any_lists = st.lists(st.lists(st.sampled_from(_CODES), max_size=5), min_size=number, max_size=number)
+    cut = st.tuples(st.permutations(_CODES), st.integers(0, 5), st.integers(0, 5))
+    distinct = cut.map(lambda it: [it[0][: it[1]], it[0][it[1] : it[1] + it[2]]][:number])
+    return st.one_of(distinct, distinct, any_lists)
+
+
 _SETS = st.integers(1, 2).flatmap(
     lambda number: st.fixed_dictionaries(
         {
-            "codes": st.lists(_CODES, min_size=number, max_size=number),
+            "codes": _code_lists(number),
             "names": st.lists(
                 st.sampled_from(["Hat", "Sword", "Boots"]), min_size=number, max_size=number, unique=True
             ),

@@ -68,14 +68,13 @@ def plan_upload(
     *,
     form: FileFormat | None,
     column: str | None,
-    allow_duplicates: bool,
 ) -> Iterator[UploadPlan]:
     """Open and validate the files of these `NAME=FILE` arguments, then ask the service which sets it has.
 
     The files stay open in the block. Raises `UsageError`, and `InvalidEntries` for invalid codes.
     """
     with open_sets(specs, indices, form=form, column=column) as sets:
-        validate(sets, session.output, allow_duplicates=allow_duplicates).raise_any()
+        validate(sets, session.output).raise_any()
         service = session.service(BACKEND)
         replaced = _replaced(sets, existing_sets(service))
         yield UploadPlan(session, service, sets, replaced, bool(indices))

@@ -77,7 +77,7 @@ def fault_in(item: str | Unreadable, kind: str, longest: int) -> str:
     return "has unprintable characters" if is_utf8 else "is not UTF-8 text"
 
 
-def validate(sets: Sequence[CodeSet], output: Output, *, allow_duplicates: bool) -> ValidationErrors:
+def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
     """Read every code, record the counts on the sets, and return the errors."""
     errors, duplicates = ValidationErrors(), Duplicates()
     with progress.shown(output, "checking", sum(each.entries.size for each in sets)) as done:
@@ -95,7 +95,7 @@ def validate(sets: Sequence[CodeSet], output: Output, *, allow_duplicates: bool)
         for each, count in zip(sets, counts, strict=True):
             each.duplicates, each.in_earlier_sets = count
         if candidates:
-            _add_duplicates(sets, candidates, ValidationErrors() if allow_duplicates else errors)
+            _add_duplicates(sets, candidates, errors)
     return errors
 
 
@@ -143,8 +143,6 @@ def _add_duplicates(sets: Sequence[CodeSet], candidates: array[int], errors: Val
             sets[source].in_earlier_sets -= 1
         else:
             sets[source].duplicates -= 1
-    if found:
-        errors.fix += "; --allow-duplicates accepts duplicates"
     for duplicate in found:
         source, other = duplicate.location[0], duplicate.first[0]
         of_set = f" of set {sets[other].name!r}" if other != source else ""

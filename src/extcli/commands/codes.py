@@ -37,7 +37,6 @@ Column = Annotated[
     ),
 ]
 Form = Annotated[FileFormat | None, typer.Option("--format", help="The format of the files, whatever their extension.")]
-Duplicates = Annotated[bool, typer.Option("--allow-duplicates", help="Accept duplicate codes.")]
 Prizes = Annotated[list[int], typer.Option("--prize", metavar="I", help="Grant a code of set I. Repeatable.")]
 Limits = Annotated[
     list[str] | None,
@@ -63,7 +62,6 @@ def upload(
     ] = None,
     column: Column = None,
     form: Form = None,
-    allow_duplicates: Duplicates = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the files, show what would be replaced, and send nothing.")
     ] = False,
@@ -82,7 +80,7 @@ def upload(
       extcli codes upload --set Hat=more-hats.csv --column code --index 1 --yes
       extcli codes upload --set Hat=hats.txt --dry-run
     """
-    with plan_upload(session, sets, index or [], form=form, column=column, allow_duplicates=allow_duplicates) as plan:
+    with plan_upload(session, sets, index or [], form=form, column=column) as plan:
         if dry_run:
             session.output.show_value(plan.facts(), code_views.CHECKED_SETS)
             session.output.note("nothing was sent")
@@ -94,9 +92,7 @@ def upload(
 
 
 @command(app)
-def check(
-    session: Session, sets: Sets, column: Column = None, form: Form = None, allow_duplicates: Duplicates = False
-) -> None:
+def check(session: Session, sets: Sets, column: Column = None, form: Form = None) -> None:
     """Check sets of codes as `upload` does, without contacting the service.
 
     Errors are named by line, with exit code 2. Plain output is `index`, `name`, `codes`,
@@ -105,7 +101,7 @@ def check(
     Example: extcli codes check --set Hat=hats.txt
     """
     with open_sets(sets, form=form, column=column) as opened:
-        errors = validate(opened, session.output, allow_duplicates=allow_duplicates)
+        errors = validate(opened, session.output)
         session.output.show_value([each.facts() for each in opened], code_views.CHECKED_SETS)
         errors.raise_any()
 

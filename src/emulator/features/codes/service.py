@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -13,8 +14,10 @@ from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Holding, Pools, Rosters, Stock
 from emulator.errors import BadRequest
+from emulator.features.codes.duplicates import Duplicates
 from emulator.features.codes.rules import (
     LIFETIME,
+    MAX_ERRORS,
     MAX_SETS,
     Allowances,
     CodeGrant,
@@ -65,12 +68,17 @@ class Redemption(NamedTuple):
 
 
 class Upload:
-    """A PUT in progress. Its codes go to lists that no set uses until `CodeSets.define`."""
+    """A PUT in progress. Its codes go to lists that no set uses until `CodeSets.define`. `close` must be called."""
 
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
         self.errors = ValidationErrors()
+        self.duplicates = Duplicates()
         self._lists: dict[int, str] = {}
+
+    def close(self) -> None:
+        """Delete temporary files."""
+        self.duplicates.close()
 
     def list_of(self, array: int) -> Key:
         """The list for the codes of `codes[array]`."""
@@ -84,6 +92,8 @@ class Upload:
         """Forget the codes read so far, because the body repeats the member `codes`."""
         self._lists.clear()
         self.errors = ValidationErrors()
+        self.duplicates.close()
+        self.duplicates = Duplicates()
 
 
 class PendingGrant:
@@ -119,6 +129,7 @@ class CodeSets:
         """Add `codes[array][at:]` of the body to an upload. Errors are raised by `define`, or at the 20th."""
         check_codes(upload.errors, array, at, codes)
         if not upload.errors and array < MAX_SETS:
+            upload.duplicates.add((array, at), codes)
             now = self._clock.now()
             family = pool_key(upload.client_id, 0)
             await self._pools.fill(upload.list_of(array), codes, family=family, now=now, expires_at=now + LIFETIME)
@@ -126,6 +137,13 @@ class CodeSets:
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
         """Put all uploaded sets into use; raises `BadRequest` and changes nothing if any is invalid (ruling C2)."""
         indices = checked_indices(upload.errors, body, arrays)
+        upload.errors.check()
+        for pair in upload.duplicates.find(MAX_ERRORS):
+            if pair is None:
+                await asyncio.sleep(0)
+            else:
+                (one, first), (other, second) = pair
+                upload.errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
         upload.errors.check()
         keys = pool_keys(upload.client_id)
         now = self._clock.now()
