@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.errors import EngineError
@@ -41,11 +41,13 @@ def pairs_in(sets: list[list[str]]) -> Pairs:
 SETS = st.lists(st.lists(st.text("ab\u00fc", min_size=1, max_size=3), max_size=12), max_size=4)
 
 
+@settings(deadline=None)
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found(sets: list[list[str]], size: int):
     assert pairs_in(sets) == found_in(batches_of(sets, size), most=1_000)
 
 
+@settings(deadline=None, max_examples=30)
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found_on_disk(sets: list[list[str]], size: int):
     with pytest.MonkeyPatch.context() as patch:
