@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from support.profile_files import write_profiles
-
 
 def test_a_stored_object_is_read_by_viewers(extcli):
     assert 0 == extcli("json-store", "set", "score", "best=4", "name=Ann").exit_code
@@ -23,12 +21,3 @@ def test_an_absent_json_store_exits_4(extcli):
 
     assert 4 == result.exit_code
     assert "nothing is stored under absent" in result.stderr
-
-
-def test_replacing_a_json_store_in_production_asks(extcli, live):
-    write_profiles(live={"url": live.url, "production": True})
-
-    result = extcli("json-store", "set", "score", "best=4", "-p", "live", env={"EXTCLI_TOKEN": "a.b.c"})
-
-    assert 2 == result.exit_code
-    assert "the JSON store score is replaced" in result.stderr

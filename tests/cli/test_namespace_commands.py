@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from support.profile_files import write_profiles
-
 
 @pytest.fixture
 def blue(extcli, live):
@@ -43,9 +41,3 @@ def test_a_malformed_name_is_a_usage_error(extcli, name):
 def test_a_production_service_has_no_namespaces(extcli, production):
     for command in (("list",), ("rm", "blue")):
         assert 4 == extcli("ns", *command, env={"EXTCLI_URL": production.url}).exit_code
-
-
-def test_deleting_a_namespace_of_a_production_profile_asks(extcli, live):
-    write_profiles(live={"url": live.url, "production": True})
-
-    assert "the namespace blue is deleted" in extcli("ns", "rm", "blue", "-p", "live").stderr

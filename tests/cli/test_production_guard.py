@@ -17,6 +17,10 @@ DESTRUCTIVE = {
     "rank rm": ("rank", "rm", "colour"),
     "state set": ("state", "set", "channel", "{}"),
     "store-config set": ("store-config", "set", "channel", "{}"),
+    "json-store set": ("json-store", "set", "score", "best=1"),
+    "trivia rm": ("trivia", "rm", "q1"),
+    "trivia rm-option": ("trivia", "rm-option", "q2", "red"),
+    "ns rm": ("ns", "rm", "blue"),
     "codes rm": ("codes", "rm"),
     "pin revoke": ("pin", "revoke"),
     "pin expire": ("pin", "expire"),
@@ -46,6 +50,9 @@ def content(extcli, live, backend):
     """Create data that each command destroys."""
     extcli("vote", "cast", "lunch", "--value", "3")
     extcli("vote", "define", "lunch", "--prompt", "Old")
+    for question in ("q1", "q2"):
+        extcli("trivia", "define", question)
+        extcli("trivia", "define-option", question, "red")
     extcli("pin", "login", input=extcli("pin", "request", "-o", "plain").stdout)
     backend.put("codes", json={"codes": [["O1"]], "names": ["Old"]}).raise_for_status()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from support.profile_files import write_profiles
-
 
 @pytest.fixture
 def question(extcli) -> str:
@@ -24,6 +22,20 @@ def test_a_new_question_is_inactive_and_listed_for_backends_only(extcli):
     assert [["q1", "state-inactive", "Who?", "", ""]] == extcli("trivia", "list", "--as", "backend").rows
     stored = extcli("trivia", "get", "q1", "--as", "backend", "-o", "json").json
     assert {"order": 2, "image": "https://example.com/a.png"}.items() <= stored.items()
+
+
+def test_defining_again_keeps_the_texts_that_are_not_given(extcli, question):
+    extcli("trivia", "define", question, "--order", "2", "--description", "The final")
+    extcli("trivia", "define-option", question, "red", "--short-name", "R")
+
+    stored = extcli("trivia", "get", question, "-o", "json").json
+    assert {"name": "Which team wins?", "description": "The final", "order": 2}.items() <= stored.items()
+    [red] = [each for each in stored["options"] if each["id"] == "red"]
+    assert {"name": "The red team", "short_name": "R"}.items() <= red.items()
+
+
+def test_an_option_of_an_absent_question_exits_4(extcli):
+    assert 4 == extcli("trivia", "define-option", "absent", "red").exit_code
 
 
 def test_options_are_printed_in_order(extcli, question):
@@ -83,10 +95,3 @@ def test_control_characters_in_questions_are_escaped(extcli):
     for output in ("plain", "table"):
         assert "\x1b" not in extcli("trivia", "list", "--as", "backend", "-o", output).stdout
         assert "\x1b" not in extcli("trivia", "get", "q1", "--as", "backend", "-o", output).stdout
-
-
-@pytest.mark.parametrize("command", [("rm", "q1"), ("rm-option", "q1", "red")])
-def test_deleting_trivia_in_production_asks(extcli, live, command):
-    write_profiles(live={"url": live.url, "production": True})
-
-    assert 2 == extcli("trivia", *command, "-p", "live", env={"EXTCLI_TOKEN": "a.b.c"}).exit_code

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.errors import UsageError
+from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import game_views, views
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, VIEWER, Session
+
+if TYPE_CHECKING:
+    from extcli.api.client import Service
 
 app = noun("Trivia: questions with options, one vote per user, teams by channel, and a leaderboard.")
 
@@ -65,14 +70,16 @@ def define(
     image: Image = None,
     order: Order = None,
 ) -> None:
-    """Add a question, or replace all texts of the question with this id. Acts as backend.
+    """Add a question, or change texts of the question with this id. Acts as backend.
 
-    A new question is inactive and has no options. An edit keeps options, state and votes.
+    A new question is inactive and has no options. An edit keeps options, state, votes and
+    the texts that are not given.
 
     Example: extcli trivia define q1 --name "Which team wins?"
     """
-    texts = _texts(question, name, short_name, description, image, order)
-    session.output.show(session.service(BACKEND).edit_question(texts), game_views.QUESTION)
+    service = session.service(BACKEND)
+    texts = _texts(_question(service, question), name, short_name, description, image, order)
+    session.output.show(service.edit_question({**texts, "id": question}), game_views.QUESTION)
 
 
 @command(app, loses="question {question} is deleted, with its options and votes")
@@ -96,12 +103,15 @@ def define_option(
     image: Image = None,
     order: Order = None,
 ) -> None:
-    """Add an option to a question, or replace all texts of the option with this id. Acts as backend.
+    """Add an option to a question, or change texts of the option with this id. Acts as backend.
 
     Example: extcli trivia define-option q1 red --name "Red team"
     """
-    texts = _texts(option, name, short_name, description, image, order)
-    session.output.show(session.service(BACKEND).edit_option(question, texts), game_views.QUESTION)
+    service = session.service(BACKEND)
+    options = _question(service, question).get("options") or []
+    present: dict[str, Any] = next((each for each in options if each["id"] == option), {})
+    texts = _texts(present, name, short_name, description, image, order)
+    session.output.show(service.edit_option(question, {**texts, "id": option}), game_views.QUESTION)
 
 
 @command(app, loses="option {option} of question {question} is deleted, and votes for it no longer count")
@@ -183,14 +193,29 @@ def team(session: Session) -> None:
     session.output.show(session.service(VIEWER).read_team(), game_views.TEAM)
 
 
+def _question(service: Service, question: str) -> dict[str, Any]:
+    """Return the question, or an empty object if there is none."""
+    try:
+        answer = service.read_questions(question)
+    except Refused as error:
+        if error.status != 404:
+            raise
+        return {}
+    try:
+        return dict(json.loads(answer.content))
+    except (TypeError, ValueError):
+        raise UnexpectedAnswer(answer) from None
+
+
 def _texts(
-    of: str,
+    present: Mapping[str, Any],
     name: str | None,
     short_name: str | None,
     description: str | None,
     image: str | None,
     order: float | None,
 ) -> dict[str, Any]:
-    """Return the body of a question or option: its id, and the texts given."""
+    """Return the texts given, and the others as they are."""
     given = {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
-    return {"id": of, **{member: value for member, value in given.items() if value is not None}}
+    texts = {member: present.get(member) if value is None else value for member, value in given.items()}
+    return {member: value for member, value in texts.items() if value is not None}
