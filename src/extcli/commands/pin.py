@@ -120,7 +120,7 @@ def check(
     Reads the token of `pin request --game` from standard input, or from a file. Needs no
     credentials. Plain output is `true` or `false`; standard error says why not.
 
-    Example: cut -f2 game.txt | extcli pin check
+    Example: echo "$game" | cut -f2 | extcli pin check
     """
     text = read_bytes(source if source == "-" else f"@{source}").decode(errors="replace")
     token = header_word(text.strip(), "the input" if source == "-" else source, "token")
