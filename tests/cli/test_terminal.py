@@ -164,3 +164,46 @@ def test_a_terminal_with_ascii_only_is_supported(environment):
     )
 
     assert (0, b"") == (process.returncode, process.stderr)
+
+
+# Text from others
+
+UNSAFE = "\u009b31m \u202eabc\u2066 \u061c\x7f"
+RAW_JSON = json.dumps({"key": UNSAFE}, ensure_ascii=False)
+"""JSON in which these characters stand unescaped, as a service may send it."""
+
+
+def is_safe(text: str) -> bool:
+    return all(character.isprintable() or character in "\r\n\t" for character in text)
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "plain", "table"])
+@pytest.mark.usefixtures("environment")
+def test_a_terminal_gets_no_control_character_of_an_answer(answering, form):
+    url = answering(http_response("200 OK", RAW_JSON))
+
+    screen = on_a_terminal("api", "GET", "x", "--no-auth", "--url", url, "-o", form, NO_COLOR="1", TERM="dumb")
+
+    assert is_safe(screen), screen
+    assert {"key": UNSAFE} == json.loads(screen)
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_terminal_gets_no_control_character_of_an_error(answering):
+    url = answering(http_response("400 Bad Request", RAW_JSON), http_response("400 Bad Request", RAW_JSON))
+
+    for args in (("api", "GET", "x", "--no-auth"), ("user", "info")):
+        assert is_safe(on_a_terminal(*args, "--url", url, "-o", "json", EXTCLI_TOKEN="a.b.c"))
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_terminal_gets_bytes_that_are_no_text_as_question_marks(answering):
+    url = answering(http_response("200 OK", b"\x9b31m\x1b[2J\n", "application/octet-stream"))
+
+    assert "\ufffd31m\\u001b[2J\r\n" == on_a_terminal("api", "GET", "x", "--no-auth", "--url", url)
+
+
+def test_a_pipe_gets_the_json_of_an_answer_unchanged(extcli, answering):
+    url = answering(http_response("200 OK", RAW_JSON))
+
+    assert RAW_JSON + "\n" == extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", "json").stdout

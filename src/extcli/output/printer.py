@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from extcli.errors import Answered, CliError, UnexpectedAnswer
 from extcli.output.format import Format
-from extcli.output.sanitize import compact
+from extcli.output.sanitize import compact, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,17 +79,17 @@ class Output:
             self._print(value, view)
 
     def body(self, chunks: Iterable[bytes]) -> None:
-        """Print bytes unchanged, and a line break if they do not end with one."""
+        """Print bytes, and a line break if they do not end with one. Only a terminal gets unsafe characters escaped."""
         last = b"\n"
-        for chunk in chunks:
+        for chunk in _for_terminal(chunks) if sys.stdout.isatty() else chunks:
             _write(chunk)
             last = chunk or last
         if not last.endswith(b"\n"):
             _write(b"\n")
 
     def line(self, text: str) -> None:
-        """Print one line of data."""
-        _write(text.encode(errors="backslashreplace") + b"\n")
+        """Print one line of data, with unsafe characters escaped."""
+        _write(printable(text).encode() + b"\n")
 
     def note(self, text: str) -> None:
         """Print a note, only if the format is for people."""
@@ -152,11 +154,18 @@ def _checked_stream(answer: Answer) -> Iterator[bytes]:
     raise UnexpectedAnswer(answer)
 
 
+def _for_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield chunks of UTF-8 with unsafe characters escaped. Bytes that are not UTF-8 become question marks."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    for chunk in chain(chunks, [b""]):
+        yield printable(decoder.decode(chunk, final=not chunk)).encode()
+
+
 def write_stderr(lines: Iterable[str]) -> None:
-    """Write lines to standard error. A closed reader is not an error."""
+    """Write lines to standard error, with unsafe characters escaped. A closed reader is not an error."""
     try:
         for line in lines:
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"{printable(line)}\n")
         sys.stderr.flush()
     except BrokenPipeError:
         silence(sys.stderr)
@@ -199,7 +208,7 @@ def _writable() -> Iterator[None]:
 
 def _render(renderable: RenderableType) -> None:
     if isinstance(renderable, str):
-        _write(renderable.encode(errors="backslashreplace") + b"\n" if renderable else b"")
+        _write(printable(renderable).encode() + b"\n" if renderable else b"")
         return
     from io import TextIOWrapper
 

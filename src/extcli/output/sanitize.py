@@ -6,7 +6,9 @@ import json
 import re
 
 # Control characters, and those that reorder or end a line.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_OTHERS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = re.compile(f"[\x00-\x1f{_OTHERS}]")
+_UNSAFE_IN_LINES = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{_OTHERS}]|\r(?!\n)")
 _NUMBERS = re.compile(r"\[\n\s+([-+.\deE]+(?:,\n\s+[-+.\deE]+)*)\n\s*\]")
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -14,6 +16,11 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 def visible(text: str) -> str:
     """Return the text with control and bidirectional characters escaped (`\\x1b`)."""
     return _UNSAFE.sub(_escape, text)
+
+
+def printable(text: str) -> str:
+    """Return lines of text with control and bidirectional characters escaped as in JSON, so that JSON stays equal."""
+    return _UNSAFE_IN_LINES.sub(_json_escape, text)
 
 
 def field(value: object) -> str:
