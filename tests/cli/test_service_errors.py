@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from extcli.errors import status_line
 from support.program import http_response
 
 
@@ -325,3 +326,37 @@ def test_a_403_of_the_service_ends_with_the_roles_that_may(extcli, live, command
     result = extcli(*command, "--yes") if command[1] == "rm" else extcli(*command)
 
     assert (4, f"  act in another role: {advice}") == (result.exit_code, result.stderr.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        (
+            http_response("413 Content Too Large", '{"reason":"Body too large","info":"the limit is 65536"}'),
+            [f"was refused: {status_line(413)}", "Body too large: the limit is 65536"],
+        ),
+        (
+            http_response("413 Request Entity Too Large", "<html>nginx</html>", "text/html"),
+            [f"was refused: {status_line(413)}", "an HTML page"],
+        ),
+        (
+            http_response("429 Too Many Requests", '{"reason":"Rate limit"}', retry_after="3"),
+            ["was refused: 429 Too Many Requests", "Rate limit", "retry in 3 s, at a lower rate"],
+        ),
+        (
+            http_response("502 Bad Gateway", "<html>nginx</html>", "text/html"),
+            [
+                "failed in the service: 502 Bad Gateway",
+                "an HTML page",
+                "the service's log has details; the request itself was fine",
+            ],
+        ),
+    ],
+    ids=["413", "413 of a proxy", "429", "502 of a proxy"],
+)
+def test_a_refusal_is_a_clear_text_of_any_command(extcli, answering, answer, lines):
+    for args in (("accumulate", "add", "b", "1"), ("api", "POST", "accumulate", "-f", "a=1")):
+        result = extcli(*args, "--url", answering(answer), env={"EXTCLI_TOKEN": "a.b.c"})
+
+        first, *others = result.stderr.splitlines()
+        assert lines == [first.removeprefix("extcli: POST /v1/e/accumulate "), *(line.strip() for line in others)]
