@@ -12,9 +12,8 @@ import typer
 from extcli.api.client import encoded
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
-from extcli.commands.listing import show_all
 from extcli.errors import UsageError
-from extcli.output import listing_views, times, views
+from extcli.output import times, views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Buffers: users add small JSON documents, a backend reads them.")
@@ -125,4 +124,6 @@ def list_buffers(session: Session) -> None:
 
     Example: extcli accumulate list --channel 1001
     """
-    show_all(session, session.service(BACKEND).list_buffers, "buffers", listing_views.BUFFERS)
+    from extcli.commands.listing import show_all
+
+    show_all(session, session.service(BACKEND).list_buffers, "buffers")

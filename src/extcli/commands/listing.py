@@ -8,14 +8,16 @@ from typing import Any
 
 from extcli.errors import UnexpectedAnswer
 from extcli.output.format import Format
-from extcli.output.printer import SHAPE_ERRORS, Answer, View
+from extcli.output.listing_views import VIEWS
+from extcli.output.printer import SHAPE_ERRORS, Answer
 from extcli.session import Session
 
 _END = "0"
 
 
-def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View) -> None:
+def show_all(session: Session, read: Callable[[str], Answer], member: str) -> None:
     """Print all pages: as one table, or else each as it arrives. `read` returns the page at a cursor."""
+    view = VIEWS[member]
     cursor, found = _END, []
     while True:
         answer = read(cursor)

@@ -10,9 +10,8 @@ import typer
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
-from extcli.commands.listing import show_all
 from extcli.errors import UsageError
-from extcli.output import listing_views, views
+from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
@@ -96,4 +95,6 @@ def list_rankings(session: Session) -> None:
 
     Example: extcli rank list --channel 1001
     """
-    show_all(session, session.service(BACKEND).list_rankings, "rankings", listing_views.RANKINGS)
+    from extcli.commands.listing import show_all
+
+    show_all(session, session.service(BACKEND).list_rankings, "rankings")

@@ -12,9 +12,8 @@ from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.commands import vote_definition
-from extcli.commands.listing import show_all
 from extcli.errors import CliError, Refused, UsageError
-from extcli.output import listing_views, poll_views, times, views
+from extcli.output import poll_views, times, views
 from extcli.output.format import Format
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
@@ -157,7 +156,9 @@ def list_polls(session: Session) -> None:
 
     Example: extcli vote list --channel 1001
     """
-    show_all(session, session.service(BACKEND).list_polls, "polls", listing_views.POLLS)
+    from extcli.commands.listing import show_all
+
+    show_all(session, session.service(BACKEND).list_polls, "polls")
 
 
 @command(app)

@@ -33,6 +33,9 @@ def listing(member: str, counted: str, *, status: bool = False) -> View:
     )
 
 
-POLLS = listing("polls", "votes", status=True)
-RANKINGS = listing("rankings", "answers")
-BUFFERS = listing("buffers", "entries")
+VIEWS = {
+    "polls": listing("polls", "votes", status=True),
+    "rankings": listing("rankings", "answers"),
+    "buffers": listing("buffers", "entries"),
+}
+"""By the member of the answer that has the list."""
