@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support import preloaded
+
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with an `extcli` that starts fast (`preloaded_cli.py`)."""
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an `extcli` that starts fast."""
     folder = tmp_path_factory.mktemp("bin")
-    command = [sys.executable, Path(__file__).with_name("preloaded_cli.py"), folder]
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    assert server.stdout.readline() == "ready\n"
-    yield folder
-    server.kill()
-    server.communicate()
+    preloaded.put_program(folder)
+    return folder

@@ -1,13 +1,13 @@
 """Starts `extcli` by forking a process that has already imported it, which takes 0.1 s of CPU instead of 1 s.
 
 `start` works like `subprocess.Popen`, and the process id is the program's own. Apart from imports, the program runs as
-if a shell had started it. Tests of the start and of imports run the real program.
+if a shell had started it. Tests of the start and of imports run the real program. `put_program` makes an `extcli` for
+shells; there, `extcli serve` is the real one, because scripts send it signals.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import os
 import selectors
@@ -15,14 +15,29 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
 PROGRAM = Path(sys.executable).with_name("extcli")
 _LENGTH = 4
+_SHELL_PROGRAM = """#!{python} -IS
+import json, os, socket, sys
+if sys.argv[1:2] == ["serve"]:
+    os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+wire = socket.socket(socket.AF_UNIX)
+wire.connect({address!r})
+call = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ), True]).encode()
+socket.send_fds(wire, [len(call).to_bytes(4, "big")], [0, 1, 2])
+wire.sendall(call)
+wire.recv(4)
+sys.exit(int.from_bytes(wire.recv(4), "big", signed=True) & 0xFF)
+"""
+"""Imports little, so that it starts in a few ms. Its end is the end of the command."""
 
 
 class Process:
@@ -37,7 +52,7 @@ class Process:
 
     def poll(self) -> int | None:
         """Return the exit code, or `None` while the program runs."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
@@ -85,7 +100,7 @@ def start(args: Sequence[str], environment: Mapping[str, str]) -> Process:
     wire.connect(_address())
     stdout_read, stdout_write = os.pipe()
     stderr_read, stderr_write = os.pipe()
-    call = json.dumps([list(map(str, args)), os.getcwd(), dict(environment)]).encode()
+    call = json.dumps([list(map(str, args)), os.getcwd(), dict(environment), False]).encode()
     with open(os.devnull) as stdin:
         socket.send_fds(wire, [len(call).to_bytes(_LENGTH, "big")], [stdin.fileno(), stdout_write, stderr_write])
     wire.sendall(call)
@@ -95,11 +110,19 @@ def start(args: Sequence[str], environment: Mapping[str, str]) -> Process:
     return Process(wire, pid, open(stdout_read), open(stderr_read))
 
 
+def put_program(folder: Path) -> None:
+    """Put a program `extcli` into a folder."""
+    program = folder / "extcli"
+    address = _address("every command")
+    program.write_text(_SHELL_PROGRAM.format(python=sys.executable, program=str(PROGRAM), address=address))
+    program.chmod(0o755)
+
+
 @cache
-def _address() -> bytes:
-    """Start the forking process, once per test process, and return its address. It ends with the test process."""
+def _address(*imported: str) -> bytes:
+    """Start a forking process, once per test process, and return its address. It ends with the test process."""
     process = subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_clean_environment()
+        [sys.executable, __file__, *imported], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_clean_environment()
     )
     atexit.register(process.kill)
     assert process.stdout is not None
@@ -110,14 +133,31 @@ def _clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
 
 
+def _import_all() -> None:
+    """Import what a command would import when it runs."""
+    from extcli.app import NOUNS
+
+    for noun in NOUNS:
+        if noun != "serve":
+            import_module(f"extcli.commands.{noun.replace('-', '_')}")
+    for path in (Path(import_module("extcli").__file__ or "").parent).rglob("[a-z]*.py"):
+        if path.parent.name not in ("extcli", "commands"):
+            import_module(f"extcli.{path.parent.name}.{path.stem}")
+    for library in ("httpx", "ijson", "jwt", "msgspec", "rich.table", "rich.console", "rich.progress", "tomlkit"):
+        import_module(library)
+    import_module("websockets.asyncio.client")
+    import_module("websockets.sync.client")
+
+
 def _serve() -> None:
     """Fork a program for each connection, and send its process id and later its exit code."""
-    from importlib import import_module
-
     from extcli.main import main
 
-    for name in ("extcli.commands.serve", "uvloop"):
-        import_module(name)
+    if len(sys.argv) > 1:
+        _import_all()
+    else:
+        for name in ("extcli.commands.serve", "uvloop"):
+            import_module(name)
 
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(b"\0extcli-tests-%d" % os.getpid())
@@ -158,7 +198,7 @@ def _report_ends(running: dict[int, socket.socket]) -> None:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
-        with contextlib.suppress(OSError), running.pop(pid) as wire:
+        with suppress(OSError), running.pop(pid) as wire:
             wire.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "big", signed=True))
 
 
@@ -169,7 +209,7 @@ def _run(wire: socket.socket, main: Any) -> None:
     call = b""
     while len(call) < int.from_bytes(head, "big"):
         call += wire.recv(1 << 16)
-    args, folder, environment = json.loads(call)
+    args, folder, environment, ends_with_caller = json.loads(call)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -180,11 +220,19 @@ def _run(wire: socket.socket, main: Any) -> None:
     # Spawned workers import this file as the main module.
     sys.modules["__main__"].__file__ = str(PROGRAM)
     wire.sendall(os.getpid().to_bytes(_LENGTH, "big"))
-    wire.close()
+    if ends_with_caller:
+        threading.Thread(target=_end_with_caller, args=(wire,), daemon=True).start()
+    else:
+        wire.close()
     code = main(args)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _end_with_caller(wire: socket.socket) -> None:
+    wire.recv(1)
+    os._exit(1)
 
 
 if __name__ == "__main__":
