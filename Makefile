@@ -80,7 +80,10 @@ $(DEV_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
 	@$(PIP_INSTALL) -e '.[dev]'
 	@echo "$(CURDIR)" | tee $(SERVE_STAMP) > $@
 
+# On a terminal npm shows a progress bar; elsewhere it prints each download.
+NPM_LOG := $(if $(MAKE_TERMERR),error,http)
+
 $(NODE_STAMP): tests/sdk/package.json
-	@echo "installing Node packages for the SDK tests (about a minute)" >&2
-	@npm install --loglevel=error --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
+	@echo "installing Node packages for the SDK tests (a few minutes on a slow network)" >&2
+	@npm install --loglevel=$(NPM_LOG) --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
 	@touch $@

@@ -145,3 +145,38 @@ def test_an_old_python_is_named(tmp_path: Path):
     (tmp_path / "python3").chmod(0o755)
 
     assert (1, "extcli needs Python 3.11 or later; python3 is Python 3.9.2\n") == missing("serve", tmp_path, "make")
+
+
+def test_every_step_that_installs_says_so_first(make: Make, environment: Path):
+    for name in ("pyvenv.cfg", *STAMPS):
+        (environment / name).unlink()
+    steps = [line for line in make("-n", "-W", "tests/sdk/package.json", "test").splitlines() if "touch" not in line]
+
+    installing = [index for index, step in enumerate(steps) if " install --" in step or "-m venv" in step]
+    said = [steps[index - 1] if "echo" in steps[index - 1] else steps[index - 2] for index in installing]
+
+    assert 3 == len(installing)
+    assert all(step.startswith("echo ") for step in said), said
+    assert "--silent" not in "".join(steps)
+
+
+def other_pythons(place: Path, **versions: str) -> list[str]:
+    """The further versions that CI tests, where these programs print these versions; "" fails like a pyenv shim."""
+    for name, version in versions.items():
+        program = place / name.replace("_", ".")
+        program.write_text(f"#!/bin/sh\n{f'echo {version!r}' if version else 'exit 127'}\n")
+        program.chmod(0o755)
+    script = [ROOT / ".ci" / "other-pythons", place / "python3.11"]
+    path = {"PATH": f"{place}:/usr/bin:/bin"}
+    printed = subprocess.run(script, env=path, capture_output=True, text=True, check=True, timeout=20).stdout
+    return [name for name in printed.split() if (place / name).exists()]
+
+
+def test_ci_tests_each_further_python(tmp_path: Path):
+    versions = {"python3_11": "(3, 11)", "python3_13": "(3, 13)", "python3_14": "(3, 14)", "python3_15": ""}
+
+    assert ["python3.13", "python3.14"] == other_pythons(tmp_path, **versions)
+
+
+def test_ci_needs_no_further_python(tmp_path: Path):
+    assert [] == other_pythons(tmp_path, python3_11="(3, 11)")
