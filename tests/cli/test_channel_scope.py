@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from support.program import http_response
+
 WRITES = [
     ("vote", "cast", "x", "--value", "1"),
     ("vote", "define", "x", "--options", "A,B"),
@@ -52,7 +54,7 @@ def test_a_deletion_in_all_channels_needs_an_option(extcli, command):
     refused = extcli(noun, "rm", "x", "--as", "backend")
 
     assert (2, "") == (refused.exit_code, refused.stdout)
-    assert "x in all channels" in refused.stderr
+    assert "x in all channels that have it (2)" in refused.stderr
     assert "--all-channels" in refused.stderr
     for channel in ("5", "6"):
         assert extcli(noun, "get", "x", "--channel", channel).rows
@@ -68,9 +70,18 @@ def test_all_channels_deletes_in_all_channels(extcli, command, args):
     result = extcli(noun, "rm", "x", "--all-channels", *args, "-o", "table")
 
     assert 0 == result.exit_code
-    assert result.stderr.endswith("x in all channels\n")
+    assert result.stderr.endswith("x in all channels that have it (2)\n")
     for channel in ("5", "6"):
         assert not extcli(noun, "get", "x", "--channel", channel).rows
+
+
+def test_a_deployment_without_lists_deletes_in_all_channels_too(extcli, answering):
+    url = answering(http_response("404 Not Found"), http_response("200 OK"))
+    token = extcli("token", "sandbox", "--role", "backend").stdout.strip()
+
+    result = extcli("vote", "rm", "x", "--all-channels", "-o", "table", "--url", url, env={"EXTCLI_TOKEN": token})
+
+    assert (0, "deleted poll x in all channels\n") == (result.exit_code, result.stderr)
 
 
 @pytest.mark.parametrize("args", [("--channel", "5"), ("--as", "broadcaster")], ids=" ".join)

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from extcli.errors import UnexpectedAnswer
+from extcli.errors import ErrorAnswer, UnexpectedAnswer
 from extcli.output.format import Format
 from extcli.output.listing_views import VIEWS
 from extcli.output.printer import SHAPE_ERRORS, Answer
 from extcli.session import Session
 
 _END = "0"
+_COUNTED_PAGES = 20
 
 
 def show_all(session: Session, read: Callable[[str], Answer], member: str) -> None:
@@ -34,3 +35,18 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str) -> No
             break
     if session.output.format is Format.TABLE:
         session.output.show_value({member: found}, view)
+
+
+def count_channels(read: Callable[[str], Answer], member: str, name: str) -> int | None:
+    """Return how many channels have a poll or ranking of this id; `None` if there is no listing, or it is too long."""
+    cursor, channels = _END, set[str]()
+    for _ in range(_COUNTED_PAGES):
+        try:
+            document = json.loads(read(cursor).content)
+            cursor = str(document["next"])
+            channels.update(each["channel_id"] for each in document[member] if each["id"] == name)
+        except (ErrorAnswer, *SHAPE_ERRORS):
+            return None
+        if cursor == _END:
+            return len(channels - {""})
+    return None

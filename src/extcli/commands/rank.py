@@ -78,9 +78,16 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
       extcli rank rm colour
       extcli rank rm colour --all-channels
     """
-    with_it = "its answers"
+    from extcli.commands.listing import count_channels
+
     acts_as, deleted = confirmed_deletion(
-        session, "ranking", ranking, with_it=with_it, all_channels=all_channels, yes=yes
+        session,
+        "ranking",
+        ranking,
+        with_it="its answers",
+        channels=lambda acts_as: count_channels(session.service(acts_as).list_rankings, "rankings", ranking),
+        all_channels=all_channels,
+        yes=yes,
     )
     session.output.show(session.service(acts_as).clear_ranking(ranking), views.NOTHING)
     session.output.note(f"deleted {deleted}")

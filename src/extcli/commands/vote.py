@@ -141,8 +141,17 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
       extcli vote rm lunch
       extcli vote rm lunch --all-channels
     """
-    with_it = "its votes, log and definition"
-    acts_as, deleted = confirmed_deletion(session, "poll", poll, with_it=with_it, all_channels=all_channels, yes=yes)
+    from extcli.commands.listing import count_channels
+
+    acts_as, deleted = confirmed_deletion(
+        session,
+        "poll",
+        poll,
+        with_it="its votes, log and definition",
+        channels=lambda acts_as: count_channels(session.service(acts_as).list_polls, "polls", poll),
+        all_channels=all_channels,
+        yes=yes,
+    )
     session.output.show(session.service(acts_as).clear_poll(poll), views.NOTHING)
     session.output.note(f"deleted {deleted}")
 
