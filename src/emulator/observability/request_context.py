@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -38,11 +38,11 @@ current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context"
 """The context of the current task, `None` outside requests."""
 
 
-def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
+def request_id(headers: Mapping[bytes, bytes]) -> str:
     """Return the caller's `X-Request-Id` if it is valid, else a new id."""
-    for name, value in headers:
-        if name == REQUEST_ID and _VALID_ID.fullmatch(value):
-            return value.decode("ascii")
+    given = headers.get(REQUEST_ID)
+    if given is not None and _VALID_ID.fullmatch(given):
+        return given.decode("ascii")
     return f"{_process}-{next(_numbers)}"
 
 

@@ -192,7 +192,7 @@ class WebSocket(asyncio.Protocol):
 
     def _handshake(self, request: Request) -> None:
         self.headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.raw_items()]
-        self.request_id = request_id(self.headers)
+        self.request_id = request_id(dict(self.headers))
         response = self._protocol.accept(request)
         response.headers["X-Request-Id"] = self.request_id
         if response.status_code == 101:

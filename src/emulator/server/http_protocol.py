@@ -90,19 +90,19 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Check the headers, and give the request an id, which its response carries."""
         self._in_head = False
-        context = RequestContext(request_id(self.headers))
+        headers = dict(self.headers)
+        context = RequestContext(request_id(headers))
         attach_context(self.scope["state"], context)
-        # A copy, which trailers do not change.
-        self.scope["headers"] = headers = self.headers.copy()
-        if len(headers) != len(dict(headers)) or len(headers) > MAX_HEADERS:
-            self._check(headers)
+        if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS:
+            self._check(self.headers)
         super().on_headers_complete()
         if self._cycle_is_current:  # otherwise a WebSocket handshake
             self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def on_chunk_header(self) -> None:
-        """Expect a chunk or, after the last, trailers."""
+        """Expect a chunk or, after the last, trailers, which must not change the headers."""
         self._trailer_size = 0
+        self.scope["headers"] = self.headers.copy()
 
     def on_body(self, body: bytes) -> None:
         self._trailer_size = None
@@ -183,7 +183,7 @@ class Protocol(HttpToolsProtocol):
             context.early_error = error  # the application logs and counts it
         else:
             headers = self.headers if self._knows_request else ()
-            context = RequestContext(request_id(headers)) if self._in_head else context_of(self.scope)
+            context = RequestContext(request_id(dict(headers))) if self._in_head else context_of(self.scope)
             self._record(context, error, len(body))
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
