@@ -122,6 +122,20 @@ def test_a_pin_keeps_the_secret_of_its_request_when_another_one_validates_it(rot
     assert 400 == validate(owner(rotating, NEW), pin)
 
 
+@pytest.mark.ruling("T3")
+def test_a_node_that_has_not_reloaded_yet_ends_no_link_of_the_new_secret(tmp_path):
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, ONLY_OLD)}
+    settings = Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/data.db", extensions=extensions)
+    with live_server(settings) as late, live_server(settings) as early:
+        register(early, *BOTH)
+        new = Holding(early, NEW)
+
+        Holding(late, OLD)
+        register(late, *BOTH)
+
+        assert all_are(new.working(), True)
+
+
 @pytest.mark.ruling("T2")
 def test_delete_pin_ends_the_links_of_all_secrets(rotating):
     register(rotating, *BOTH)
