@@ -1,14 +1,17 @@
-"""Reward codes at full size: `python benchmarks/codes.py [CODES_PER_SET] [LENGTH] [USERS]`.
+"""Reward codes at full size: `python benchmarks/codes.py [CODES_PER_SET] [LENGTH] [USERS] [SPENT_SETS]`.
 
-Uploads, lists, redeems and deletes ten sets, and marks a list of users and a poll's voters. For each step it prints the
-time, the service's peak memory above idle, and the latency of votes meanwhile. `pause` is the longest time that a small
-request had to wait.
+Uploads, lists, redeems and deletes ten sets, and marks a list of users and a poll's voters. Then it notes all codes of
+some sets as spent, except their last ones, redeems one that comes after spent ones, and uploads the sets again. For
+each step it prints the time, the processor time of the service, its peak memory above idle, and the latency of votes
+meanwhile. `pause` is the longest time that a small request had to wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import sqlite3
 import string
 import subprocess
 import sys
@@ -16,6 +19,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +43,25 @@ sys.exit(answer.status != 200)
 """
 
 
-def body_of(codes: int, length: int) -> Iterator[bytes]:
-    """Yield the body of a PUT of ten sets with `codes` codes each, in pieces."""
+def batches_of(codes: int, length: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the codes of ten sets with `codes` codes each: the number of the set, and some of its codes."""
     generator = random.Random(7)
     letters = string.ascii_uppercase + string.digits
-    yield b'{"codes":['
     for number in range(SETS):
-        yield b"[" if number == 0 else b",["
         for first in range(0, codes, 10_000):
-            batch = range(first, min(first + 10_000, codes))
             noise = "".join(generator.choices(letters, k=length - 8))
-            yield (b"," if first else b"") + ",".join(f'"{number}{code:07}{noise}"' for code in batch).encode()
-        yield b"]"
+            yield number, [f"{number}{code:07}{noise}" for code in range(first, min(first + 10_000, codes))]
+
+
+def body_of(codes: int, length: int) -> Iterator[bytes]:
+    """Yield the body of a PUT of ten sets with `codes` codes each, in pieces."""
+    yield b'{"codes":['
+    current = -1
+    for number, batch in batches_of(codes, length):
+        yield b"," if number == current else b"[" if number == 0 else b"],["
+        yield b'"' + '","'.join(batch).encode() + b'"'
+        current = number
+    yield b"]"
     names = ",".join(f'"Set {number}"' for number in range(SETS))
     yield f'],"names":[{names}]}}'.encode()
 
@@ -71,6 +82,29 @@ async def send(address: Address, method: str, path: str, header: str, body: Path
     answer, _ = await sender.communicate(None if isinstance(body, Path) else body)
     assert sender.returncode == 0, answer[:500]
     return msgspec.json.decode(answer)
+
+
+def spend(file: Path, codes: int, length: int, sets: int) -> None:
+    """Note the codes of some sets, from the second on, as spent, except the last code of each."""
+    from emulator.engines.sqlite.schema import digest_of
+
+    connection = sqlite3.connect(file, isolation_level=None, timeout=10)
+    connection.execute("PRAGMA cache_size = -200000")
+    (family,) = connection.execute("SELECT id FROM families").fetchone()
+    last = f"{codes - 1:07}"
+    for number, batch in batches_of(codes, length):
+        if (number - 1) % SETS < sets:
+            rows = [(family, digest_of(code)) for code in batch if code[1:8] != last]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?)", rows)
+            connection.execute("COMMIT")
+    connection.close()
+
+
+def processor_time(process: int) -> float:
+    """Return the seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_memory(process: int) -> int:
@@ -117,6 +151,7 @@ async def measure_during(
 
 async def main() -> None:
     codes, length, users = int(argument(1, 999_999)), int(argument(2, 16)), int(argument(3, 1_000_000))
+    spent_sets = int(argument(4, 1))
     votes = ballots()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         file = Path(folder) / "data.db"
@@ -135,11 +170,14 @@ async def main() -> None:
         print(f"votes before: p99 {before.p99 * 1e3:.1f} ms; idle peak {idle / 2**20:.0f} MiB")
 
         async def report(name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+            used = processor_time(process)
             elapsed, pause, measured, result = await measure_during(address, votes, work)
+            used = processor_time(process) - used
             p99 = max(each.p99 for each in measured)
             failed = sum(each.failed for each in measured)
             print(
-                f"{name:16} {elapsed:7.2f} s   +{(peak_memory(process) - idle) / 2**20:4.0f} MiB peak   "
+                f"{name:20} {elapsed:7.2f} s   cpu {used:6.2f} s   "
+                f"+{(peak_memory(process) - idle) / 2**20:4.0f} MiB peak   "
                 f"votes p99 {p99 * 1e3:5.1f} ms   pause {pause * 1e3:5.1f} ms   failed {failed}"
             )
             return result
@@ -159,6 +197,12 @@ async def main() -> None:
         redeem = [request("POST", "/v1/e/codes/redeem", each, b'{"prize":0}') for each in headers(users=1_000)]
         redeemed = await load(*address, redeem, connections=8, seconds=2)
         print(f"redeem: {redeemed.per_second:,.0f}/s, p99 {redeemed.p99 * 1e3:.1f} ms, failed {redeemed.failed}")
+        if spent_sets:
+            spend(file, codes, length, spent_sets)
+            (user,) = headers(users=1)
+            skipping = partial(send, address, "POST", "/v1/e/codes/redeem", user, b'{"prize":1}')
+            print("code found:", "code" in await report("redeem after spent", skipping))
+            await report("PUT codes with spent", lambda: send(address, "PUT", "/v1/e/codes", backend, upload))
         print("distributed:", (await report("DELETE codes", call("DELETE", "/v1/e/codes")))["distributed"])
 
 

@@ -115,27 +115,25 @@ class HoldingsContract:
     async def test_skipping_many_items_does_not_block_the_event_loop(self, engine: Engine) -> None:
         items = [str(number) for number in range(6000)]
         await fill(engine, items[:5000], X)
-        await fill(engine, items, Y)  # before they are spent
-        await assign(engine, {P: X})
+        await fill(engine, items, Y)
+        await assign(engine, {P: X, Q: Y})
         for _ in range(5):
             await asyncio.gather(*(draw(engine, P.name, P, most=5000) for _ in range(1000)))
-        await assign(engine, {P: Y})
 
         async with LoopPasses() as passes:
-            drawn = await draws(engine, 100, P)
+            drawn = await draws(engine, 100, Q)
 
         assert sorted(drawn) == items[5000:5100]
         assert passes.count >= 5
-        assert await drop(engine, P) == 5100
+        assert await engine.pools.drop([P, Q], now=NOW) == {P: 5000, Q: 100}
 
     async def test_cancelling_a_draw_that_skips_items_does_not_affect_others(self, engine: Engine) -> None:
         items = [str(number) for number in range(3000)]
         await fill(engine, items, X)
         await fill(engine, [*items, "new", "newer"], Y)
-        await assign(engine, {P: X})
+        await assign(engine, {P: X, Q: Y})
         await asyncio.gather(*(draw(engine, P.name, P, most=3000) for _ in items))
-        await assign(engine, {P: Y})
-        tasks = [asyncio.create_task(draw(engine, f"U{number}", P)) for number in range(3)]
+        tasks = [asyncio.create_task(draw(engine, f"U{number}", Q)) for number in range(3)]
         for _ in range(5):
             await asyncio.sleep(0)
         tasks[0].cancel()

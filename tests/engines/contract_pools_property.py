@@ -54,7 +54,7 @@ class Model:
         if of in self.lists and self.lists[of].pool:
             return False
         filled = self.lists.setdefault(of, List())
-        filled.items += [item for item in items if item not in self.spent]
+        filled.items += items
         filled.end = end
         return True
 

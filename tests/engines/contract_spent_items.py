@@ -69,15 +69,24 @@ class SpentItemsContract:
 
         assert await draws(engine, 3, Q) == ["new"]
 
-    async def test_a_list_is_filled_without_spent_items(self, engine: Engine) -> None:
+    async def test_a_list_that_begins_with_spent_items_goes_on_behind_them(self, engine: Engine) -> None:
         items = [str(number) for number in range(2_500)]
         await stocked(engine, items[:2_000], P)
         await asyncio.gather(*(draw(engine, "U1", P, most=2_000) for _ in range(2_000)))
 
-        await fill(engine, items, X, family=P)
+        await fill(engine, items, X)
         await assign(engine, {Q: X})
 
         assert items[2000:] == await draws(engine, 600, Q)
+
+    async def test_spent_items_inside_a_list_are_skipped(self, engine: Engine) -> None:
+        items = [str(number) for number in range(1_000)]
+        await stocked(engine, items[::2], P)
+        await draws(engine, 500, P)
+
+        await stocked(engine, items, Q)
+
+        assert items[1::2] == await draws(engine, 1_000, Q)
 
     async def test_items_spent_after_a_list_was_filled_are_skipped(self, engine: Engine) -> None:
         await fill(engine, "abcd", X)
@@ -86,16 +95,6 @@ class SpentItemsContract:
         await assign(engine, {Q: X})
 
         assert await draws(engine, 9, Q) == ["b", "d"]
-
-    async def test_only_items_spent_by_the_given_family_are_left_out(self, engine: Engine) -> None:
-        await stocked(engine, "ab", P)
-        await draws(engine, 2, P)
-        other = P._replace(owner="other")
-
-        await fill(engine, "ab", X, family=other)
-        await assign(engine, {other: X})
-
-        assert await draws(engine, 9, other) == ["a", "b"]
 
     async def test_a_reset_forgets_the_spent_items_of_its_own_namespace(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other:

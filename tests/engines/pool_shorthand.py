@@ -20,11 +20,10 @@ async def fill(
     items: Sequence[str],
     into: Key | None = None,
     *,
-    family: Key | None = None,
     now: int = NOW,
     expires_at: int = END,
 ) -> None:
-    await engine.pools.fill(into or source(), items, family=family or key(), now=now, expires_at=expires_at)
+    await engine.pools.fill(into or source(), items, now=now, expires_at=expires_at)
 
 
 async def assign(
@@ -39,7 +38,7 @@ async def stocked(engine: Engine, items: Sequence[str], pool: Key | None = None,
     """Fill a list of the pool's own and assign it."""
     where = pool or key()
     of = where._replace(kind=f"lists of {where.kind}")
-    await fill(engine, items, of, family=where)
+    await fill(engine, items, of)
     await assign(engine, {where: of}, expires_at=expires_at)
 
 

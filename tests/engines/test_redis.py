@@ -275,11 +275,12 @@ async def test_what_an_earlier_version_handed_out_stays_spent(url: str, database
         assert await draw(other, "U2", key("live")) is None
 
 
-async def test_a_list_does_not_store_spent_items(engine: Engine, database: redis.Redis) -> None:
+async def test_an_assigned_list_begins_behind_its_spent_items(engine: Engine, database: redis.Redis) -> None:
     await stocked(engine, "abcde", key("p"))
     for user in "1234":
         await draw(engine, user, key("p"))
-    await fill(engine, "xabcde")
+    await fill(engine, "dcbaxe")
+    await assign(engine, {key("q"): source()})
 
     assert [b"x", b"e"] == database.lrange("{emulator|main}:0:sl:lists|client|list|ch|", 0, -1)
 

@@ -86,14 +86,15 @@ async def test_two_engines_on_one_file_share_the_spent_items(path: Path) -> None
         assert await draw(one, "V", key("r")) == "new"
 
 
-async def test_a_list_does_not_store_spent_items(path: Path) -> None:
+async def test_an_assigned_list_begins_behind_its_spent_items(path: Path) -> None:
+    items = [str(number) for number in range(1_500)]
     async with opened(path) as engine:
-        await stocked(engine, [str(number) for number in range(600)], key("p"))
-        await draws(engine, 599, key("p"))
-        await fill(engine, [str(number) for number in range(601)], source("next"))
+        await stocked(engine, items, key("p"))
+        await draws(engine, 1_400, key("p"))
+        await stocked(engine, items, key("q"))
 
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT size FROM lists WHERE name = 'next'").fetchone() == (2,)
+        assert connection.execute("SELECT position FROM pools WHERE name = 'q'").fetchone() == (1_400,)
 
 
 async def test_concurrent_processes_hand_out_each_item_once(path: Path) -> None:

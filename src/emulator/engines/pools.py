@@ -39,10 +39,9 @@ class Pools(Protocol):
     `Engine.reset`.
     """
 
-    async def fill(self, source: Key, items: Sequence[str], *, family: Key, now: int, expires_at: int) -> None:
-        """Append items to a list that no pool uses yet, without those spent by the family, and set its expiry.
+    async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
+        """Append items to a list that no pool uses yet, and set its expiry.
 
-        `family` is the key of any pool that may use the list; its name does not count.
         Other operations wait during this call, so fill a long list by calls of some thousand items each. Raises
         `ValueError` if an item contains NUL or a live pool uses the list.
         """
@@ -50,10 +49,11 @@ class Pools(Protocol):
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
         """Read the live pools among `keys`, apply `change`, and assign the lists it returns, in one atomic step.
 
-        Missing pools are created; the others get the new list and note, and a replaced list is deleted. A pool that is
-        assigned its own list again keeps its position. An unknown source is an empty list. The pools and their lists
-        expire at `expires_at`. `change` may return any subset of `keys`. Raises `ValueError`, and writes nothing, for
-        any other key, or if another live pool uses one of the lists.
+        Then skip the spent items at the front of the lists, in short steps. Missing pools are created; the others get
+        the new list and note, and a replaced list is deleted. A pool that is assigned its own list again keeps its
+        position. An unknown source is an empty list. The pools and their lists expire at `expires_at`. `change` may
+        return any subset of `keys`. Raises `ValueError`, and writes nothing, for any other key, or if another live pool
+        uses one of the lists.
         """
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:

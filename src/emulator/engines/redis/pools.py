@@ -30,11 +30,11 @@ class RedisPools:
         self._pipeline = pipeline
         self._key_locks = KeyLocks()
 
-    async def fill(self, source: Key, items: Sequence[str], *, family: Key, now: int, expires_at: int) -> None:
+    async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         texts = [item.encode() for item in items]
         if any(b"\0" in text for text in texts):
             raise ValueError("an item must not contain NUL")
-        args = (user_last(source), now_arg(now), expiry_arg(expires_at), name_last_prefix(family))
+        args = (user_last(source), now_arg(now), expiry_arg(expires_at))
         if not await self._pipeline.run(POOLS, b"fill", *args, *texts):
             raise ValueError(f"a pool uses this list: {source}")
 
@@ -58,6 +58,10 @@ class RedisPools:
                     raise ValueError(f"another pool uses this list: {parse_user_last(taken[0])}")
                 if outcome != b"again":
                     break
+        for key in written:
+            args = [user_last(key), name_last_prefix(key), now_arg(now), b"%d" % MAX_SKIPPED]
+            while await self._pipeline.run(POOLS, b"skip", *args):
+                pass
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         stocks, _ = await self._stocks(keys, now)

@@ -62,7 +62,7 @@ class PoolCache(Tables):
 
     def create(self, key: Key, list_id: int, note: bytes, expires_at: int) -> CachedPool:
         """Create a pool where there is none. It shares the history of dropped pools of the same key."""
-        family = self._spent.ensure_family(key)
+        family = self._spent.family(key)
         params = self._namespace.params(key)
         id = self._namespace.next_number()
         row = self._group_commit.connection.execute(ROOT, params).fetchone()
@@ -86,9 +86,13 @@ class PoolCache(Tables):
             at = pool.position - pool.chunk_start
         return pool.chunk[at] if at < len(pool.chunk) else None
 
-    def advance(self, pool: CachedPool, *, handed: int) -> None:
-        """Move past the next item; `handed` is 1 if it was handed out, 0 if it was skipped."""
-        pool.position += 1
+    def next_items(self, pool: CachedPool) -> Sequence[str]:
+        """Return the rest of the chunk that `next_item` read."""
+        return pool.chunk[pool.position - pool.chunk_start :]
+
+    def advance(self, pool: CachedPool, count: int, *, handed: int) -> None:
+        """Move past the next items, `handed` of which were handed out and the others skipped."""
+        pool.position += count
         pool.handed += handed
         self._changed.add(pool)
 
@@ -141,5 +145,5 @@ class PoolCache(Tables):
         if row is None:
             return None
         id, *others = row
-        self._pools[key] = pool = CachedPool(id, self._spent.ensure_family(key), *others)
+        self._pools[key] = pool = CachedPool(id, self._spent.family(key), *others)
         return pool

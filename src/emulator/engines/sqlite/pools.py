@@ -16,8 +16,6 @@ from emulator.engines.sqlite.spent_items import SpentItems
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""
-_LOOKED_UP = 250
-"""Items of a new list that are looked up among the spent ones between two returns to the event loop."""
 
 _STOCK = f"""
     SELECT pools.expires_at, note, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
@@ -55,14 +53,13 @@ class SqlitePools(Tables):
         self._skipping: dict[Key, asyncio.Event] = {}
         """Pools in which one draw skips items; the other draws wait for the event."""
 
-    async def fill(self, source: Key, items: Sequence[str], *, family: Key, now: int, expires_at: int) -> None:
-        chunks = packed(items)  # first, because it refuses invalid items
-        if await self._group_commit.read(self._spent.has_any, family):
-            chunks = packed(await self._unspent(family, items))
-        await self._group_commit.write(self._fill, source, chunks, now, expires_at)
+    async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
+        await self._group_commit.write(self._fill, source, packed(items), now, expires_at)
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._assign, keys, change, now, expires_at)
+        for key in await self._group_commit.write(self._assign, keys, change, now, expires_at):
+            if key not in self._skipping:
+                await self._skip_spent(key, now)
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         return await self._group_commit.read(self._stocks, keys, now)
@@ -78,7 +75,7 @@ class SqlitePools(Tables):
             if result is not _Pending.MORE:
                 return result
             if key not in self._skipping:
-                await self._skip_handed(key, now)
+                await self._skip_spent(key, now)
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
         return await self._group_commit.read(self._held, keys, user, now)
@@ -92,14 +89,6 @@ class SqlitePools(Tables):
     def forget(self) -> None:
         self._skipped = 0
 
-    async def _unspent(self, family: Key, items: Sequence[str]) -> list[str]:
-        unspent: list[str] = []
-        for start in range(0, len(items), _LOOKED_UP):
-            some = items[start : start + _LOOKED_UP]
-            unspent += await self._group_commit.read(self._spent.unspent, family, some)
-            await asyncio.sleep(0)
-        return unspent
-
     def _fill(self, source: Key, chunks: Sequence[tuple[int, bytes]], now: int, expires_at: int) -> None:
         found = self._lists.find(source)
         if found is not None and found.pool is not None and now < found.expires_at:
@@ -107,7 +96,7 @@ class SqlitePools(Tables):
         to = self._unless_expired(found, now) or self._lists.create(source, expires_at)
         self._lists.append(to, chunks, expires_at)
 
-    def _assign(self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int) -> None:
+    def _assign(self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int) -> list[Key]:
         written = dict(change(self._stocks(keys, now)))
         if unexpected := written.keys() - set(keys):
             raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
@@ -123,6 +112,7 @@ class SqlitePools(Tables):
             else:
                 self._pool_cache.assign(pool, found.id, note, expires_at)
             self._lists.assign(found.id, pool.id, expires_at)
+        return list(written)
 
     def _check_sources(self, stocks: Mapping[Key, Stock], now: int) -> None:
         """Raise `ValueError` if two pools would use one list."""
@@ -172,7 +162,7 @@ class SqlitePools(Tables):
         if isinstance(item, str):
             connection.execute(_HAND_OUT, (pool.id, pool.handed + 1, pool.root, item, user, nth))
             self._spent.spend(pool.family, item)
-            self._pool_cache.advance(pool, handed=1)
+            self._pool_cache.advance(pool, 1, handed=1)
         return item
 
     def _uses(self, pool: CachedPool, source: Key) -> bool:
@@ -186,11 +176,12 @@ class SqlitePools(Tables):
                 return item
             if self._skipped >= MAX_SKIPPED:
                 return _Pending.MORE
-            self._pool_cache.advance(pool, handed=0)
-            self._skipped += 1
+            count = self._spent.count_first(pool.family, self._pool_cache.next_items(pool))
+            self._pool_cache.advance(pool, count, handed=0)
+            self._skipped += count
         return None
 
-    async def _skip_handed(self, key: Key, now: int) -> None:
+    async def _skip_spent(self, key: Key, now: int) -> None:
         """Skip to the next item that is not spent, or to the end, in as many commits as that takes."""
         self._skipping[key] = skipped = asyncio.Event()
         try:

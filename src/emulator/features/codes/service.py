@@ -131,8 +131,7 @@ class CodeSets:
         if not upload.errors and array < MAX_SETS:
             upload.duplicates.add((array, at), codes)
             now = self._clock.now()
-            family = pool_key(upload.client_id, 0)
-            await self._pools.fill(upload.list_of(array), codes, family=family, now=now, expires_at=now + LIFETIME)
+            await self._pools.fill(upload.list_of(array), codes, now=now, expires_at=now + LIFETIME)
 
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
         """Put all uploaded sets into use; raises `BadRequest` and changes nothing if any is invalid (ruling C2)."""

@@ -36,28 +36,15 @@ local function unless_expired(source, now)
   if list.pool then expire(list.pool, find(list.pool)) else remove_list(source) end
 end
 
--- Append the items ARGV[first] to ARGV[last], which are at most a thousand, but not those that are spent.
-local function append(source, spent, first, last)
-  local items = {unpack(ARGV, first, last)}
-  if redis.call('EXISTS', spent) == 1 then
-    local unspent = {}
-    for i, is_spent in ipairs(redis.call('SMISMEMBER', spent, unpack(items))) do
-      if is_spent == 0 then unspent[#unspent + 1] = items[i] end
-    end
-    items = unspent
-  end
-  if #items > 0 then redis.call('RPUSH', prefix .. 'sl:' .. source, unpack(items)) end
-end
-
--- source, now, expiry, family, items… → 1, or 0 if a pool uses the list
+-- source, now, expiry, items… → 1, or 0 if a pool uses the list
 function ops.fill()
   local source, ends = ARGV[2], ARGV[4]
   local list = unless_expired(source, tonumber(ARGV[3]))
   if list and list.pool then return 0 end
   redis.call('HSET', prefix .. 's:' .. source, 'end', ends)
   set_expiry('s' .. source, ends)
-  for i = 6, #ARGV, 1000 do -- the stack holds no more
-    append(source, prefix .. 'ps:' .. ARGV[5], i, math.min(i + 999, #ARGV))
+  for i = 5, #ARGV, 1000 do -- the stack holds no more
+    redis.call('RPUSH', prefix .. 'sl:' .. source, unpack(ARGV, i, math.min(i + 999, #ARGV)))
   end
   return 1
 end
@@ -145,6 +132,22 @@ function ops.draw()
     end
   end
   return {'more'}
+end
+
+-- key, family, now, how many items to skip → 1 if there may be more spent items at the front of the list, else 0
+function ops.skip()
+  local pool = alive(ARGV[2], tonumber(ARGV[4]))
+  if not pool then return 0 end
+  local list = prefix .. 'sl:' .. pool.source
+  local items = redis.call('LRANGE', list, 0, ARGV[5] - 1)
+  if #items == 0 then return 0 end
+  local count = 0
+  for _, is_spent in ipairs(redis.call('SMISMEMBER', prefix .. 'ps:' .. ARGV[3], unpack(items))) do
+    if is_spent == 0 then break end
+    count = count + 1
+  end
+  if count > 0 then redis.call('LPOP', list, count) end
+  return count == #items and 1 or 0
 end
 
 -- user, now, keys… → for each: how many items are from the current pool, then all items
