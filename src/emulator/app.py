@@ -41,6 +41,7 @@ from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
 from emulator.features.datastream.service import Datastream
 from emulator.features.identity import http as identity_http
+from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
 from emulator.features.pins import actions as pins_actions
 from emulator.features.pins import http as pins_http
@@ -103,7 +104,8 @@ class Service:
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller)
-        self.identities = Identities(engine.documents, clock, self.tokens, extensions, self.pins.linked_caller)
+        directory = Directory(engine.documents, clock)
+        self.identities = Identities(directory, clock, self.tokens, extensions, self.pins.linked_caller)
         pages = PageEvents(
             self.publisher,
             self.hub,
@@ -111,13 +113,15 @@ class Service:
             admits=extensions.admits,
             enabled=settings.page_events,
         )
-        self.stores = Stores(engine.documents, clock, settings, self.publisher, pages)
+        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages)
         id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
-        self.polls = Polls(engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, pages)
+        self.polls = Polls(
+            engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages
+        )
         self.rankings = Rankings(engine.ballots, clock, id_quota)
         self.buffers = Buffers(engine.logs, clock, id_quota)
-        self.broadcasts = Broadcasts(self.publisher, settings.environment)
-        self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls)
+        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment)
+        self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory)
         self.transactions = Transactions(engine.documents, clock, self.tokens, self.publisher, settings.environment)
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
@@ -130,6 +134,7 @@ class Service:
             rate_limits.clear,
             self.pins.attempt_limit.clear,
             id_quota.clear,
+            directory.forget,
             self.tokens.forget,
             self.scheduler.clear,
             updates.forget,
@@ -142,6 +147,7 @@ class Service:
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
+            identify=directory.identify,
             check_registered=self.tokens.check_registered,
             control_gate=ControlGate(settings.control_hosts),
             limits=settings.limits,
@@ -152,6 +158,7 @@ class Service:
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
             (feed.bind(feature.service(self)) for feature in offered for feed in feature.feeds),
             broadcast_actions.event_topics.bind(self.broadcasts),
+            identify=directory.identify,
             hub=self.hub,
             clock=clock,
             limits=settings.limits,

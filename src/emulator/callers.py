@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from emulator.errors import BadRequest, Forbidden
 
@@ -22,6 +22,11 @@ class Role(StrEnum):
 ANYONE = frozenset(Role)
 CHANNEL_WRITERS = frozenset({Role.BROADCASTER, Role.ADMIN, Role.BACKEND})
 EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
+
+
+def opaque_id_of(user_id: str) -> str:
+    """The opaque id of a user who was never seen under another: `U` and the shared id, unless that begins with `U`."""
+    return user_id if user_id.startswith("U") else f"U{user_id}"
 
 
 def role_error(role: Role, allowed: Set[Role], doing: str = "do this") -> Forbidden:
@@ -62,6 +67,13 @@ class Grant(NamedTuple):
 NO_GRANT = Grant()
 
 
+class Identify(Protocol):
+    """Completes a caller with the opaque id of their user."""
+
+    async def __call__(self, caller: Caller, *, writes: bool) -> Caller:
+        """Return the caller as votes and stores know them; record their ids if the request `writes`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The bearer of a verified token."""
@@ -73,15 +85,13 @@ class Caller:
     user_id: str | None
     """The platform's user id, if the user shared it."""
     opaque_id: str
-    """Always set: `U…` for a logged-in user, `A…` if anonymous, `A-<role>` if the token names no user (ruling A3)."""
+    """The user's id in votes, answers and stores (ruling A3). Always set: `U…` for a logged-in user, `A…` if anonymous,
+    `A-<role>` if the token names no user."""
     expires_at: int | None = None
     """When the token expires, in Unix ms; `None` without `exp`."""
     grant: Grant = NO_GRANT
-
-    @property
-    def identity(self) -> str:
-        """The user's id in votes, answers and stores: the shared id, or else the opaque one."""
-        return self.user_id or self.opaque_id
+    is_opaque_id_derived: bool = False
+    """Whether the token named a `user_id` only. The user may then be known under another opaque id."""
 
     @property
     def spans_channels(self) -> bool:

@@ -26,6 +26,23 @@ class DocumentsContract:
 
             assert value == await read(engine)
 
+    async def test_a_peek_returns_a_live_document(self, engine: Engine) -> None:
+        await write(engine, b"1", expires_at=END)
+
+        peeked = [await engine.documents.peek(each, now=now) for each, now in ((key(), NOW), (key(), END), (TWO, NOW))]
+
+        assert peeked == [b"1", None, None]
+
+    async def test_a_peek_during_writes_returns_one_of_their_states(self, engine: Engine) -> None:
+        await write(engine, b"before")
+
+        results = await asyncio.gather(
+            write(engine, b"after"), *(engine.documents.peek(key(), now=NOW) for _ in range(5))
+        )
+
+        assert {b"before", b"after"} >= {*results[1:]}
+        assert await engine.documents.peek(key(), now=NOW) == b"after"
+
     async def test_an_update_returns_what_it_wrote(self, engine: Engine) -> None:
         written = await engine.documents.update([ONE, TWO], lambda _: {TWO: b"2"}, now=NOW, expires_at=END)
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import jwt
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
+from emulator.callers import Caller, Role
+from support.authentication import authenticated_game
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+
+
+def write(client: Client) -> None:
+    client.post("rank", json={"key": "blue"}).raise_for_status()
 
 
 def list_ids(client: Client, cursor: str = "0") -> tuple[str, list[str]]:
@@ -44,41 +49,67 @@ def test_the_directory_starts_empty(live: LiveServer):
     assert ("0", []) == list_ids(live.client("backend"))
 
 
-def test_a_call_adds_a_shared_id_to_the_directory_once(viewer, backend: Client):
+def test_a_write_adds_a_shared_id_to_the_directory_once(viewer, backend: Client):
     for user in ("5551", "5552", "5551"):
-        viewer(user).get("vote")
+        write(viewer(user))
 
     assert ("0", ["5551", "5552"]) == list_ids(backend)
 
 
+@pytest.mark.ruling("A3")
+@pytest.mark.parametrize("opaque", [None, "UOPAQUE"])
+def test_a_read_adds_nothing_to_the_directory(viewer, backend: Client, opaque: str | None):
+    reader = viewer("5551", opaque=opaque)
+    for path in ("vote", "user_info", "all_state", "codes/eligibility", "curated_poll"):
+        reader.get(path).raise_for_status()
+
+    assert ("0", []) == list_ids(backend)
+
+
+def test_a_request_that_the_role_forbids_adds_nothing_to_the_directory(viewer, backend: Client):
+    assert 403 == viewer("5551").delete("vote").status_code
+
+    assert ("0", []) == list_ids(backend)
+
+
+@pytest.mark.parametrize(("action", "ids"), [("get", []), ("set", [CHANNEL])])
+def test_a_write_over_the_socket_adds_the_id(live: LiveServer, backend: Client, action: str, ids: list[str]):
+    with authenticated_game(live, "broadcaster", user=CHANNEL) as game:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        game.data(action, "state", {"state_id": "channel", "state": {}})
+
+    assert ("0", ids) == list_ids(backend)
+
+
 def test_the_directory_omits_users_without_a_shared_id(viewer, backend: Client):
-    viewer(None, opaque="Aabc").get("vote")
+    write(viewer(None, opaque="Aabc"))
 
     assert ("0", []) == list_ids(backend)
 
 
 def test_the_directory_covers_all_channels_of_one_extension(live: LiveServer, backend: Client):
-    live.client("viewer", user="1", channel="777").get("vote")
-    live.client("viewer", user="2", channel="888").get("vote")
-    live.client("viewer", user="3", channel="777", client_id="other").get("vote")
+    write(live.client("viewer", user="1", channel="777"))
+    write(live.client("viewer", user="2", channel="888"))
+    write(live.client("viewer", user="3", channel="777", client_id="other"))
 
     assert ("0", ["1", "2"]) == list_ids(backend)
     assert ("0", ["3"]) == list_ids(live.client("backend", client_id="other"))
 
 
 def test_a_refused_credential_adds_no_id(live: LiveServer, backend: Client):
-    live.client("viewer", user="5551", exp=1).get("vote")
+    assert 401 == live.client("viewer", user="5551", exp=1).post("vote", json={"value": 1}).status_code
 
     assert ("0", []) == list_ids(backend)
 
 
-def test_after_a_reset_the_next_call_adds_the_id_again(live: LiveServer, viewer, backend: Client):
-    client = viewer("5551")
-    client.get("vote")
+@pytest.mark.parametrize("opaque", [None, "UOPAQUE"])
+def test_after_a_reset_the_next_write_adds_the_id_again(live: LiveServer, viewer, backend: Client, opaque: str | None):
+    client = viewer("5551", opaque=opaque)
+    write(client)
 
     live.reset()
     emptied = list_ids(backend)
-    client.get("vote")
+    write(client)
 
     assert (("0", []), ("0", ["5551"])) == (emptied, list_ids(backend))
 
@@ -105,7 +136,7 @@ def test_a_full_last_page_is_marked_as_the_last(live: LiveServer, backend: Clien
 
 @pytest.mark.parametrize("cursor", ["", "0", None])
 def test_the_first_page_has_cursor_zero_or_none(viewer, backend: Client, cursor: str | None):
-    viewer("5551").get("vote")
+    write(viewer("5551"))
 
     answer = backend.get("user_ids", params={} if cursor is None else {"cursor": cursor}).json()
 
@@ -120,10 +151,11 @@ def test_a_malformed_cursor_is_refused(backend: Client, cursor: str):
 
 
 def add_users(live: LiveServer, users: int) -> None:
-    """Authenticate this many users who share their ids, without HTTP for speed."""
+    """Identify this many writers who share their ids, without HTTP for speed."""
 
-    async def authenticate() -> None:
-        tokens = [jwt.encode({"user_id": f"{user:05}"}, SECRET) for user in range(users)]
-        await asyncio.gather(*(live.service.identities.authenticate(f"{CLIENT_ID} {token}") for token in tokens))
+    async def identify() -> None:
+        identify = live.service.dispatcher.identify
+        callers = [Caller(CLIENT_ID, Role.VIEWER, CHANNEL, f"{user:05}", f"U{user:05}") for user in range(users)]
+        await asyncio.gather(*(identify(caller, writes=True) for caller in callers))
 
-    live.run(authenticate())
+    live.run(identify())

@@ -208,15 +208,6 @@ def test_the_first_of_repeated_id_parameters_counts(viewer):
 
 
 @pytest.mark.ruling("A3")
-def test_a_user_with_a_shared_id_is_known_by_it(viewer):
-    cast(viewer("5551", opaque="UA"), 3)
-
-    poll = cast(viewer("5551", opaque="UB"), 4)
-
-    assert 1 == poll["stats"]["count"]
-
-
-@pytest.mark.ruling("A3")
 def test_a_user_without_a_shared_id_is_known_by_the_opaque_id(viewer):
     cast(viewer(None, opaque="Aone"), 3)
     cast(viewer(None, opaque="Atwo"), 4)

@@ -19,6 +19,7 @@ from surface.calls import (
     Refused,
     only_servers_if,
 )
+from surface.people import People
 
 DEFINITION = {
     "prompt": "", "options": [], "userData": None, "startsAt": 0, "endsAt": 0, "userIDVoting": False,
@@ -31,7 +32,8 @@ class Vote:
     """One log entry: `times` votes of one user for one value."""
 
     voter: str
-    opaque: str
+    shared: str
+    """The shared id in the token; empty if there was none."""
     value: int
     times: int
     at: int
@@ -64,8 +66,8 @@ def integer(value: object, error: str = "Invalid body") -> int:
 class Polls:
     """Polls of all extensions (Poll; Voting)."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock, self.polls, self._sequence = clock, ByChannel(), 0
+    def __init__(self, clock: Clock, people: People) -> None:
+        self.clock, self.people, self.polls, self._sequence = clock, people, ByChannel(), 0
 
     def expire(self) -> None:
         self.polls.expire(self.clock.now)
@@ -89,7 +91,7 @@ class Polls:
             "count": len(values),
             "specific": [values.count(value) for value in range(64)],
         }
-        mine = [vote for vote in votes if vote.voter == call.caller.identity]
+        mine = [vote for vote in votes if vote.voter == call.caller.opaque_id]
         own = {"vote": max(mine, key=lambda vote: vote.sequence).value} if mine else {}
         return {"stats": stats, **stats, **own}
 
@@ -97,7 +99,7 @@ class Polls:
         value = integer(call.body.get("value"))
         if not -99 <= value <= 99:
             raise Refused(400, "Value out of bounds")
-        key, now, voter = self.polls.key(call), self.clock.now, call.caller.identity
+        key, now, voter = self.polls.key(call), self.clock.now, call.caller.opaque_id
         poll = self.polls.items.get(key) or Poll(now + WEEK)
         times = call.body.get("count", 1) if poll.adds_up else 1
         mine = [vote for vote in poll.votes if vote.voter == voter]
@@ -119,7 +121,7 @@ class Polls:
                 raise Refused(400, "unacceptable vote")
         self._sequence += 1
         poll.votes = [vote for vote in poll.votes if vote not in replaced]
-        poll.votes.append(Vote(voter, call.caller.opaque_id, value, times, now, self._sequence))
+        poll.votes.append(Vote(voter, call.caller.user or "", value, times, now, self._sequence))
         poll.expires_at, self.polls.items[key] = now + WEEK, poll
         return self.get_vote(call)
 
@@ -135,8 +137,14 @@ class Polls:
         since, limit = int(call.query.get("since", 0)), int(call.query.get("limit", 10**9))
         is_one_poll = call.channel is not None or call.id.startswith("global-")
         counted = is_one_poll and any(poll.adds_up for _, poll in self.polls.covered(call))
+        shared, client_id = self.people.shared, call.caller.client_id
         lines = [
-            {"identifier": vote.voter, "opaque": vote.opaque, "value": vote.value, "timestamp": vote.at}
+            {
+                "identifier": vote.shared or shared.get((client_id, vote.voter), vote.voter),
+                "opaque": vote.voter,
+                "value": vote.value,
+                "timestamp": vote.at,
+            }
             | ({"count": vote.times} if counted or vote.times > 1 else {})
             for vote in self.votes(call)
             if vote.at >= since
@@ -194,7 +202,7 @@ class Rankings:
     def post_rank(self, call: Call) -> dict[str, Any]:
         if not isinstance(call.body.get("key"), str):
             raise Refused(400, "Invalid body")
-        answer, caller = call.body["key"], call.caller.identity
+        answer, caller = call.body["key"], call.caller.opaque_id
         buffer = self.buffers.items.setdefault(self.buffers.key(call), Ranking(0))
         original = {"original": buffer.answers[caller]} if caller in buffer.answers else {}
         buffer.answers[caller], buffer.expires_at = answer, self.clock.now + DAY

@@ -12,7 +12,7 @@ from surface.stores import STORES
 PEOPLE = [
     ("viewer", "1", "777", None),
     ("viewer", "1", "888", None),
-    ("viewer", "2", "777", "Utwo"),
+    ("viewer", "2", "777", "UX2Y"),
     ("viewer", None, "777", "Aabc"),
     ("viewer", None, None, None),
     ("broadcaster", "777", "777", None),
@@ -21,9 +21,13 @@ PEOPLE = [
     ("admin", "9", None, None),
     ("backend", None, None, None),
     ("backend", None, "888", None),
+    # User 2 again, before sharing their id and with a token that names nothing else.
+    ("viewer", None, "777", "UX2Y"),
+    ("viewer", "2", "777", None),
+    ("viewer", "2", None, "UX2Y"),
 ]
 OURS, THEIRS = ([Caller(client_id, *person) for person in PEOPLE] for client_id in (CLIENT_ID, OTHER_ID))
-WITNESSES = [OURS[index] for index in (0, 1, 5, 7, 9)] + [THEIRS[index] for index in (0, 7, 9)]
+WITNESSES = [OURS[index] for index in (0, 1, 5, 7, 9, 12)] + [THEIRS[index] for index in (0, 7, 9)]
 
 # Two extensions. One makes most calls, so that its calls affect each other.
 ANYONE = st.sampled_from([*OURS, *OURS, *OURS, *THEIRS])
@@ -36,7 +40,7 @@ CHANNELS = st.sampled_from([{}, {}, {}, {"channel_id": "777"}, {"channel_id": "8
 POLLS = st.sampled_from(["", "quiz", "global-x"])
 BUFFERS = st.sampled_from(["", "global-x"])
 ADMINS = st.sampled_from([OURS[7], OURS[8], THEIRS[7], OURS[5]])
-MAPS = st.dictionaries(st.sampled_from(["1", "2", "9"]), PATCHES, min_size=1)
+MAPS = st.dictionaries(st.sampled_from(["1", "2", "9", "U1", "UX2Y"]), PATCHES, min_size=1)
 JSON_STORES = st.sampled_from(["", "globalwarming"])
 VALUES = st.sampled_from([0, 1, 2, 3] * 4 + [-99, 99, 63, 64, -100, 100, True, 1.0, "1"])
 TIMES = st.sampled_from([None, None, None, 1, 2, 31])
@@ -45,7 +49,7 @@ PRIZES = st.sampled_from([0, 0, 0, 1, 1, 3, 10, -1])
 VOTES, ANSWERED = st.tuples(ANYONE, CHANNELS, VALUES, TIMES), st.tuples(ANYONE, CHANNELS, ANSWERS)
 STORE = st.sampled_from([*STORES])
 OWN_PATCHES = st.lists(st.tuples(ANYONE, STORE, PATCHES), min_size=6, max_size=12)
-VOTERS = st.sampled_from([*OURS[:4], *OURS[:4], THEIRS[0]])
+VOTERS = st.sampled_from([*OURS[:4], *OURS[:4], *OURS[11:], THEIRS[0]])
 RARELY = st.sampled_from([False, False, False, False, True])
 ADDS_UP = {"totalVotesPerUser": 4, "votesPerOption": 3, "distinctOptionsPerUser": 2}
 FIRST_SETS = {"codes": [["A1", "A2", "A3", "A1"], ["B1", "B2"]], "names": ["Hat", "Sword"]}

@@ -15,9 +15,10 @@ EXTENSION_WRITERS = ("admin", "backend")
 class Refused(Exception):
     """An error response."""
 
-    def __init__(self, status: int, reason: object = ...) -> None:
+    def __init__(self, status: int, reason: object = ..., *, is_early: bool = False) -> None:
         super().__init__(status, reason)
-        self.status, self.reason = status, reason
+        self.status, self.reason, self.is_early = status, reason, is_early
+        """`is_early` if the request was refused before it counted as a write (A3)."""
 
 
 @dataclass
@@ -41,13 +42,8 @@ class Caller:
 
     @property
     def opaque_id(self) -> str:
-        """Never empty (A3)."""
+        """The id of a voter or poster, never empty (A3)."""
         return self.opaque or (f"U{self.user}" if self.user else f"A-{self.role}")
-
-    @property
-    def identity(self) -> str:
-        """The id of a voter or poster: the shared id, else the opaque id (A3)."""
-        return self.user or self.opaque_id
 
     @property
     def own_channel(self) -> str | None:
@@ -80,13 +76,13 @@ class Call:
     def only(self, *roles: str) -> None:
         """Raise `Refused` for other roles."""
         if self.caller.role not in roles:
-            raise Refused(403, "role is not authorized")
+            raise Refused(403, "role is not authorized", is_early=True)
 
 
 def only_servers_if(is_shared: bool, call: Call) -> None:
     """Refuse a broadcaster who would change what all channels share (A4)."""
-    if is_shared:
-        call.only(*EXTENSION_WRITERS)
+    if is_shared and call.caller.role not in EXTENSION_WRITERS:
+        raise Refused(403, "role is not authorized")
 
 
 class ByChannel:

@@ -8,6 +8,7 @@ from typing import Any
 
 from surface.ballots import Polls
 from surface.calls import DAY, EXTENSION_WRITERS, SECOND, Call, Clock, Refused
+from surface.people import People
 
 LIFETIME = 90 * DAY
 
@@ -23,22 +24,26 @@ class CodeSet:
     expires_at: int
     handed: list[tuple[str, str]] = field(default_factory=list)
     """User and code."""
-    allowed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """The codes that each user may have, including those redeemed."""
+    grants: list[tuple[set[str], int, int]] = field(default_factory=list)
+    """The spellings of the users, the codes granted, and the limit."""
     is_active: bool = True
 
     def held(self, user: str) -> list[str]:
         return [code for owner, code in self.handed if owner == user]
 
-    def eligible(self, user: str) -> int:
-        return max(0, self.allowed[user] - len(self.held(user)))
+    def eligible(self, user: str, names: set[str]) -> int:
+        most = 0
+        for listed, times, limit in self.grants:
+            if names & listed:
+                most = max(most, min(most + times, limit))
+        return max(0, most - len(self.held(user)))
 
 
 class Codes:
     """The sets of all extensions, independent of channels."""
 
-    def __init__(self, clock: Clock, polls: Polls) -> None:
-        self.clock, self._polls = clock, polls
+    def __init__(self, clock: Clock, polls: Polls, people: People) -> None:
+        self.clock, self._polls, self._people = clock, polls, people
         self.sets: list[CodeSet] = []
         """Includes deleted sets while their redeemed codes are readable (C6)."""
         self.spent: dict[str, set[str]] = defaultdict(set)
@@ -110,15 +115,13 @@ class Codes:
         for prize, times in Counter(prizes).items():
             parallel = prizes.index(prize)
             limit = limits[prize] if prize < len(limits) else limits[parallel] if parallel < len(limits) else 1
-            allowed = sets[prize].allowed
-            for user in users:
-                allowed[user] = max(allowed[user], min(allowed[user] + times, limit))
+            sets[prize].grants.append((users, times, limit))
         return {}
 
     def get_codes_eligibility(self, call: Call) -> dict[str, Any]:
-        sets, user = self.active(call), call.caller.identity
+        sets, user, names = self.active(call), call.caller.opaque_id, self._people.names(call.caller)
         dense = range(max(sets, default=-1) + 1)
-        return {"eligible": [sets[index].eligible(user) if index in sets else 0 for index in dense]}
+        return {"eligible": [sets[index].eligible(user, names) if index in sets else 0 for index in dense]}
 
     def get_codes_redeemed(self, call: Call) -> dict[str, Any]:
         held = {each.index: self._held(call, each.index) for each in self.sets}
@@ -126,12 +129,12 @@ class Codes:
         return {"redeemed": [held.get(index, []) for index in range(highest + 1)]}
 
     def post_codes_redeem(self, call: Call) -> dict[str, Any]:
-        prize, user = call.body["prize"], call.caller.identity
+        prize, user = call.body["prize"], call.caller.opaque_id
         if not 0 <= prize <= 9:
             raise Refused(400)
         code_set = self.active(call).get(prize)
         code: dict[str, Any] = {}
-        if code_set is not None and code_set.eligible(user):
+        if code_set is not None and code_set.eligible(user, self._people.names(call.caller)):
             spent = self.spent[call.caller.client_id]
             remaining = [code for code in code_set.codes if code not in spent]
             if remaining:
@@ -145,4 +148,4 @@ class Codes:
         return [each for each in self.sets if (each.client_id, each.index) == (call.caller.client_id, index)]
 
     def _held(self, call: Call, index: int) -> list[str]:
-        return [code for each in self._all(call, index) for code in each.held(call.caller.identity)]
+        return [code for each in self._all(call, index) for code in each.held(call.caller.opaque_id)]

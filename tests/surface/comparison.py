@@ -40,7 +40,7 @@ READS = (
     *((path, query) for path in ("vote", "vote_logs", "vote_config") for query in POLL_IDS),
     *((path, query) for path in ("rank", "accumulate") for query in BUFFER_IDS),
     *((store, {}) for store in STORES),
-    *((path, {}) for path in ("all_state", "all_config", "codes", "codes/eligibility", "codes/redeemed")),
+    *((path, {}) for path in ("all_state", "all_config", "codes", "codes/eligibility", "codes/redeemed", "user_ids")),
     *((path, {"id": name}) for path in ("json_store",) for name in ("", "globalwarming")),
 )
 

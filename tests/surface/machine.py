@@ -166,13 +166,13 @@ class SurfaceMachine(ComparisonMachine):
     )
     def patch_many_stores(self, caller: Caller, channel: dict[str, str], store: str, patches: dict[str, Any]) -> None:
         self.call(caller, "PATCH", store, channel, patches)
-        self.changed = store, {"user_ids": "1,2,9,Aabc"} | channel
+        self.changed = store, {"user_ids": "1,2,9,Aabc,U2,UX2Y"} | channel
 
     @rule(
         caller=ANYONE,
         channel=CHANNELS,
         store=STORE,
-        others=st.sampled_from([{}, {"user_ids": "2,1,7"}, {"userID": "1"}]),
+        others=st.sampled_from([{}, {"user_ids": "2,1,7,UX2Y"}, {"userID": "1"}, {"userID": "U2"}]),
     )
     def read_stores(self, caller: Caller, channel: dict[str, str], store: str, others: dict[str, str]) -> None:
         self.call(caller, "GET", store, channel | others)
@@ -194,7 +194,11 @@ class SurfaceMachine(ComparisonMachine):
         self.call(caller, *(("DELETE", "codes") if really else ("GET", "codes")))
         self.changed = "codes/eligibility", {}
 
-    @rule(caller=MANAGERS, body=GRANTS, users=st.lists(st.sampled_from(["1", "1", "2", "Aabc", "777"]), max_size=4))
+    @rule(
+        caller=MANAGERS,
+        body=GRANTS,
+        users=st.lists(st.sampled_from(["1", "1", "2", "U2", "UX2Y", "Aabc", "777"]), max_size=4),
+    )
     def mark_from_list(self, caller: Caller, body: dict[str, Any], users: list[str]) -> None:
         self.call(caller, "POST", "codes/mark_from_list", body=body | {"users": users})
         self.changed = "codes/eligibility", {}
@@ -236,6 +240,7 @@ class SurfaceMachine(ComparisonMachine):
     @rule(caller=st.sampled_from([OURS[5], OURS[6], OURS[0], OURS[9], OURS[10], THEIRS[5]]))
     def request_pin(self, caller: Caller) -> None:
         pin = self.send(caller, "POST", "link/pin", {}, {}).raise_for_status().json()["pin"]
+        self.model.people.wrote(caller)
         self.model.pins.issued(caller, pin)
 
     @rule(caller=st.sampled_from([OURS[0], OURS[0], THEIRS[0]]))
@@ -272,6 +277,10 @@ class SurfaceMachine(ComparisonMachine):
         self.call(caller, "POST", "vote", body={"value": value})
         self.call(caller, "POST", "channel_state", body={"by": value})
         self.call(caller, "GET", "pin_token_exists")
+
+    @rule(caller=MANAGERS)
+    def list_users(self, caller: Caller) -> None:
+        self.call(caller, "GET", "user_ids")
 
     @rule(ms=SHORT)
     def advance(self, ms: int) -> None:

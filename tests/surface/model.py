@@ -10,6 +10,7 @@ from typing import Any
 from surface.ballots import Accumulation, Polls, Rankings
 from surface.calls import Call, Clock, Refused
 from surface.codes import Codes
+from surface.people import People
 from surface.pins import Pins
 from surface.stores import STORES, Stores
 
@@ -23,21 +24,30 @@ class Surface:
 
     def __post_init__(self) -> None:
         self.clock = clock = Clock(self.now)
-        self.polls, self.rankings, self.accumulation = Polls(clock), Rankings(clock), Accumulation(clock)
-        self.stores, self.pins = Stores(clock), Pins(clock)
-        self.codes = Codes(clock, self.polls)
-        self._parts = (self.polls, self.rankings, self.accumulation, self.stores, self.codes, self.pins)
+        self.people, self.pins = People(), Pins(clock)
+        self.polls, self.rankings, self.accumulation = Polls(clock, self.people), Rankings(clock), Accumulation(clock)
+        self.stores, self.codes = Stores(clock, self.people), Codes(clock, self.polls, self.people)
+        self._parts = (
+            self.polls, self.rankings, self.accumulation, self.stores, self.codes, self.pins, self.people,
+        )  # fmt: skip
 
     def answer(self, call: Call) -> tuple[int, object]:
         """The status, with the body or, for an error, the reason."""
         verb = "store" if call.path in STORES else call.path.replace("/", "_")
         name = f"{call.method.lower()}_{verb}"
+        token = call.caller
         try:
-            caller = self.pins.bearer(call.caller)
+            token = self.pins.bearer(call.caller)
+            caller = self.people.known(token)
             part = next(each for each in self._parts if hasattr(each, name))
-            return 200, getattr(part, name)(Call(caller, call.method, call.path, call.query, deep_copy(call.body)))
+            answer = getattr(part, name)(Call(caller, call.method, call.path, call.query, deep_copy(call.body)))
         except Refused as refusal:
+            if call.method != "GET" and not refusal.is_early:
+                self.people.wrote(token)
             return refusal.status, refusal.reason
+        if call.method != "GET":
+            self.people.wrote(token)
+        return 200, answer
 
     def move(self, now: int) -> None:
         """Remove expired items before and after the move, so that setting the clock back revives none (decision 4)."""

@@ -55,7 +55,7 @@ class Pins:
             return caller
         pin = next(each for each in self.pins if each.token == caller.token)
         if not pin.channel or pin.is_revoked or self.clock.now >= pin.token_expires_at:
-            raise Refused(401)
+            raise Refused(401, is_early=True)
         return Caller(caller.client_id, "broadcaster", pin.channel, pin.channel)
 
     def post_validate_pin(self, call: Call) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
 from surface.calls import CHANNEL_WRITERS, DAY, EXTENSION_WRITERS, Call, Clock, Refused, only_servers_if
+from surface.people import People
 
 KIB = 1_024
 ALL = ("viewer", "broadcaster", "admin", "backend")
@@ -34,8 +36,8 @@ def size(value: object) -> int:
 class Stores:
     """The records of all stores, and when each expires."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+    def __init__(self, clock: Clock, people: People) -> None:
+        self.clock, self.people = clock, people
         self.records: dict[Key, tuple[dict[str, Any], int]] = {}
 
     def expire(self) -> None:
@@ -69,9 +71,11 @@ class Stores:
             _check_size(call)
         key = self._key(call) if isinstance(call.body, list) or not self._is_map(call) else None
         if key is not None:
-            _check_size(call)
+            _check_size(call, is_early=False)
             return self._write({key: patched(self._read(key) or {}, call.body)}, LIFETIME)
         keys = {user: self._key(call, viewer=user) for user in call.body}
+        if len({*keys.values()}) < len(keys):
+            raise Refused(400, "Invalid body")
         written: dict[Key, Any] = {}
         for user, patch in call.body.items():
             written[keys[user]] = _fitting(patched(self._read(keys[user]) or {}, patch), 64 * KIB)
@@ -109,7 +113,9 @@ class Stores:
         store = store or call.path
         if _needs_channel(store) and not call.channel:
             raise Refused(400, "Invalid channel")
-        parts = {"extension": call.caller.client_id, "channel": call.channel, "viewer": viewer or call.caller.identity}
+        client_id = call.caller.client_id
+        user = self.people.opaque_id(client_id, viewer) if viewer else call.caller.opaque_id
+        parts = {"extension": client_id, "channel": call.channel, "viewer": user}
         return (store, *(str(parts[part]) for part in STORES[store][2].split()))
 
     def _json_key(self, call: Call) -> Key:
@@ -125,7 +131,7 @@ class Stores:
             call.caller.role == "admin"
             and "viewer" in STORES[call.path][2]
             and bool(call.body)
-            and all(user[-1:].isdigit() and isinstance(patch, dict | list) for user, patch in call.body.items())
+            and all(_is_id(user) and isinstance(patch, dict | list) for user, patch in call.body.items())
         )
 
     def _read(self, key: Key) -> dict[str, Any] | None:
@@ -137,16 +143,20 @@ class Stores:
         return {}
 
 
+def _is_id(name: str) -> bool:
+    return name[-1:].isdigit() or (name[:1] in ("U", "A") and any(character.isdigit() for character in name))
+
+
 def _fitting(record: Any, largest: int) -> Any:
     if size(record) > largest:
         raise Refused(400, "Store too large")
     return record
 
 
-def _check_size(call: Call) -> None:
+def _check_size(call: Call, *, is_early: bool = True) -> None:
     """Refuse a body over 64 KiB (W8)."""
     if size(call.body) > 64 * KIB:
-        raise Refused(413)
+        raise Refused(413, is_early=is_early)
 
 
 def _needs_channel(store: str) -> bool:
@@ -231,9 +241,11 @@ def _found(root: Any, pointer: str) -> Any:
 def _parent(root: Any, pointer: str, *, makes: bool = False) -> tuple[Any, str]:
     *parents, last = _parts(pointer)
     at = root
-    for part in parents:
-        if makes and isinstance(at, dict):
-            at.setdefault(part, {})
+    for part, below in pairwise((*parents, last)):
+        if makes and isinstance(at, dict) and part not in at:
+            if re.fullmatch("-|[0-9]+", part) or re.fullmatch("-|[0-9]+", below):  # an array (S2)
+                raise _failed()
+            at[part] = {}
         at = at[_index(at, part)]
     return at, last
 

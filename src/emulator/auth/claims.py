@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.callers import Caller, Grant, Role
+from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.errors import Unauthorized
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
@@ -17,10 +17,13 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller
     """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
     role = role_of(claims.get("role"))
     channel_id, user_id = id_of(claims, "channel_id"), id_of(claims, "user_id")
-    opaque_id = id_of(claims, "opaque_user_id") or _opaque(user_id) or f"A-{role}"
+    claimed, derived = id_of(claims, "opaque_user_id"), opaque_id_of(user_id) if user_id else None
+    # In the token of a linked game, the service itself derived the opaque id from the channel.
+    is_derived = derived is not None and (claimed is None or (bool(grant.link) and claimed == derived))
+    opaque_id = claimed or derived or f"A-{role}"
     if role is Role.BROADCASTER:
         channel_id = channel_id or user_id
-    return Caller(client_id, role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant)
+    return Caller(client_id, role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived)
 
 
 def grant_of(claims: Mapping[str, Any]) -> Grant:
@@ -43,11 +46,6 @@ def check_exp(claims: Mapping[str, Any]) -> int:
 
 def role_of(value: Any) -> Role:
     return Role(value) if isinstance(value, str) and value in Role.__members__.values() else Role.VIEWER
-
-
-def _opaque(user_id: str | None) -> str | None:
-    """The opaque id of a logged-in user: `U` and the user id."""
-    return None if user_id is None else user_id if user_id.startswith("U") else f"U{user_id}"
 
 
 def id_of(claims: Mapping[str, Any], name: str) -> str | None:

@@ -52,6 +52,9 @@ class Documents(Protocol):
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         """Return the live documents among `keys`, all read at one instant."""
 
+    async def peek(self, key: Key, *, now: int) -> bytes | None:
+        """Return one live document or `None`, without waiting for a write that is not on disk yet."""
+
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         """Read `keys`, apply `change`, write its result with this expiry and return it, in one atomic step.
 

@@ -82,7 +82,7 @@ class RateLimits:
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
         now, client_id = self._clock.now(), caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.
-        if limit is not None and (wait := limit.delay((client_id, caller.identity), now)):
+        if limit is not None and (wait := limit.delay((client_id, caller.opaque_id), now)):
             raise too_many("requests from this caller", wait)
         if self._clients is not None and (wait := self._clients.delay((client_id, ""), now)):
             owner = f"with client id {client_id[:100]}" if client_id else "without a client id"

@@ -27,16 +27,18 @@ class Message:
 
     session: Session
     request: Request
+    sender: Caller | None
+    """The connection's caller; `None` before authentication."""
 
     @property
     def caller(self) -> Caller:
         """The authenticated caller; raises `Unauthorized` before authentication (ruling X3)."""
-        if self.session.caller is None:
+        if self.sender is None:
             raise Unauthorized(
                 "Unauthorized",
                 "authenticate first: before, only authenticate and subscribing to authentication are allowed",
             )
-        return self.session.caller
+        return self.sender
 
     @property
     def channel(self) -> str | None:

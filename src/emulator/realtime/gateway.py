@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.callers import Caller, role_error
+from emulator.callers import Caller, Identify, role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
@@ -31,6 +31,7 @@ from emulator.wire.query import query_of
 
 AUTHENTICATE: Final = "authenticate"
 SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
+READ: Final = "get"
 UNSUPPORTED_TARGETS: Final = frozenset(
     {"drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"}
 )
@@ -62,6 +63,7 @@ class Gateway:
         feeds: Iterable[BoundFeed],
         other_feed: BoundFeed,
         *,
+        identify: Identify,
         hub: Hub,
         clock: Clock,
         limits: Limits,
@@ -74,6 +76,7 @@ class Gateway:
         self._feeds = {target: each for each in feeds for target in each.names}
         self._other_feed = other_feed
         """The feed of all other targets: the extension's own events (ruling X8)."""
+        self._identify = identify
         self._clock = clock
         self.limits = limits
         self._recorder = recorder
@@ -171,7 +174,7 @@ class Gateway:
     async def _perform(self, session: Session, request: Request) -> object:
         if session.caller is not None:
             self._rate_limits.check(session.caller)
-        message = Message(session, request)
+        message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._change_subscription(message)
         found = self._actions.get((request.action, request.target))
@@ -185,6 +188,8 @@ class Gateway:
                 raise role_error(caller.role, found.roles)
         if request.excess:
             raise TooLarge("Request too large", request.excess)
+        if message.sender is not None and not found.is_open:
+            message.sender = await self._identify(message.sender, writes=request.action != READ)
         return await found.handler(message)
 
     async def _change_subscription(self, message: Message) -> Done:
@@ -202,6 +207,8 @@ class Gateway:
                 raise role_error(caller.role, feed.roles)
         if message.request.excess:
             raise TooLarge("Request too large", message.request.excess)
+        if message.sender is not None:
+            message.sender = await self._identify(message.sender, writes=False)
         topics = await feed.handler(message)
         if message.request.action == SUBSCRIBE:
             message.session.subscribe(*topics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Protocol
 
 from emulator.engines.base import Key
@@ -43,6 +44,8 @@ class Hub:
 
     def has_subscribers(self, topic: Key) -> bool:
         """Whether this process has subscribers to a topic, by its name or by `*`."""
+        if "\n" in topic.user:
+            return any(self.has_subscribers(each) for each in _of_each_id(topic))
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
     def has_topics(self, kind: str, channel: str | None) -> bool:
@@ -54,13 +57,16 @@ class Hub:
         return list(self._in_channel.get((kind, channel), ()))
 
     def deliver(self, topic: Key, message: bytes) -> None:
-        """Send a text to each subscriber once, in order of subscription. Its frame is built once."""
-        exact = self._subscribers.get(topic)
-        wildcard = self._subscribers.get(topic._replace(name=ANY_NAME))
-        if not exact and not wildcard:
+        """Send a text to each subscriber once, in order of subscription. Its frame is built once.
+
+        The topic's `user` may list several ids of the user, one per line.
+        """
+        topics = (each for one in _of_each_id(topic) for each in (one, one._replace(name=ANY_NAME)))
+        found = [each for each in map(self._subscribers.get, topics) if each]
+        if not found:
             return
         frame = text_frame(message)
-        for subscriber in list({**(exact or {}), **wildcard}) if wildcard else list(exact or ()):
+        for subscriber in list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))):
             subscriber.write(frame)
 
     def _forget(self, topic: Key) -> None:
@@ -68,3 +74,7 @@ class Hub:
         del self._in_channel[place][topic]
         if not self._in_channel[place]:
             del self._in_channel[place]
+
+
+def _of_each_id(topic: Key) -> list[Key]:
+    return [topic._replace(user=user) for user in topic.user.split("\n")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from litestar.types import HTTPScope, Receive
 
-from emulator.callers import Caller, role_error
+from emulator.callers import Caller, Identify, role_error
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
@@ -40,6 +40,7 @@ class Dispatcher:
     _: KW_ONLY
     cached_caller: Callable[[str | None], Caller | None]
     authenticate: Callable[[str | None], Awaitable[Caller]]
+    identify: Identify
     check_registered: Callable[[str], None]
     control_gate: Gate
     limits: Limits
@@ -111,6 +112,8 @@ class Dispatcher:
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         chunks = _stream_body(headers, receive, limit)
         body = b"" if endpoint.streamed else await _read_body(headers, receive, limit)
+        if caller is not None and caller.user_id is not None:
+            caller = await self.identify(caller, writes=endpoint.method != "GET")
         call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self.check_registered, chunks)
         answer = await bound.answer(call)
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer

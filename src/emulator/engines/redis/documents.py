@@ -23,6 +23,9 @@ class RedisDocuments:
         found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *map(user_last, keys))
         return {key: one[1] for key, one in zip(keys, found, strict=True) if one is not None}
 
+    async def peek(self, key: Key, *, now: int) -> bytes | None:
+        return (await self.read([key], now=now)).get(key)
+
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         names = {key: user_last(key) for key in keys}
         async with self._key_locks.hold(names.values()):

@@ -12,7 +12,7 @@ from emulator.engines.pools import Pools, Rosters
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
-from emulator.engines.sqlite.connection import permission_warnings
+from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import Lists
@@ -81,6 +81,7 @@ class SqliteEngine:
         self._group_commit.close()
 
     async def check(self) -> None:
+        check_space(self._group_commit.path)
         # On a full disk, reads still work.
         if self._group_commit.is_failing:
             await self._group_commit.write(self._namespace.probe_write)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import sys
@@ -15,6 +16,9 @@ from emulator.errors import EngineError
 
 # Another writer in this process is done after one pass of the event loop; one in another process may take about 5 s.
 PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
+
+LEAST_SPACE = 1 << 20
+"""Bytes that must be free. The votes of a crowd that share a commit may need some hundred KiB."""
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions that opening a file may raise. SQLite's message about a corrupt schema may contain bytes that are not
@@ -77,6 +81,12 @@ def _mode(file: str) -> int:
         return os.stat(file).st_mode
     except FileNotFoundError:  # a `-wal` comes with the first write
         return 0
+
+
+def check_space(path: str | None) -> None:
+    """Raise `EngineError` if the disk has too little space for the next commits, even if a small one would succeed."""
+    if path is not None and (free := shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free) < LEAST_SPACE:
+        raise EngineError(f"the disk of {path} is full: {free} bytes are free, {LEAST_SPACE} are needed")
 
 
 @contextmanager

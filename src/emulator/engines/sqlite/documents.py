@@ -26,6 +26,9 @@ class SqliteDocuments(Tables):
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         return await self._group_commit.read(self._read, keys, now)
 
+    async def peek(self, key: Key, *, now: int) -> bytes | None:
+        return (await self._group_commit.peek(self._read, [key], now)).get(key)
+
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         return await self._group_commit.write(self._update, keys, change, now, expires_at)
 

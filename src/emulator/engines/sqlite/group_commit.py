@@ -105,6 +105,13 @@ class GroupCommit:
         assert failure is not None
         raise failure
 
+    async def peek(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work`, which only reads, on the newest state, which may not be committed yet."""
+        if self._group is None:
+            return await self.read(work, *args, **kwargs)
+        with self.corruption.watch():
+            return work(*args, **kwargs)
+
     def version(self) -> int:
         """Return a number that changes whenever another connection has written."""
         with self.corruption.watch():

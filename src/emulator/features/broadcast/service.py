@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import UNSET
 
@@ -19,7 +19,6 @@ from emulator.features.broadcast.rules import (
     encode_for_page,
     full_name,
     needs_compression,
-    spellings,
     strip_prefix,
     subscribed_topics,
     targets_of,
@@ -35,6 +34,13 @@ _LONG: Final = 8 * 1024
 """Bytes of JSON that are compressed in a thread: 64 KiB may take 0.2 s, in which no other request would be answered."""
 
 
+class Users(Protocol):
+    """The directory of users."""
+
+    async def aliases(self, client_id: str, users: Sequence[str]) -> Sequence[tuple[str, ...]]:
+        """Return all ids of each distinct user, the given spelling first."""
+
+
 class Broadcasts:
     """Sends events to the current subscribers. Nothing is stored.
 
@@ -42,8 +48,9 @@ class Broadcasts:
     `BadRequest` for an invalid event, target or message size.
     """
 
-    def __init__(self, publisher: Publisher, environment: Environment) -> None:
+    def __init__(self, publisher: Publisher, users: Users, environment: Environment) -> None:
         self._publisher = publisher
+        self._users = users
         self._environment = environment
 
     async def send(
@@ -87,19 +94,20 @@ class Broadcasts:
         return full_name(self._environment.name, caller.client_id, checked_event(event))
 
     async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, *targets: str) -> None:
-        users = [user_of_target(target) for target in targets]
+        named = [user_of_target(target) for target in targets]
+        users = [("",)] if named == [""] else await self._users.aliases(caller.client_id, named)
         text = b"" if data is UNSET else json_codec.encode(data)
         in_thread = len(text) > _LONG
         compress = await _run(needs_compression, text, in_thread=in_thread)
         name = strip_prefix(event, self._environment.name, caller.client_id)
         topic = pusher_topic(caller.client_id, channel_id)
         message = ""
-        for user_id in users:
-            spelled = spellings(user_id) if user_id else ("",)
-            scope = "whisper" if user_id else "channel" if channel_id else "extension"
+        for spelled in users:
+            scope = "whisper" if any(spelled) else "channel" if channel_id else "extension"
             update = Event(name, {} if data is UNSET else data, channel_id, scope)
-            # One spelling is enough for games, because they subscribe to both.
-            await self._publisher.publish(Key("event", caller.client_id, name, channel_id, spelled[0]), name, update)
+            await self._publisher.publish(
+                Key("event", caller.client_id, name, channel_id, "\n".join(spelled)), name, update
+            )
             if self._publisher.may_have_subscribers(topic):
                 message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
                 for user in spelled:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from emulator.callers import Caller
+from emulator.callers import Caller, opaque_id_of
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Holding, Pools, Rosters, Stock
@@ -56,6 +56,13 @@ class Voters(Protocol):
         self, caller: Caller, channel: str | None, poll_id: str, value: int
     ) -> AsyncIterator[Sequence[tuple[str, int]]]:
         """Pages of users whose latest vote is `value`, each with the Unix ms of that vote."""
+
+
+class Users(Protocol):
+    """The directory of users."""
+
+    async def names(self, caller: Caller) -> set[str]:
+        """Return all ids under which a list of users may contain the caller."""
 
 
 class Redemption(NamedTuple):
@@ -118,12 +125,15 @@ class PendingGrant:
 class CodeSets:
     """The code sets of all extensions. A set belongs to its extension, not to a channel."""
 
-    def __init__(self, pools: Pools, rosters: Rosters, documents: Documents, clock: Clock, polls: Voters) -> None:
+    def __init__(
+        self, pools: Pools, rosters: Rosters, documents: Documents, clock: Clock, polls: Voters, users: Users
+    ) -> None:
         self._pools = pools
         self._rosters = rosters
         self._documents = documents
         self._clock = clock
         self._polls = polls
+        self._users = users
 
     async def add_codes(self, upload: Upload, array: int, at: int, codes: list[Any]) -> None:
         """Add `codes[array][at:]` of the body to an upload. Errors are raised by `define`, or at the 20th."""
@@ -204,7 +214,10 @@ class CodeSets:
         if grant.earlier:
             step = max(1, min(step, _MAX_LOOKUPS // len(grant.earlier)))
         for start in range(0, len(users), step):
-            now, batch = self._clock.now(), dict.fromkeys(users[start : start + step])
+            named = users[start : start + step]
+            # One spelling of `5` and `U5`, so that a user in both counts once.
+            batch = dict.fromkeys(opaque_id_of(user) if user.isdigit() else user for user in named)
+            now = self._clock.now()
             if grant.earlier:
                 rosters = await self._rosters.listing(key, list(batch), now=now)
                 new = [user for user in batch if grant.roster not in rosters.get(user, ())]
@@ -258,7 +271,7 @@ class CodeSets:
             most = max_codes(set_id, await self._grants_to(caller))
             if most:
                 now = self._clock.now()
-                code = await self._pools.draw(key, caller.identity, most=most, now=now, source=stock.source)
+                code = await self._pools.draw(key, caller.opaque_id, most=most, now=now, source=stock.source)
         held = await self._held(caller)
         return Redemption(code, held.get(index, _NOTHING).items)
 
@@ -269,7 +282,7 @@ class CodeSets:
         return _sets_of(await self._pools.stocks(pool_keys(client_id), now=self._clock.now()))
 
     async def _held(self, caller: Caller) -> dict[int, Holding]:
-        held = await self._pools.held(pool_keys(caller.client_id), caller.identity, now=self._clock.now())
+        held = await self._pools.held(pool_keys(caller.client_id), caller.opaque_id, now=self._clock.now())
         return {int(key.name): holding for key, holding in held.items()}
 
     async def _grants(self, client_id: str) -> list[CodeGrant]:
@@ -281,7 +294,7 @@ class CodeSets:
         grants = await self._grants(caller.client_id)
         if not grants:
             return []
-        names = sorted({caller.identity, caller.opaque_id})
+        names = sorted(await self._users.names(caller))
         rosters = await self._rosters.listing(roster_key(caller.client_id, ""), names, now=self._clock.now())
         on = {roster for each in rosters.values() for roster in each}
         return [grant for grant in grants if grant.roster in on]

@@ -45,7 +45,7 @@ async def read_user_info(identities: Identities, call: Call) -> UserInfo:
     query=(Parameter("cursor", "`0` for the first page, then `next` of the previous page."),),
 )
 async def list_user_ids(identities: Identities, call: Call) -> UserIds:
-    """List the ids that users shared with the extension, 1,000 at a time."""
+    """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
     return await identities.list_user_ids(call.caller, call.text("cursor"))
 
 

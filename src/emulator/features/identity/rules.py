@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from emulator.callers import opaque_id_of
 from emulator.clock import MINUTE
 from emulator.errors import BadRequest
 
@@ -37,10 +38,11 @@ class Identity(Struct):
 def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[Identity]:
     """Return the users that the body names, or one anonymous user. A broadcaster always owns the channel."""
     if body.role == "broadcaster" and id_text(body.channel_id):
-        return [_identity(id_text(body.channel_id))]
+        channel_id = id_text(body.channel_id)
+        return [Identity(channel_id, opaque_id_of(channel_id))]
     user_ids = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]
     named = [user_id for user_id in map(id_text, [body.user_id, *user_ids]) if user_id]
-    return [_identity(user_id) for user_id in named] or [Identity(None, anonymous_id())]
+    return [Identity(user_id, opaque_id_of(user_id)) for user_id in named] or [Identity(None, anonymous_id())]
 
 
 def id_text(value: str | int | None) -> str:
@@ -49,7 +51,3 @@ def id_text(value: str | int | None) -> str:
     if len(text) > _MAX_ID_LENGTH or not text.isprintable():
         raise BadRequest("Invalid body", f"an id has at most {_MAX_ID_LENGTH} printable characters")
     return text
-
-
-def _identity(user_id: str) -> Identity:
-    return Identity(user_id, user_id if user_id.startswith("U") else f"U{user_id}")

@@ -1,4 +1,4 @@
-"""Issues sandbox tokens, authenticates callers, and lists the ids that users shared."""
+"""Issues sandbox tokens, verifies tokens, and lists the ids that users shared."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
-from emulator.engines.base import NEVER, Documents, Key
 from emulator.errors import BadRequest
+from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.ids import anonymous_id
 
@@ -53,23 +53,18 @@ class UserIds(Struct):
 class Identities:
     """Sandbox tokens, callers and shared user ids. `_linked_caller` finds the caller of a PIN token by its `jti`."""
 
-    _documents: Documents
+    _directory: Directory
     _clock: Clock
     _tokens: Tokens
     _extensions: Extensions
     _linked_caller: Callable[[Caller, str], Awaitable[Caller]]
 
     async def authenticate(self, header: str | None) -> Caller:
-        """Verify an `Authorization` header, and record a shared user id. Raises `Unauthorized` or `Forbidden`."""
+        """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
         credential = self._tokens.verify(header)
-        caller = credential.caller
         if credential.pin_token_id:
-            return await self._linked_caller(caller, credential.pin_token_id)
-        if caller.user_id:
-            now = self._clock.now()
-            key = Key("user", caller.client_id, "", "", caller.user_id)
-            await self._documents.update([key], lambda found: {} if found else {key: b""}, now=now, expires_at=NEVER)
-        return caller
+            return await self._linked_caller(credential.caller, credential.pin_token_id)
+        return credential.caller
 
     async def issue(self, body: AuthtokenBody) -> list[str]:
         """Return a sandbox token for each user that the body names. The extension is optional. Raises `BadRequest`."""
@@ -103,9 +98,8 @@ class Identities:
         )
 
     async def list_user_ids(self, caller: Caller, cursor: str) -> UserIds:
-        """Return up to 1,000 ids that users shared with the extension, in code point order. Raises `BadRequest`."""
-        directory = Key("user", caller.client_id, "")
-        ids = await self._documents.users(directory, after=_after(cursor), limit=PAGE + 1, now=self._clock.now())
+        """Return up to 1,000 ids of users who shared them and wrote, in code point order. Raises `BadRequest`."""
+        ids = await self._directory.page(caller.client_id, after=_after(cursor), limit=PAGE + 1)
         page = ids[:PAGE]
         next_cursor = page[-1].encode().hex() if len(ids) > PAGE else LAST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller, Grant, Role
+from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
@@ -127,8 +127,8 @@ def authentication_topic(client_id: str, channel_id: str = "") -> Key:
 
 def broadcaster_of(client_id: str, channel_id: str, link: Link, expires_at: int | None = None) -> Caller:
     """Return the broadcaster that a linked game acts as."""
-    opaque_id = channel_id if channel_id.startswith("U") else f"U{channel_id}"
-    return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id, expires_at, link.grant)
+    opaque_id, derived = opaque_id_of(channel_id), True
+    return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id, expires_at, link.grant, derived)
 
 
 def cap_of(caller: Caller) -> int | None:

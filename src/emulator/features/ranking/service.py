@@ -64,7 +64,7 @@ class Rankings:
         now = self._clock.now()
         key = _key(caller, channel or "", ranking_id)
         await self._id_quota.claim(key, LIFETIME)
-        request = CastRequest(caller.identity, answer, caller.opaque_id.encode())
+        request = CastRequest(caller.opaque_id, answer, (caller.user_id or "").encode())
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 

@@ -25,7 +25,7 @@ GLOBAL = "global"
 """The prefix of JSON stores that all channels of an extension share."""
 
 _CHANNEL_ID = re.compile(r"\d+")
-_USER_ID = re.compile(r"[0-9A-Za-z_-]*\d")
+_USER_ID = re.compile(r"[0-9A-Za-z_-]*\d|[UA][0-9A-Za-z_-]*\d[0-9A-Za-z_-]*")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def store_key(
         caller.client_id if store.per_extension or per_extension else "",
         "",
         required_channel(channel, store.name) if store.per_channel else "",
-        (user_id or caller.identity) if store.per_viewer else "",
+        (user_id or caller.opaque_id) if store.per_viewer else "",
     )
 
 
@@ -131,8 +131,9 @@ def unique_ids(ids: list[str]) -> list[str]:
 def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
     """Return whether an admin's PATCH body maps ids to patches: every key looks like an id, every value like a patch.
 
-    A user id may be any name that ends in a digit, because admins rarely patch their own viewer record. A
-    channel id must be digits only, because channel config may have a member such as `level1`.
+    A user id may be any name that ends in a digit, or has a digit after an initial `U` or `A` as opaque ids do, because
+    admins rarely patch their own viewer record. A channel id must be digits only, because channel config may have a
+    member such as `level1`.
     """
     id_pattern = _USER_ID if store.per_viewer else _CHANNEL_ID
     return (

@@ -61,12 +61,20 @@ class Pages(Protocol):
     async def publish(self, of: Key, event: str, text: bytes) -> None: ...
 
 
+class Users(Protocol):
+    """The directory of users."""
+
+    async def opaque_ids(self, client_id: str, users: Sequence[str]) -> Mapping[str, str]:
+        """Return the opaque id of each user, given in any spelling."""
+
+
 class Stores:
     """Config and state stores. A store is returned as its JSON text, `{}` if it was never written (ruling S2)."""
 
     def __init__(
-        self, documents: Documents, clock: Clock, settings: Settings, publisher: Publisher, pages: Pages
+        self, documents: Documents, clock: Clock, settings: Settings, publisher: Publisher, users: Users, pages: Pages
     ) -> None:
+        self._users = users
         self._documents = documents
         self._clock = clock
         self._publisher = publisher
@@ -77,8 +85,11 @@ class Stores:
         self._max_map = settings.limits.user_map
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
-        """Return the caller's record of a store, or that of `user_id`."""
-        key = self._key(store, caller, channel, user_id)
+        """Return the caller's record of a store, or that of `user_id`, in any spelling."""
+        if user_id:
+            found = await self._records(store, caller, channel, [user_id])
+            return found.get(user_id, _EMPTY)
+        key = self._key(store, caller, channel)
         return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
 
     async def read_users(
@@ -90,11 +101,10 @@ class Stores:
         """
         if caller.role is not Role.ADMIN:
             raise role_error(caller.role, {Role.ADMIN}, "read other users' stores")
-        keys = iter([(self._key(store, caller, channel, user_id), user_id) for user_id in unique_ids(user_ids)])
-        now = self._clock.now()
-        while page := list(islice(keys, _AT_ONCE)):
-            found = await self._documents.read([key for key, _ in page], now=now)
-            yield [json_codec.encode(user_id) + b":" + found[key] for key, user_id in page if key in found]
+        users = iter(unique_ids(user_ids))
+        while page := list(islice(users, _AT_ONCE)):
+            records = await self._records(store, caller, channel, page)
+            yield [json_codec.encode(user_id) + b":" + text for user_id, text in records.items()]
 
     async def read_all(
         self, stores: Mapping[str, Store], caller: Caller, channel: str | None
@@ -148,7 +158,7 @@ class Stores:
         body, because they are written in one transaction.
         """
         body = await self._patch_of(store, caller, raw)
-        patches = self._patches(store, caller, channel, body)
+        patches = await self._patches(store, caller, channel, body)
         done: dict[Key, tuple[bytes, bytes]] = {}
         if len(patches) > 1:
             done = await self._prepared(store, patches)
@@ -201,15 +211,28 @@ class Stores:
     def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
         return self._key(store, caller, channel)
 
-    def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
+    async def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
         if not isinstance(body, dict | list):
             raise BadRequest("Invalid body", "the body must be an array of operations or an object to merge")
         if isinstance(body, list) or not _is_map(store, caller, body):
             return {self._key(store, caller, channel): body}
         ids = unique_ids(list(body))
-        if store.per_viewer:
-            return {self._key(store, caller, channel, user_id): body[user_id] for user_id in ids}
-        return {self._key(store, caller, channel_id): body[channel_id] for channel_id in ids}
+        if not store.per_viewer:
+            return {self._key(store, caller, channel_id): body[channel_id] for channel_id in ids}
+        spellings: dict[str, str] = {}
+        for user_id, opaque_id in (await self._users.opaque_ids(caller.client_id, ids)).items():
+            if (other := spellings.setdefault(opaque_id, user_id)) != user_id:
+                raise BadRequest("Invalid body", f"{other} and {user_id} are the same user; give each user one patch")
+        return {self._key(store, caller, channel, opaque_id): body[each] for opaque_id, each in spellings.items()}
+
+    async def _records(
+        self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
+    ) -> dict[str, bytes]:
+        """The records of users by the spelling given, without users who have none."""
+        opaque_ids = await self._users.opaque_ids(caller.client_id, user_ids)
+        keys = {user_id: self._key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
+        found = await self._documents.read(list(keys.values()), now=self._clock.now())
+        return {user_id: found[key] for user_id, key in keys.items() if key in found}
 
     async def _write(
         self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]

@@ -27,7 +27,7 @@ class Voter(Struct, frozen=True):
 
 
 def voter_key(caller: Caller) -> Key:
-    return voters_key(caller.client_id)._replace(user=caller.identity)
+    return voters_key(caller.client_id)._replace(user=caller.opaque_id)
 
 
 def voters_key(client_id: str) -> Key:

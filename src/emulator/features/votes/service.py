@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -58,7 +58,8 @@ class Vote(Struct):
 
 
 class _Voter(Struct):
-    """The first members of a log entry. Stored as JSON with each vote, so that reading the log only joins bytes."""
+    """The first members of a log entry. Stored as JSON with the vote of a user who shares their id, so that reading the
+    log only joins bytes."""
 
     identifier: str
     opaque: str
@@ -72,6 +73,13 @@ class ChannelState(Protocol):
     async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None: ...
 
 
+class Users(Protocol):
+    """The directory of users."""
+
+    async def shared_ids(self, client_id: str, opaque_ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the shared ids of users, by opaque id."""
+
+
 class Polls:
     """Polls of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
@@ -83,18 +91,20 @@ class Polls:
         publisher: Publisher,
         scheduler: Scheduler,
         channel_state: ChannelState,
+        users: Users,
         pages: Pages,
     ) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
         self._channel_state = channel_state
+        self._users = users
         self.updates = PollUpdates(self._results, self._definition, self._stats, publisher, pages, scheduler, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """The poll's statistics and the caller's own vote. An absent poll reads as empty."""
         key = _key(caller, channel, poll_id)
-        counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.identity)
+        counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
         return poll_of(counts, choice)
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
@@ -109,8 +119,8 @@ class Polls:
             count = 1
         checked_count(count)
         await self._id_quota.claim(key, LIFETIME)
-        note = json_codec.encode(_Voter(caller.identity, caller.opaque_id))[:-1]
-        request = CastRequest(caller.identity, choice, note, known=caller.user_id is not None, times=count)
+        note = json_codec.encode(_Voter(caller.user_id, caller.opaque_id))[:-1] if caller.user_id else b""
+        request = CastRequest(caller.opaque_id, choice, note, known=caller.user_id is not None, times=count)
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
@@ -139,7 +149,15 @@ class Polls:
         key = _key(caller, channel, poll_id)
         counted = key.channel is not None and await self._has_additive_votes(key)
         pages = self._ballots.entries(key, now=self._clock.now(), since=clamp_instant(since), limit=limit)
-        return ([_log_entry(entry, counted) for entry in page] async for page in pages)
+        return self._log_pages(caller.client_id, pages, counted)
+
+    async def _log_pages(
+        self, client_id: str, pages: AsyncIterator[Sequence[Entry]], counted: bool
+    ) -> AsyncIterator[list[bytes]]:
+        async for page in pages:
+            unshared = [entry.voter for entry in page if not entry.note]
+            shared = await self._users.shared_ids(client_id, unshared) if unshared else {}
+            yield [_log_entry(entry, shared, counted) for entry in page]
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> PollList:
         """A page of the live polls of a channel, or of all channels."""
@@ -241,7 +259,8 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     return key
 
 
-def _log_entry(entry: Entry, counted: bool) -> bytes:
-    """The JSON of one `Vote`."""
+def _log_entry(entry: Entry, shared: Mapping[str, str], counted: bool) -> bytes:
+    """The JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
+    note = entry.note or json_codec.encode(_Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
     count = b',"count":%d' % entry.times if counted or entry.times > 1 else b""
-    return b'%b,"value":%b,"timestamp":%d%b}' % (entry.note, entry.choice.encode(), entry.cast_at, count)
+    return b'%b,"value":%b,"timestamp":%d%b}' % (note, entry.choice.encode(), entry.cast_at, count)

@@ -1,0 +1,126 @@
+"""The directory: users who wrote and shared their id, and the opaque ids under which they did (ruling A3).
+
+Two documents per user. The one under the shared id holds the opaque id that the user had last, empty if every token so
+far named the shared id only. The one under the opaque id holds the shared id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from emulator.callers import Caller, opaque_id_of
+from emulator.clock import MINUTE, Clock
+from emulator.engines.base import NEVER, Documents, Key
+
+_MAX_RECORDED: Final = 65_536
+_RECHECK_AFTER: Final = MINUTE
+_AT_ONCE: Final = 250
+"""Users that one engine operation looks up."""
+
+
+class Directory:
+    """Identifies callers, and users in all their spellings: the shared id, `U` and the shared id, the opaque id."""
+
+    def __init__(self, documents: Documents, clock: Clock) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._recorded: dict[tuple[str, str], tuple[str, int]] = {}
+        """Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
+
+    def forget(self) -> None:
+        """Clear the cache, after a reset."""
+        self._recorded.clear()
+
+    async def identify(self, caller: Caller, *, writes: bool) -> Caller:
+        """Return the caller with the opaque id that votes and stores are kept under.
+
+        If the caller `writes`, their ids are recorded before. Raises `EngineError`.
+        """
+        if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
+            return caller
+        if not caller.is_opaque_id_derived:
+            await self._record(caller.client_id, caller.user_id, caller.opaque_id)
+            return caller
+        # Never cached: another process may have recorded an opaque id since, and a vote must not miss it.
+        key, now = _shared_key(caller.client_id, caller.user_id), self._clock.now()
+        opaque_id = await self._documents.peek(key, now=now)
+        if opaque_id is None and writes:
+            await self._documents.update([key], lambda found: {} if found else {key: b""}, now=now, expires_at=NEVER)
+        return replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller
+
+    async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
+        """Return the opaque id of each user, given in any spelling."""
+        names = dict.fromkeys(name for user in users for name in (user, user.removeprefix("U")))
+        found = await self._read({name: _shared_key(client_id, name) for name in names})
+        return {user: _opaque_id(user, found) for user in users}
+
+    async def shared_ids(self, client_id: str, opaque_ids: Sequence[str]) -> dict[str, str]:
+        """Return the shared ids of users, by opaque id; users who have not shared theirs are absent."""
+        return await self._read({opaque_id: _opaque_key(client_id, opaque_id) for opaque_id in opaque_ids})
+
+    async def names(self, caller: Caller) -> set[str]:
+        """Return all ids under which a list of users may contain the caller."""
+        shared_id = caller.user_id
+        if shared_id is None:
+            shared_id = (await self.shared_ids(caller.client_id, [caller.opaque_id])).get(caller.opaque_id)
+        return {name for each in (caller.opaque_id, shared_id) if each for name in (each, opaque_id_of(each))}
+
+    async def aliases(self, client_id: str, users: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return all ids of each distinct user, the given spelling first."""
+        opaque_ids = await self.opaque_ids(client_id, users)
+        shared_ids = await self.shared_ids(client_id, list(opaque_ids.values()))
+        aliases: dict[str, tuple[str, ...]] = {}
+        for user, opaque_id in opaque_ids.items():
+            ids = (user, opaque_id, *filter(None, [shared_ids.get(opaque_id)]))
+            spelled = (name for each in ids for name in (each, each.removeprefix("U"), opaque_id_of(each)) if name)
+            aliases.setdefault(opaque_id, tuple(dict.fromkeys(spelled)))
+        return list(aliases.values())
+
+    async def page(self, client_id: str, *, after: str, limit: int) -> list[str]:
+        """Return up to `limit` shared ids in code point order, from the first one after `after`."""
+        key = _shared_key(client_id, "")
+        return await self._documents.users(key, after=after, limit=limit, now=self._clock.now())
+
+    async def _record(self, client_id: str, shared_id: str, opaque_id: str) -> None:
+        now = self._clock.now()
+        recorded, at = self._recorded.get((client_id, shared_id), ("", 0))
+        if recorded == opaque_id and at <= now < at + _RECHECK_AFTER:
+            return
+        ids = {
+            _shared_key(client_id, shared_id): opaque_id.encode(),
+            _opaque_key(client_id, opaque_id): shared_id.encode(),
+        }
+        if await self._documents.peek(_shared_key(client_id, shared_id), now=now) != opaque_id.encode():
+            await self._documents.update(
+                list(ids), lambda found: {} if found == ids else ids, now=now, expires_at=NEVER
+            )
+        if len(self._recorded) >= _MAX_RECORDED:
+            del self._recorded[next(iter(self._recorded))]
+        self._recorded[client_id, shared_id] = opaque_id, now
+
+    async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        names = iter(keys)
+        while page := list(islice(names, _AT_ONCE)):
+            documents = await self._documents.read([keys[name] for name in page], now=self._clock.now())
+            found |= {name: documents[keys[name]].decode() for name in page if keys[name] in documents}
+        return found
+
+
+def _opaque_id(user: str, shared: Mapping[str, str]) -> str:
+    """The opaque id of a user. `shared` maps the shared ids in the directory to opaque ids, empty if unknown."""
+    for name in (user, user.removeprefix("U")):
+        if name in shared:
+            return shared[name] or opaque_id_of(name)
+    return user if user.startswith(("U", "A")) else opaque_id_of(user)
+
+
+def _shared_key(client_id: str, shared_id: str) -> Key:
+    return Key("user", client_id, "", "", shared_id)
+
+
+def _opaque_key(client_id: str, opaque_id: str) -> Key:
+    return Key("opaque", client_id, "", "", opaque_id)

@@ -1,0 +1,227 @@
+"""A viewer is one person before and after sharing their identity, whatever the token says (ruling A3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.codes import define, eligible, grant, redeem, redeemed
+from support.people import SPELLINGS, Person
+from support.service import CHANNEL
+from support.trivia import create_question, results, set_state
+
+pytestmark = pytest.mark.ruling("A3")
+
+
+@pytest.fixture(params=["live", "production"])
+def person(request: pytest.FixtureRequest) -> Person:
+    """A viewer of the sandbox, then of production."""
+    return Person(request.getfixturevalue(request.param))
+
+
+def test_a_user_who_shares_while_a_poll_runs_keeps_the_one_vote(person: Person):
+    counts = [
+        person.vote(client, value)["count"]
+        for value, client in enumerate((person.anonymous, person.shared, person.named, person.anonymous))
+    ]
+
+    votes = [getattr(person, spelling).get(f"vote?id={person.poll}").json()["vote"] for spelling in SPELLINGS]
+    assert ([1] * 4, [3] * 3) == (counts, votes)
+
+
+def test_additive_votes_of_one_person_share_the_limits(person: Person):
+    limits = {"totalVotesPerUser": 4, "votesPerOption": 3, "distinctOptionsPerUser": 2}
+    person.admin.post(f"vote_config?id={person.poll}", json={"config": limits}).raise_for_status()
+
+    answers = [
+        person.vote(person.anonymous, 1, count=2),
+        person.vote(person.shared, 1, count=2),  # a fourth for option 1
+        person.vote(person.shared, 2),
+        person.vote(person.named, 3),  # a third option
+        person.vote(person.named, 2, count=2),  # a fifth vote
+        person.vote(person.named, 1),
+    ]
+
+    assert [2, "unacceptable vote", 3, "unacceptable vote", "unacceptable vote", 4] == [
+        answer.get("count", answer.get("reason")) for answer in answers
+    ]
+
+
+def test_a_person_has_one_answer_in_a_ranking(person: Person):
+    answers = [
+        getattr(person, spelling).post(f"rank?id={person.poll}", json={"key": spelling}).json()
+        for spelling in SPELLINGS
+    ]
+
+    assert [None, "anonymous", "shared"] == [answer.get("original") for answer in answers]
+    assert [{"key": "named", "score": 1}] == person.admin.get(f"rank?id={person.poll}").json()["data"]
+
+
+def test_entries_of_a_buffer_have_the_same_opaque_id(person: Person):
+    for spelling in SPELLINGS:
+        getattr(person, spelling).post(f"accumulate?id={person.poll}", json=spelling).raise_for_status()
+
+    entries = reversed(person.admin.get(f"accumulate?id={person.poll}").json()["data"])
+
+    assert [(person.opaque_id, person.opaque_id, ""), *[("", person.opaque_id, person.shared_id)] * 2] == [
+        (entry["opaque_id"], entry["opaque_user_id"], entry["user_id"]) for entry in entries
+    ]
+
+
+@pytest.mark.ruling("S1")
+@pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state"])
+def test_a_person_keeps_their_stores(person: Person, store: str):
+    person.anonymous.post(store, json={"xp": 1}).raise_for_status()
+    person.shared.patch(store, json={"level": 2}).raise_for_status()
+    person.named.patch(store, json={"team": "red"}).raise_for_status()
+
+    state = {"xp": 1, "level": 2, "team": "red"}
+    assert [state] * 3 == [getattr(person, spelling).get(store).json() for spelling in SPELLINGS]
+    assert state == person.named.get("all_state").json()["viewer" if store == "viewer_state" else "extension_viewer"]
+    assert dict.fromkeys(person.ids, state) == person.admin.get(store, params={"user_ids": ",".join(person.ids)}).json()
+    assert [state] * 3 == [person.backend.get(store, params={"userID": each}).json() for each in person.ids]
+
+
+@pytest.mark.ruling("S1")
+def test_an_admin_patches_a_person_under_any_spelling(person: Person):
+    person.share()
+
+    for number, spelling in enumerate(person.ids):
+        person.admin.patch("viewer_state", json={spelling: {f"key{number}": {}}}).raise_for_status()
+
+    assert {"key0": {}, "key1": {}, "key2": {}} == person.anonymous.get("viewer_state").json()
+
+
+@pytest.mark.ruling("S1")
+def test_a_map_of_users_that_names_one_person_twice_is_refused(person: Person):
+    person.share()
+    twice = {person.opaque_id: {"a": 1}, person.shared_id: {"a": 2}}
+
+    answer = person.admin.patch("viewer_state", json=twice)
+
+    info = f"{person.opaque_id} and {person.shared_id} are the same user; give each user one patch"
+    assert (400, info) == (answer.status_code, answer.json()["info"])
+    assert {} == person.shared.get("viewer_state").json()
+
+
+@pytest.mark.ruling("C3")
+@pytest.mark.parametrize("listed", range(3))
+def test_a_listed_person_redeems_once_under_any_spelling(person: Person, listed: int):
+    define(person.backend, [f"{person.poll}-{number}" for number in range(3)])
+    grant(person.backend, person.ids[listed], prizes=[0], limits=[1])
+    person.share()
+
+    before = [eligible(getattr(person, spelling)) for spelling in SPELLINGS]
+    codes = [redeem(getattr(person, spelling)).get("code") for spelling in SPELLINGS]
+
+    assert ([[1]] * 3, [f"{person.poll}-0", None, None]) == (before, codes)
+    assert [[[f"{person.poll}-0"]]] * 3 == [redeemed(getattr(person, spelling)) for spelling in SPELLINGS]
+
+
+@pytest.mark.ruling("C3")
+def test_a_list_with_all_spellings_of_a_person_grants_one_code(person: Person):
+    person.share()
+    define(person.backend, ["A1", "A2"])
+
+    grant(person.backend, *person.ids, prizes=[0], limits=[9])
+
+    assert [[1]] * 3 == [eligible(getattr(person, spelling)) for spelling in SPELLINGS]
+
+
+@pytest.mark.ruling("C4")
+def test_a_vote_before_sharing_makes_the_person_eligible_after_it(person: Person):
+    define(person.backend, ["A1", "A2"])
+    person.vote(person.anonymous, 1)
+    body = {"prizes": [0], "prize_limits": [1], "correct": 1, "cutoff_timestamp": person.exp}
+    person.backend.post(f"codes/mark_from_poll?id={person.poll}", json=body).raise_for_status()
+
+    assert ["A1", None] == [redeem(each).get("code") for each in (person.shared, person.named)]
+
+
+def test_a_person_has_one_trivia_vote_and_one_team(person: Person):
+    create_question(person.admin, person.poll)
+    for option, spelling in zip(("o1", "o2", "o1"), SPELLINGS, strict=True):
+        body = {"question_id": person.poll, "vote": option}
+        getattr(person, spelling).post("curated_poll", json=body).raise_for_status()
+
+    set_state(person.admin, "state-results", person.poll)
+
+    (team,) = person.admin.get("curated_poll_leaderboard").json()["leaderboard"]
+    assert 1 == team["questions"][person.poll]["team_votes"]
+    assert ["o1"] * 3 == [results(getattr(person, spelling), person.poll)["you"] for spelling in SPELLINGS]
+    assert [CHANNEL] * 3 == [getattr(person, each).get("team_membership").json()["id"] for each in SPELLINGS]
+
+
+@pytest.mark.ruling("B3")
+@pytest.mark.parametrize("shares", [True, False])
+@pytest.mark.parametrize("spelling", range(3))
+def test_a_whisper_under_any_spelling_reaches_a_person_once(person: Person, spelling: int, shares: bool):
+    games = [person.socket(each) for each in SPELLINGS]
+    if shares:
+        person.share()
+    for game in games:
+        game.data("subscribe", "news")
+
+    target = {"event": "news", "data": {}, "target": f"whisper-{person.ids[spelling]}"}
+    person.admin.post("broadcast", json=target).raise_for_status()
+
+    # Without a write, nothing connects the opaque id of the first token with the shared id of the third.
+    unreachable = () if shares else (2,) if spelling == 2 else (0,)
+    for number, game in enumerate(games):
+        if number not in unreachable:
+            assert "news" == game.update()["data"]["event"]
+        assert game.no_update()
+        game.socket.close()
+
+
+@pytest.mark.ruling("B3")
+def test_a_whisper_to_all_spellings_of_a_person_reaches_them_once(person: Person):
+    person.share()
+    with person.socket("admin") as owner, person.socket("anonymous") as game:
+        game.data("subscribe", "news")
+
+        owner.data("broadcast", data={"topic": "news", "data": {}, "ids": list(person.ids)})
+
+        assert "news" == game.update()["data"]["event"]
+        assert game.no_update()
+
+
+@pytest.mark.ruling("P3")
+def test_the_log_names_the_shared_id_once_a_later_write_reveals_it(person: Person):
+    person.vote(person.anonymous, 1)
+    person.shared.get("vote").raise_for_status()
+    unshared = person.log()
+
+    person.share()
+
+    assert [(person.opaque_id, person.opaque_id, 1)] == unshared
+    assert [(person.shared_id, person.opaque_id, 1)] == person.log()
+
+
+@pytest.mark.ruling("P3")
+def test_a_vote_with_an_older_token_is_logged_under_the_shared_id(person: Person):
+    person.vote(person.shared, 1)
+    person.vote(person.anonymous, 2)
+
+    assert [(person.shared_id, person.opaque_id, 2)] == person.log()
+
+
+def test_a_user_never_seen_with_an_opaque_id_has_one_derived_from_the_shared_id(person: Person):
+    person.vote(person.named, 1)
+
+    assert [(person.shared_id, f"U{person.shared_id}", 1)] == person.log()
+
+
+def test_a_token_with_the_shared_id_only_means_the_opaque_id_seen_last(person: Person):
+    later = person.client(user=person.shared_id, opaque=f"{person.opaque_id}2")
+    for client in (person.shared, later):
+        client.post("rank", json={"key": "blue"}).raise_for_status()
+
+    opaque_id = person.named.get("user_info").json()["opaque_user_id"]
+
+    assert f"{person.opaque_id}2" == opaque_id
+
+
+def test_a_read_with_both_ids_does_not_connect_them(person: Person):
+    person.shared.get("vote").raise_for_status()
+
+    assert f"U{person.shared_id}" == person.named.get("user_info").json()["opaque_user_id"]

@@ -1,0 +1,54 @@
+"""The model of who is asking: the opaque ids of users, in whichever spelling (ruling A3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from surface.calls import EXTENSION_WRITERS, Call, Caller
+
+
+class People:
+    """The users of all extensions who shared their id and wrote."""
+
+    def __init__(self) -> None:
+        self.seen_as: dict[tuple[str, str], str] = {}
+        """Client id and shared id → the opaque id of the last write; empty if no token named one."""
+        self.shared: dict[tuple[str, str], str] = {}
+        """Client id and opaque id → the shared id."""
+
+    def expire(self) -> None:
+        """The directory never expires."""
+
+    def expiries(self) -> list[int]:
+        return []
+
+    def known(self, caller: Caller) -> Caller:
+        """The caller under the opaque id seen last, if the token names none."""
+        opaque = caller.opaque or self.seen_as.get((caller.client_id, caller.user or "")) or None
+        return replace(caller, opaque=opaque)
+
+    def wrote(self, caller: Caller) -> None:
+        """Record the ids of a token that wrote."""
+        if caller.user and caller.opaque:
+            self.shared[caller.client_id, caller.opaque] = caller.user
+            self.seen_as[caller.client_id, caller.user] = caller.opaque
+        elif caller.user:
+            self.seen_as.setdefault((caller.client_id, caller.user), "")
+
+    def opaque_id(self, client_id: str, spelling: str) -> str:
+        """The opaque id of a user on a list."""
+        for name in (spelling, spelling.removeprefix("U")):
+            if (client_id, name) in self.seen_as:
+                return self.seen_as[client_id, name] or f"U{name}"
+        return spelling if spelling[0] in "UA" else f"U{spelling}"
+
+    def names(self, caller: Caller) -> set[str]:
+        """Every spelling under which a list may contain the caller."""
+        shared = caller.user or self.shared.get((caller.client_id, caller.opaque_id))
+        return {caller.opaque_id, *((shared, f"U{shared}") if shared else ())}
+
+    def get_user_ids(self, call: Call) -> dict[str, Any]:
+        call.only(*EXTENSION_WRITERS)
+        ids = sorted(user for client_id, user in self.seen_as if client_id == call.caller.client_id)
+        return {"next": "0", "results": [{"twitch_id": user} for user in ids]}
