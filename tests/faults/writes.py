@@ -124,7 +124,7 @@ class Patch(Write):
     name = "patches"
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
-        patch = [{"op": "add", "path": f"/{part}/{number}", "value": 1} for part in ("left", "right")]
+        patch = [{"op": "add", "path": f"/{part}/n{number}", "value": 1} for part in ("left", "right")]
         return ask("PATCH", "channel_state", "broadcaster", user=_channel(number), channel=_channel(number), json=patch)
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
@@ -133,7 +133,7 @@ class Patch(Write):
             store = ask("GET", "channel_state", "broadcaster", user=channel, channel=channel).json()
             if store.get("left") != store.get("right"):
                 raise PartialWrite(f"only one operation of a patch was done, in channel {channel}")
-            found.update(int(number) for number in store.get("left", {}))
+            found.update(int(name.removeprefix("n")) for name in store.get("left", {}))
         return found
 
 

@@ -35,7 +35,7 @@ async def _run_calls(live: LiveServer, random: Random, *, swept: bool) -> tuple[
         channel = random.choice(("777", "888", None))
         name = random.choice(("a", "global-b"))
         user = random.choice("12345")
-        caller = Caller(CLIENT_ID, Role.VIEWER, channel, user, f"U{user}")
+        caller = Caller(CLIENT_ID, Role.BACKEND, channel, user, f"U{user}")
         answers.append(await _call(live, caller, channel, name, random))
         if swept:
             expired += await service.engine.purge(now=service.clock.now())

@@ -44,7 +44,7 @@ def test_without_damage_the_account_reports_no_fault(tmp_path: Path):
     [
         ("DELETE FROM items WHERE number = (SELECT max(number) FROM items)", "entries"),
         ("DELETE FROM documents WHERE CAST(value AS TEXT) LIKE '%filling%'", "stores 0 lost"),
-        ("DELETE FROM marks WHERE voter = 'voter1'", "votes: the poll counts"),
+        ("DELETE FROM marks WHERE voter = 'Uvoter1'", "votes: the poll counts"),
         ("UPDATE tallies SET count = 2 WHERE choice = '0'", "2 times"),
         ("UPDATE handed SET item = 'CODE-09999' WHERE ordinal = 1", "redemptions: some redeemed codes"),
         ("INSERT INTO items SELECT 0, log, space, at, expires_at, value FROM items LIMIT 1", "done 2 times"),
