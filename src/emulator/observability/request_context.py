@@ -30,6 +30,8 @@ class RequestContext:
     """The path of its endpoint, as declared; empty if unknown."""
     caller: Caller | None = None
     """The caller, once the credential is read."""
+    headers: Mapping[bytes, bytes] | None = None
+    """Its headers by lower-case name; `None` outside the HTTP protocol."""
     early_error: ServiceError | None = None
     """The error sent before the request body was complete; its handler sees a disconnect."""
 

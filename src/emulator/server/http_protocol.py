@@ -91,7 +91,7 @@ class Protocol(HttpToolsProtocol):
         """Check the headers, and give the request an id, which its response carries."""
         self._in_head = False
         headers = dict(self.headers)
-        context = RequestContext(request_id(headers))
+        context = RequestContext(request_id(headers), headers=headers)
         attach_context(self.scope["state"], context)
         if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS:
             self._check(self.headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
@@ -84,7 +84,7 @@ class Dispatcher:
 
     async def _answer(self, bound: Bound, context: RequestContext, scope: HTTPScope, receive: Receive) -> object:
         endpoint = bound.endpoint
-        headers = dict(scope["headers"])
+        headers = context.headers or dict(scope["headers"])
         client: Any = scope.get("client")
         peer = client[0] if client else ""
         caller, client_id = None, ""
@@ -168,7 +168,7 @@ def _text(header: bytes | None) -> str | None:
     return None if header is None else header.decode("latin-1")
 
 
-async def _read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
+async def _read_body(headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
     """Read the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
     _check_content_length(headers, limit)
     message: Any = await receive()
@@ -178,14 +178,14 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, limit: int) 
     return b"".join([chunk async for chunk in _chunks(message, receive, limit)])
 
 
-async def _stream_body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> AsyncIterator[bytes]:
+async def _stream_body(headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> AsyncIterator[bytes]:
     """Yield the body in chunks, with the same limit."""
     _check_content_length(headers, limit)
     async for chunk in _chunks(await receive(), receive, limit):
         yield chunk
 
 
-def _check_content_length(headers: dict[bytes, bytes], limit: int) -> None:
+def _check_content_length(headers: Mapping[bytes, bytes], limit: int) -> None:
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > limit:
         raise TooLarge("Body too large", f"the body has {int(length)} bytes; the limit is {limit}")
