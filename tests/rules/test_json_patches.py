@@ -183,6 +183,7 @@ REFUSALS = [
     ([op("add", "/list/-", value=1)],
      "operation 0: '-': means an array, and add creates missing objects only; add the array first"),
     ([op("fly", "/b")], "operation 0: op: must be one of add, remove, replace, move, copy, test, add_intermediates"),
+    ([op("add", "/a" * 501, value=1)], "operation 0: path: has over 500 segments"),
     ([op("move", "/a/b", **{"from": "/a"})], "operation 0: path: is inside the value to move"),
 ]  # fmt: skip
 

@@ -7,10 +7,11 @@ import hmac
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jwt
+from msgspec import Struct
 
 from emulator.auth.claims import UNAUTHORIZED, caller_of, check_exp, grant_of, id_of, milliseconds, role_of
 from emulator.auth.signing_key import SigningKey
@@ -47,8 +48,7 @@ class _PlainBase64Encoder(json.JSONEncoder):
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbage collector need not visit them
     """A token that passed every check except those of its lifetime."""
 
     caller: Caller
@@ -179,7 +179,7 @@ class Tokens:
         for name in ("extension_id", "app_id"):
             if (id_of(claims, name) or client_id) != client_id:
                 raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
-        return claims, Grant(secret) if secret else self._own_grant(client_id, claims)
+        return claims, _grant_by(secret) if secret else self._own_grant(client_id, claims)
 
     def _own_grant(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
         """Check a token that the service signed itself: only the forms that it issues in production are accepted."""
@@ -234,6 +234,12 @@ class Tokens:
         """Raise `Unauthorized` for a client id that this service does not accept."""
         if not self._extensions.admits(client_id):
             raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
+
+
+@lru_cache(maxsize=1024)
+def _grant_by(secret: str) -> Grant:
+    """Return the grant of a self-signed token; one for all tokens of a secret, as many are cached."""
+    return Grant(secret)
 
 
 def _check_header(token: str) -> None:

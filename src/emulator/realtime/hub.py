@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import Protocol
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Final, Protocol
 
 from emulator.engines.base import Key
 from emulator.realtime.frames import text_frame
 
 ANY_NAME = "*"
 """As a topic's name: matches every name."""
+_STEP: Final = 8 * 1024 * 1024
+"""Bytes written between two returns to the event loop."""
+_WRITE: Final = 16 * 1024
+"""Bytes that one write counts for beside those of its frame."""
+_MAX_WAITING: Final = 100
 
 
 class Subscriber(Protocol):
@@ -24,6 +32,8 @@ class Hub:
 
     def __init__(self) -> None:
         self._subscribers: dict[Key, dict[Subscriber, None]] = {}
+        self._waiting: deque[tuple[bytes, Iterator[Subscriber]]] = deque()
+        """Frames to deliver, each with the subscribers that have not received it."""
         self._in_channel: dict[tuple[str, str | None], dict[Key, None]] = {}
         """The topics that have subscribers, by kind and channel."""
 
@@ -66,8 +76,31 @@ class Hub:
         if not found:
             return
         frame = text_frame(message)
-        for subscriber in list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))):
-            subscriber.write(frame)
+        self._send(frame, list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))))
+
+    async def wait_for_room(self) -> None:
+        """Return when few messages wait for delivery, so that publishers are no faster than it."""
+        while len(self._waiting) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
+            await asyncio.sleep(0)
+
+    def _send(self, frame: bytes, subscribers: list[Subscriber]) -> None:
+        """Write a frame to all; to many in steps, in the order of the messages."""
+        self._waiting.append((frame, iter(subscribers)))
+        if len(self._waiting) == 1:
+            self._send_some()
+
+    def _send_some(self) -> None:
+        left = _STEP
+        while self._waiting and left > 0:
+            frame, subscribers = self._waiting[0]
+            cost = _WRITE + len(frame)
+            for subscriber in islice(subscribers, left // cost + 1):
+                subscriber.write(frame)
+                left -= cost
+            if left > 0:
+                self._waiting.popleft()
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._send_some)
 
     def _forget(self, topic: Key) -> None:
         place = (topic.kind, topic.channel)

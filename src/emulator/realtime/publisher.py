@@ -34,6 +34,7 @@ class Publisher:
     async def publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on all nodes, unless there can be none. Raises `EngineError`."""
         if self.may_have_subscribers(topic):
+            await self._hub.wait_for_room()
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
@@ -42,6 +43,7 @@ class Publisher:
 
     async def publish_raw(self, topic: Key, text: bytes) -> None:
         """Send `text` as it is, without an envelope, to the topic's subscribers on all nodes."""
+        await self._hub.wait_for_room()
         await self._relay.publish(topic, text)
 
     async def try_publish_raw(self, topic: Key, text: bytes) -> None:

@@ -19,7 +19,7 @@ from emulator.observability.request_context import (
     context_of,
     request_id,
 )
-from emulator.wire.coalescing_transport import CoalescingTransport, flush_batch_of
+from emulator.wire.coalescing_transport import LONG_PIECE, SHORT_PIECE, CoalescingTransport, flush_batch_of
 from emulator.wire.json_codec import error_body
 
 MAX_HEAD = 64 * 1024
@@ -67,7 +67,7 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes in pieces."""
-        self._pieces.hand_over(data, self.piece_received)
+        self._pieces.hand_over(data, self.piece_received, SHORT_PIECE if self._in_head else LONG_PIECE)
 
     def piece_received(self, data: bytes) -> None:
         """Parse a piece of what was received; refuse headers above `MAX_HEAD`."""

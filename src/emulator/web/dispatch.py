@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -141,6 +142,7 @@ async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
     async def resumed() -> AsyncIterator[bytes]:
         yield first
         async for chunk in chunks:
+            await asyncio.sleep(0)  # a fast reader would otherwise keep all other requests waiting
             yield chunk
 
     return Streamed(resumed())

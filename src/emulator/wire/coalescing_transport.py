@@ -15,9 +15,11 @@ from weakref import WeakKeyDictionary
 
 _MAX_BUFFERED: Final = 64 * 1024
 """Bytes that are flushed at once: joining more would cost more than it saves."""
-_PIECE: Final = 16 * 1024
-"""Bytes handed to a protocol in one iteration of the event loop."""
-_FLUSHED_AT_ONCE: Final = 500
+SHORT_PIECE: Final = 4 * 1024
+"""Bytes handed to a protocol in one iteration of the event loop: up to 700 messages, or 200 requests."""
+LONG_PIECE: Final = 16 * 1024
+"""The same for the body of a request."""
+_FLUSHED_AT_ONCE: Final = 250
 """Connections flushed in one iteration: a system call takes microseconds, and there may be 10,000."""
 
 
@@ -69,7 +71,7 @@ class CoalescingTransport(asyncio.Transport):
     Its protocol passes what it receives to `hand_over`.
     """
 
-    __slots__ = ("_batch", "_chunks", "_first", "_is_paused", "_is_scheduled", "_rest", "_size", "_transport")
+    __slots__ = ("_batch", "_chunks", "_first", "_is_paused", "_is_scheduled", "_piece", "_rest", "_size", "_transport")
 
     def __init__(self, transport: asyncio.Transport, batch: FlushBatch) -> None:
         super().__init__()
@@ -83,11 +85,13 @@ class CoalescingTransport(asyncio.Transport):
         """What was received and not yet handed over. Until it is, the wrapped transport does not read."""
         self._is_paused = False
         self._is_scheduled = False
+        self._piece = SHORT_PIECE
 
-    def hand_over(self, data: bytes, receive: Callable[[bytes], None]) -> None:
+    def hand_over(self, data: bytes, receive: Callable[[bytes], None], piece: int = SHORT_PIECE) -> None:
         """Call `receive` with the data, or if it is long, the protocol's `piece_received` with one piece at a time."""
-        if self._rest or len(data) > _PIECE:
+        if self._rest or len(data) > piece:
             self._rest += data
+            self._piece = piece
             self._transport.pause_reading()
             self._schedule()
         else:
@@ -104,7 +108,7 @@ class CoalescingTransport(asyncio.Transport):
             self._rest = b""
         if self._is_paused or not self._rest:
             return
-        piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
+        piece, self._rest = self._rest[: self._piece], self._rest[self._piece :]
         protocol: Any = self._transport.get_protocol()  # an upgrade may have changed it
         try:
             protocol.piece_received(piece)

@@ -11,7 +11,7 @@ import msgspec
 from emulator.config.environment import Environment
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.features.broadcast.rules import BROADCAST, encode_for_page, full_name, needs_compression
+from emulator.features.broadcast.rules import BROADCAST, FAST, encode_for_page, full_name, needs_compression
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.pusher import PAGE, broadcast_frame, pusher_topic
@@ -66,13 +66,13 @@ class PageEvents:
         if not topics:
             return
         try:
-            compress = needs_compression(text)
+            compress = needs_compression(text, FAST)
         except BadRequest as error:
             self._warn(topics[0].owner, event, error)
             return
         for topic in topics:
             name = full_name(self._environment.name, topic.owner, event)
-            message = encode_for_page(name, msgspec.Raw(text), compress=compress)
+            message = encode_for_page(name, msgspec.Raw(text), compress, FAST)
             self._hub.deliver(topic, broadcast_frame(topic, BROADCAST, message))
 
     def _topics(self, of: Key) -> list[Key]:

@@ -31,7 +31,7 @@ from emulator.wire import json_codec
 T = TypeVar("T")
 
 _LONG: Final = 8 * 1024
-"""Bytes of JSON that are compressed in a thread: 64 KiB may take 0.2 s, in which no other request would be answered."""
+"""Bytes of JSON that are compressed in a thread, so that other requests are answered meanwhile."""
 
 
 class Users(Protocol):

@@ -20,6 +20,8 @@ MAX_OPERATIONS: Final = 1_000
 """Operations in one patch."""
 MAX_COPIED_BYTES: Final = 2 * MAX_BYTES
 """The limit for the JSON that all `copy` operations of one patch copy."""
+_MAX_SEGMENTS: Final = 500
+"""Segments of a path. A document cannot be nested more deeply than Python's stack."""
 _MAX_SHOWN: Final = 60
 """Characters of a path in an error message."""
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -179,6 +181,8 @@ def _path(operation: Document, member: str) -> list[str]:
     pointer = operation[member]
     if not isinstance(pointer, str) or (pointer and pointer[0] != "/"):
         raise _Failed(f"{member}: must be a JSON pointer: empty, or text that starts with /")
+    if pointer.count("/") > _MAX_SEGMENTS:
+        raise _Failed(f"{member}: has over {_MAX_SEGMENTS} segments")
     if "~" not in pointer:
         return pointer.split("/")[1:]
     if _BAD_ESCAPE.search(pointer):
