@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from typing import NamedTuple
 
+import jwt
 import pytest
 
 from emulator.config.environment import PRODUCTION
@@ -213,6 +214,19 @@ def test_each_code_is_handed_out_once_over_both_nodes(nodes: Nodes):
     assert sorted(codes) == sorted(held)
     assert {"distributed": [100]} == here.delete("codes").json()
     assert {"names": [], "indices": []} == there.get("codes").json()
+
+
+def test_a_receipt_is_accepted_in_one_channel_over_both_nodes(nodes: Nodes):
+    purchase = {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}
+    body = {"transactionReceipt": jwt.encode({"data": purchase}, SECRET)}
+    channels = [str(number) for number in range(10) for _ in nodes]
+    clients = [node.client("viewer", user="5", channel=channel) for channel, node in zip(channels, cycle(nodes))]
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        statuses = list(pool.map(lambda client: client.post("bits/transactions", json=body).status_code, clients))
+
+    assert {201, 400} == set(statuses)
+    assert 1 == len({channel for channel, status in zip(channels, statuses, strict=True) if status == 201})
 
 
 def test_marking_from_a_poll_sees_votes_of_the_other_node(nodes: Nodes):
