@@ -210,18 +210,17 @@ def test_size_and_the_service_agree_on_the_limit(send):
     assert (4, True) == (result.exit_code, "Message too large" in result.stderr)
 
 
-def test_a_message_above_the_body_limit_can_use_the_socket(extcli, send, game):
+def test_a_message_above_the_body_limit_is_reported(extcli, send, game):
     large, largest = "x" * 70_000, "x" * 600_000
 
     result = extcli("broadcast", "size", "-", "-o", "json", input=json.dumps(large))
-    assert (0, "compressed", True) == (result.exit_code, result.json["sent"], "use the socket" in result.stderr)
+    assert (0, "compressed", True) == (result.exit_code, result.json["sent"], "--max-body" in result.stderr)
     assert "413" in send("round", "-", input=json.dumps(large)).stderr
-    assert {"ok": True} == game.data("broadcast", data={"topic": "round", "data": large})
+    assert 413 == game.error("broadcast", data={"topic": "round", "data": large})["status"]
 
     result = extcli("broadcast", "size", "-", "-o", "json", input=json.dumps(largest))
     assert (7, "refused") == (result.exit_code, result.json["sent"])
     assert "600,002 bytes; the limit before compression is 524,288" in result.stderr
-    assert 400 == game.error("broadcast", data={"topic": "round", "data": largest})["status"]
 
 
 def test_size_exits_7_and_says_what_to_do_if_too_large(extcli):

@@ -24,7 +24,7 @@ MAX_MESSAGE = 4_096
 MAX_PLAIN = 512 * 1024
 """Bytes of compact JSON that `extcli serve` accepts, even if they compress well: games receive them uncompressed."""
 MAX_BODY = 64 * 1024
-"""Default limit of `extcli serve` for a request body, in bytes; messages to the socket may be larger."""
+"""Default limit of `extcli serve` for the body of a request and for the data of a socket request, in bytes."""
 PLAIN, COMPRESSED, REFUSED = "plain", "compressed", "refused"
 
 EventName = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.")]
@@ -112,7 +112,7 @@ def size(session: Session, data: Data) -> None:
         fix = "send less, or put the data in a store and send a reference"
         raise ExpectationFailed("the message is too large", why=why, fix=fix)
     if found["bytes"] > MAX_BODY:
-        session.output.report("larger than a request body of 64 KiB: use the socket, or raise serve's --max-body")
+        session.output.report("larger than a request of 64 KiB: send less, or raise serve's --max-body")
 
 
 def size_of(data: object) -> dict[str, Any]:
