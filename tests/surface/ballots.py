@@ -173,9 +173,24 @@ class Polls:
         poll = self.polls.items.get(self.polls.key(call))
         if poll is None or poll.definition is None:
             raise Refused(404, "Not Found")
+        return {**poll.definition, "status": self._status(poll)}
+
+    def get_polls(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        polls = [
+            {
+                **place,
+                "count": sum(vote.times for vote in poll.votes),
+                "status": self._status(poll),
+                "latest": poll.votes[-1].at if poll.votes else 0,
+            }
+            for place, poll in self.polls.listed(call)
+        ]
+        return {"polls": polls, "next": "0"}
+
+    def _status(self, poll: Poll) -> str:
         now, starts, ends = self.clock.now, poll.rule("startsAt") * SECOND, poll.rule("endsAt") * SECOND
-        status = "expired" if 0 < ends <= now else "pending" if now < starts else "active"
-        return {**poll.definition, "status": status}
+        return "expired" if 0 < ends <= now else "pending" if now < starts else "active"
 
 
 @dataclass
@@ -229,6 +244,14 @@ class Rankings:
             del self.buffers.items[key]
         return {}
 
+    def get_rankings(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        rankings = [
+            {**place, "count": len(buffer.answers), "latest": buffer.expires_at - DAY}
+            for place, buffer in self.buffers.listed(call)
+        ]
+        return {"rankings": rankings, "next": "0"}
+
 
 class Accumulation:
     """Buffers of all extensions (Accumulation; R2, R3). No id is global; each entry has its own expiry."""
@@ -270,3 +293,15 @@ class Accumulation:
         mine.sort(key=lambda entry: -entry["observed"])
         latest = max((entry["observed"] for entry in mine), default=0)
         return {"data": [entry for entry in mine if entry["observed"] >= int(start)], "latest": latest}
+
+    def get_buffers(self, call: Call) -> dict[str, Any]:
+        call.only(*CHANNEL_WRITERS)
+        times: dict[tuple[str, str], list[int]] = {}
+        for client_id, name, entry in self.entries:
+            if client_id == call.caller.client_id and call.channel in (None, entry["channel_id"]):
+                times.setdefault((entry["channel_id"], name), []).append(entry["observed"])
+        buffers = [
+            {"id": name, "channel_id": channel, "count": len(times[channel, name]), "latest": max(times[channel, name])}
+            for channel, name in sorted(times)
+        ]
+        return {"buffers": buffers, "next": "0"}

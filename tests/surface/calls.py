@@ -105,6 +105,13 @@ class ByChannel:
             if in_all or key == self.key(call):
                 yield key, item
 
+    def listed(self, call: Call) -> Iterator[tuple[dict[str, str], Any]]:
+        """The items of the call's channel, or of all channels, by channel and id. Yields `id` and `channel_id`, too."""
+        for key in sorted(self.items):
+            client_id, channel, name = key
+            if client_id == call.caller.client_id and call.channel in (None, channel):
+                yield {"id": name, "channel_id": channel}, self.items[key]
+
     def expire(self, now: int) -> None:
         """Remove expired items."""
         self.items = {key: item for key, item in self.items.items() if now < item.expires_at}

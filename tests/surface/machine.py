@@ -150,6 +150,11 @@ class SurfaceMachine(ComparisonMachine):
         since = str(self.model.clock.now - start) if isinstance(start, int) else start
         self.call(caller, "GET", "accumulate", {"id": buffer} | channel | ({"start": since} if since else {}))
 
+    @rule(caller=WRITERS, channel=CHANNELS)
+    def list_by_channel(self, caller: Caller, channel: dict[str, str]) -> None:
+        for name in ("polls", "rankings", "buffers"):
+            self.call(caller, "GET", name, channel)
+
     @rule(caller=ANYONE, channel=CHANNELS, store=STORE, document=DOCUMENTS)
     def replace_store(self, caller: Caller, channel: dict[str, str], store: str, document: object) -> None:
         self.call(caller, "POST", store, channel, document)
