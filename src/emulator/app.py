@@ -122,7 +122,9 @@ class Service:
         self.buffers = Buffers(engine.logs, clock, id_quota)
         self.broadcasts = Broadcasts(self.publisher, directory, settings.environment)
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory)
-        self.transactions = Transactions(engine.documents, clock, self.tokens, self.publisher, settings.environment)
+        self.transactions = Transactions(
+            engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
+        )
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages)
