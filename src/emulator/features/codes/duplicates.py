@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from emulator.errors import EngineError
 
-_SHIFT: Final = 55
-"""The highest nine bits of a hash choose its bucket."""
+_SHIFT: Final = 57
+"""The highest seven bits of a hash choose its bucket. With more buckets, filling them takes longer."""
 _BUCKETS: Final = 1 << (64 - _SHIFT)
 _MAX_BUFFERED: Final = 128 * 1024
 """Hashes in memory."""
@@ -78,6 +78,7 @@ class Duplicates:
     def find(self, most: int) -> Iterator[tuple[Place, Place] | None]:
         """Yield pairs of places with equal codes, at most `most`, and `None` about once per ms of other work."""
         candidates: set[int] = set()
+        compared = 0
         for number in range(_BUCKETS):
             seen: set[int] = set()
             for hashes in self._hashes_in(number):
@@ -86,11 +87,12 @@ class Duplicates:
                     candidates.update(each for each, count in Counter(hashes).items() if count > 1)
                 candidates |= distinct & seen
                 seen |= distinct
-                if len(hashes) == _STEP:
+                compared += len(hashes)
+                if compared >= _STEP:
+                    compared = 0
                     yield None
             if len(candidates) >= _MAX_CANDIDATES:
                 break
-            yield None
         first: dict[str, Place] = {}
         for batch in self._batches if candidates else ():
             for position, code in enumerate(self._codes(batch), batch.place[1]):

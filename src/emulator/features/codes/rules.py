@@ -98,7 +98,8 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
     if at + len(codes) > MAX_CODES and at <= MAX_CODES:
         errors.add(f"codes[{array}]: has more than {MAX_CODES} codes")
     try:
-        if all(map(str.isprintable, codes)) and "" not in codes and max(map(len, codes), default=0) <= MAX_CODE_LENGTH:
+        lengths = set(map(len, codes))
+        if "".join(codes).isprintable() and 0 not in lengths and max(lengths, default=0) <= MAX_CODE_LENGTH:
             return
     except TypeError:
         pass  # a code is not a string
