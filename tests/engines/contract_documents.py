@@ -33,6 +33,27 @@ class DocumentsContract:
 
         assert peeked == [b"1", None, None]
 
+    async def test_a_peek_follows_every_change(self, engine: Engine) -> None:
+        seen = [await engine.documents.peek(key(), now=NOW)]
+        for change in (write(engine, b"1"), write(engine, b"2"), engine.documents.drop([key()], now=NOW)):
+            await change
+            seen.append(await engine.documents.peek(key(), now=NOW))
+        for remove in (lambda: engine.purge(now=END), engine.reset):
+            await write(engine, b"3", expires_at=END)
+            seen.append(await engine.documents.peek(key(), now=NOW))
+            await remove()
+            seen.append(await engine.documents.peek(key(), now=NOW))
+
+        assert seen == [None, b"1", b"2", None, b"3", None, b"3", None]
+
+    async def test_many_documents_are_peeked_at_once(self, engine: Engine) -> None:
+        names = [str(number) for number in range(600)]
+        await asyncio.gather(*(write(engine, name.encode(), key(name)) for name in names[::2]))
+
+        peeked = await asyncio.gather(*(engine.documents.peek(key(name), now=NOW) for name in names))
+
+        assert peeked == [None if number % 2 else str(number).encode() for number in range(600)]
+
     async def test_a_peek_during_writes_returns_one_of_their_states(self, engine: Engine) -> None:
         await write(engine, b"before")
 

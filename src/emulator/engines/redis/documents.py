@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from emulator.engines.base import Change, Key
 from emulator.engines.redis.key_locks import KeyLocks, attempts
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.pipeline import Pipeline, ScriptCall
 from emulator.engines.redis.scripts import DOCUMENTS
 
+_MAX_PEEKS = 250
 _ABSENT = b"0"
 """The version of a document that does not exist."""
 
@@ -18,13 +20,25 @@ class RedisDocuments:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._key_locks = KeyLocks()
+        self._peeks: ScriptCall | None = None
+        """One call for all documents that are peeked at before it is sent."""
+        self._first = 0
+        """The position of their first key in the command."""
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *map(user_last, keys))
         return {key: one[1] for key, one in zip(keys, found, strict=True) if one is not None}
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
-        return (await self.read([key], now=now)).get(key)
+        call = self._peeks
+        if call is None or call.is_sent or len(call.command) >= _MAX_PEEKS:
+            call = self._peeks = self._pipeline.enqueue(DOCUMENTS, [b"read", now_arg(now)])
+            self._first = len(call.command)
+        index = len(call.command) - self._first
+        call.command.append(user_last(key))
+        # Shielded, so that cancelling one peek leaves the others alone.
+        found = (await asyncio.shield(call.reply))[index]
+        return None if found is None else bytes(found[1])
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         names = {key: user_last(key) for key in keys}

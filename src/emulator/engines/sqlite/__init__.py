@@ -46,7 +46,8 @@ class SqliteEngine:
         lists = Lists(self._group_commit, self._namespace)
         spent = SpentItems(self._group_commit, self._namespace)
         self._pool_cache = PoolCache(self._group_commit, self._namespace, lists, spent)
-        self.documents: Documents = SqliteDocuments(self._group_commit, self._namespace)
+        self._documents = SqliteDocuments(self._group_commit, self._namespace)
+        self.documents: Documents = self._documents
         self.ballots: Ballots = SqliteBallots(self._group_commit, self._namespace, self._ballot_cache)
         self.logs: Logs = SqliteLogs(self._group_commit, self._namespace)
         pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache, spent)
@@ -57,7 +58,7 @@ class SqliteEngine:
         self._relay = SqliteRelay(self._group_commit, self._namespace, uuid.uuid4().hex)
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
-        self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._namespace]
+        self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._documents, self._namespace]
 
     def claimed(self) -> AbstractContextManager[None]:
         return service_lock(self._path, self._name) if self._path else nullcontext()
@@ -89,7 +90,9 @@ class SqliteEngine:
             await self._group_commit.read(self._namespace.probe_read)
 
     async def purge(self, *, now: int) -> list[Expired]:
-        return await self._purge(now)
+        expired = await self._purge(now)
+        self._documents.forget()
+        return expired
 
     async def tidy(self) -> None:
         await self._purge.tidy()
@@ -98,6 +101,6 @@ class SqliteEngine:
         await self._group_commit.write(self._reset)
 
     def _reset(self) -> None:
-        self._ballot_cache.forget()
-        self._pool_cache.forget()
+        for cache in (self._ballot_cache, self._pool_cache, self._documents):
+            cache.forget()
         self._namespace.reset()

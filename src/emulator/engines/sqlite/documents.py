@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from emulator.engines.base import Change, Key
-from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _EXPIRY = f"SELECT expires_at FROM documents WHERE {BY_KEY}"
@@ -22,12 +23,28 @@ _WRITE = """
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
 
 
+_MAX_PEEKED = 65_536
+
+
 class SqliteDocuments(Tables):
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        super().__init__(group_commit, namespace)
+        self._peeked: dict[Key, tuple[bytes, int] | None] = {}
+        """Value and expiry of documents that were peeked at; `None` if absent. Cleared when another process writes."""
+
+    def flush(self) -> None:
+        """Do nothing: every change is written at once."""
+
+    def forget(self) -> None:
+        self._peeked.clear()
+
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         return await self._group_commit.read(self._read, keys, now)
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
-        return (await self._group_commit.peek(self._read, [key], now)).get(key)
+        self._group_commit.check_caches()
+        row = self._peeked[key] if key in self._peeked else await self._group_commit.peek(self._peek, key)
+        return row[0] if row is not None and now < row[1] else None
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         return await self._group_commit.write(self._update, keys, change, now, expires_at)
@@ -37,6 +54,13 @@ class SqliteDocuments(Tables):
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._group_commit.write(self._drop, keys, now)
+
+    def _peek(self, key: Key) -> tuple[bytes, int] | None:
+        if len(self._peeked) >= _MAX_PEEKED:
+            self._peeked.clear()
+        row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone()
+        self._peeked[key] = row
+        return self._peeked[key]
 
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:
         found: dict[Key, bytes] = {}
@@ -53,6 +77,7 @@ class SqliteDocuments(Tables):
             raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
         self._note_expired(written.keys() - live.keys(), now)
         for key, value in written.items():
+            self._peeked.pop(key, None)
             self._group_commit.connection.execute(_WRITE, (*self._namespace.params(key), value, expires_at))
         return written
 
@@ -60,6 +85,7 @@ class SqliteDocuments(Tables):
         live = self._read(keys, now)
         self._note_expired(set(keys) - live.keys(), now)
         for key in keys:
+            self._peeked.pop(key, None)
             self._group_commit.connection.execute(_DROP, self._namespace.params(key))
         return len(live)
 

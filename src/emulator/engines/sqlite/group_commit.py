@@ -112,6 +112,12 @@ class GroupCommit:
         with self.corruption.watch():
             return work(*args, **kwargs)
 
+    def check_caches(self) -> None:
+        """Clear the caches if another connection has written. During a group, none can."""
+        if self._group is None:
+            with self.corruption.watch():
+                self._check_version()
+
     def version(self) -> int:
         """Return a number that changes whenever another connection has written."""
         with self.corruption.watch():

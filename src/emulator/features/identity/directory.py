@@ -93,10 +93,7 @@ class Directory:
             _shared_key(client_id, shared_id): opaque_id.encode(),
             _opaque_key(client_id, opaque_id): shared_id.encode(),
         }
-        if await self._documents.peek(_shared_key(client_id, shared_id), now=now) != opaque_id.encode():
-            await self._documents.update(
-                list(ids), lambda found: {} if found == ids else ids, now=now, expires_at=NEVER
-            )
+        await self._documents.update(list(ids), lambda found: {} if found == ids else ids, now=now, expires_at=NEVER)
         if len(self._recorded) >= _MAX_RECORDED:
             del self._recorded[next(iter(self._recorded))]
         self._recorded[client_id, shared_id] = opaque_id, now
