@@ -72,6 +72,12 @@ class Session:
         identity = self.resolver.identity(acts_as)
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
+    def channel(self, acts_as: str) -> str | None:
+        """Return the channel that the command acts in; `None` for all channels."""
+        from extcli.api.credentials import channel_of
+
+        return channel_of(self.resolver.identity(acts_as), self.resolver)
+
     def spans_channels(self, acts_as: str) -> bool:
         """Return whether the command acts for all channels: as backend or admin, with no channel named (ruling A4)."""
         from extcli.api.credentials import spans_channels

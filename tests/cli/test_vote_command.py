@@ -72,29 +72,41 @@ def test_a_table_shows_bars_shares_and_statistics(extcli):
     lines = extcli("vote", "get", "-o", "table").stdout.splitlines()
 
     assert ["value", "votes", "share"] == lines[0].split()
-    assert ["0", "2", "█" * 28, "50.0%"] == lines[1].split()
-    assert ["2", "1", "█" * 14, "25.0%"] == lines[2].split()
-    assert ["other", "1", "█" * 14, "25.0%"] == lines[3].split()
+    assert ["-7", "1", "█" * 14, "25.0%"] == lines[1].split()
+    assert ["0", "2", "█" * 28, "50.0%"] == lines[2].split()
+    assert ["2", "1", "█" * 14, "25.0%"] == lines[3].split()
     assert "4 votes, mean -1.25, stddev 3.419, sum -5, 1 outside 0 to 63, yours: 0" == lines[-1]
 
 
 @pytest.mark.parametrize("command", [("cast", "--value", "-5"), ("get",)], ids=["cast", "get"])
-def test_votes_outside_the_counters_are_reported(extcli, command):
+def test_every_value_with_votes_is_shown(extcli, command):
     """The statistics count the values 0 to 63 only."""
     verb, *options = command
     extcli("vote", "cast", "neg", "--value", "-5")
+    extcli("vote", "cast", "neg", "--value", "64", "--as", "viewer:U2")
 
     result = extcli("vote", verb, "neg", *options)
 
-    assert (0, "") == (result.exit_code, result.stdout)
-    assert "1 vote is outside 0 to 63: `extcli vote logs neg` lists all\n" == result.stderr
+    assert (0, "-5\t1\n64\t1\n", "") == (result.exit_code, result.stdout, result.stderr)
 
 
-def test_a_table_counts_votes_outside_the_counters_as_other(extcli):
+def test_only_votes_of_the_channel_are_shown(extcli):
+    extcli("vote", "cast", "neg", "--value", "-5")
+    extcli("vote", "cast", "neg", "--value", "-6", "--channel", "777")
+
+    assert "-5\t1\n" == extcli("vote", "get", "neg").stdout
+    assert "-6\t1\n" == extcli("vote", "get", "neg", "--channel", "777").stdout
+    assert "-6\t1\n-5\t1\n" == extcli("vote", "get", "neg", "--as", "backend").stdout
+
+
+def test_votes_in_a_log_that_the_caller_may_not_read_are_counted(extcli):
     extcli("vote", "cast", "neg", "--value", "-5")
 
-    lines = extcli("vote", "get", "neg", "-o", "table").stdout.splitlines()
+    result = extcli("vote", "get", "neg", "--as", "viewer:U2")
+    lines = extcli("vote", "get", "neg", "--as", "viewer:U2", "-o", "table").stdout.splitlines()
 
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert "1 vote is outside 0 to 63: `extcli vote logs neg` lists all\n" == result.stderr
     assert ["other", "1", "█" * 28, "100.0%"] == lines[1].split()
 
 

@@ -86,9 +86,11 @@ class Service:
         return self._delete("vote", id=poll)
 
     @contextmanager
-    def read_vote_log(self, poll: str, *, since: int | None = None, limit: int | None = None) -> Iterator[Answer]:
+    def read_vote_log(
+        self, poll: str, *, since: int | None = None, limit: int | None = None, channel: str | None = None
+    ) -> Iterator[Answer]:
         """Yield the answer before its body, which may be very large."""
-        query = _given(id=poll, since=since, limit=limit)
+        query = _given(id=poll, since=since, limit=limit, channel_id=channel)
         with self._caller.stream(Call("GET", f"{SERVICE}vote_logs", query)) as answer:
             yield answer
 

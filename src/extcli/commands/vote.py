@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from extcli.api.http import Answer
 
 app = noun("Polls: each user's latest vote counts.")
+
+_MAX_LOG = 10_000
+"""Votes that `get` reads one by one."""
 
 Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `global-…` is one poll for all channels.")]
 
@@ -90,7 +95,8 @@ def get(session: Session, poll: Poll = "default") -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
     A table shows the prompt and the options' texts, too. Plain output is `value<TAB>count` for
-    each value from 0 to 63 with votes.
+    each value with votes. The service counts the values 0 to 63; others come from the log, if it
+    has at most 10,000 votes and you may read it.
 
     Example: extcli vote get lunch
     """
@@ -99,15 +105,29 @@ def get(session: Session, poll: Poll = "default") -> None:
 
 
 def _show(session: Session, service: Service, poll: str, answer: Answer) -> None:
-    """Print a poll. A table shows its prompt and options, too; the other formats only what the service answered."""
-    output, definition = session.output, None
+    """Print a poll with all values that have votes. A table shows its prompt and options, too."""
+    output, definition, outside = session.output, {}, {}
     if output.format is Format.TABLE:
         with suppress(CliError, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
             definition = dict(service.read_poll_definition(poll).json())
-    output.show(answer, poll_views.poll(definition))
-    if output.format in (Format.PLAIN, Format.JSONL) and (outside := poll_views.votes_outside(answer.json())):
-        votes = "vote is" if outside == 1 else "votes are"
-        output.report(f"{outside:,} {votes} outside {poll_views.COUNTED}: `extcli vote logs {visible(poll)}` lists all")
+    if output.format is not Format.JSON:
+        with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
+            outside = _votes_outside(session, poll, answer.json())
+    output.show(answer, poll_views.poll(outside, definition))
+    if output.format in (Format.PLAIN, Format.JSONL):
+        with suppress(*SHAPE_ERRORS):
+            if (unknown := poll_views.votes_outside(answer.json()) - sum(outside.values())) > 0:
+                votes = "vote is" if unknown == 1 else "votes are"
+                log = f"`extcli vote logs {visible(poll)}`"
+                output.report(f"{unknown:,} {votes} outside {poll_views.COUNTED}: {log} lists all")
+
+
+def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> dict[int, int]:
+    """Count the votes for values that the statistics leave out, in the log. Skips a long log."""
+    if not poll_views.votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
+        return {}
+    with session.service(BACKEND).read_vote_log(poll, channel=session.channel(VIEWER)) as answer:
+        return poll_views.count_outside(json.loads(answer.read())["result"])
 
 
 @command(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,42 +14,59 @@ from extcli.output.views import bar, stacked, table_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-COUNTED = "0 to 63"
+_COUNTERS = 64
+COUNTED = f"0 to {_COUNTERS - 1}"
 """The values that the statistics count one by one."""
 _FEW_OPTIONS = 10
 """A definition with at most so many options is shown in full, also the options without votes."""
 
 
-def _histogram(poll: Mapping[str, Any]) -> list[tuple[int, int]]:
-    return [(value, count) for value, count in enumerate(poll["stats"]["specific"]) if count]
+def _counted(poll: Mapping[str, Any]) -> dict[int, int]:
+    return {value: count for value, count in enumerate(poll["stats"]["specific"]) if count}
 
 
 def votes_outside(poll: Mapping[str, Any]) -> int:
     """Return how many votes have a value that the statistics do not count."""
-    return int(poll["stats"]["count"]) - sum(count for _, count in _histogram(poll))
+    return int(poll["stats"]["count"]) - sum(_counted(poll).values())
 
 
-def poll(definition: Mapping[str, Any] | None = None) -> View:
-    """Return the view of a poll. The prompt and options of its definition, if any, are shown in the table."""
+def count_outside(log: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    """Return the votes in a log by value, for the values that the statistics do not count."""
+    votes: Counter[int] = Counter()
+    for vote in log:
+        if not 0 <= vote["value"] < _COUNTERS:
+            votes[vote["value"]] += vote.get("count", 1)
+    return votes
+
+
+def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
+    """Return the view of a poll. A table also shows the prompt and options of its definition.
+
+    `outside` has the votes for values that the statistics do not count, as far as they are known.
+    """
+
+    def histogram(poll: Mapping[str, Any]) -> list[tuple[int, int]]:
+        return sorted((_counted(poll) | dict(outside)).items())
+
     return View(
-        table=lambda document: _poll_table(document, definition or {}),
-        rows=lambda document: [(str(value), str(count)) for value, count in _histogram(document)],
-        items=lambda document: [{"value": value, "count": count} for value, count in _histogram(document)],
+        table=lambda document: _poll_table(document, dict(histogram(document)), definition),
+        rows=lambda document: [(str(value), str(count)) for value, count in histogram(document)],
+        items=lambda document: [{"value": value, "count": count} for value, count in histogram(document)],
     )
 
 
-def _poll_table(poll: Mapping[str, Any], definition: Mapping[str, Any]) -> RenderableType:
+def _poll_table(poll: Mapping[str, Any], votes: dict[int, int], definition: Mapping[str, Any]) -> RenderableType:
     options = list(definition.get("options") or [])
     prompt = [visible(str(definition["prompt"]))] if definition.get("prompt") else []
-    votes = dict(_histogram(poll))
+    unknown = poll["stats"]["count"] - sum(votes.values())
     if len(options) <= _FEW_OPTIONS:
         votes = {value: 0 for value in range(len(options))} | votes
     rows = [
-        (str(value), visible(str(options[value])) if value < len(options) else "", count)
+        (str(value), visible(str(options[value])) if 0 <= value < len(options) else "", count)
         for value, count in sorted(votes.items())
     ]
-    if outside := votes_outside(poll):
-        rows.append(("other", "", outside))
+    if unknown > 0:
+        rows.append(("other", "", unknown))
     summary = ", ".join(_facts(poll))
     if not rows:
         return "\n".join([*prompt, summary])
