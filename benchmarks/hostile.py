@@ -257,9 +257,9 @@ def uploads() -> bytes:
     if choose.random() < 0.5:
         prefix = choose.randbytes(4).hex()
         codes = [f"{prefix}-{number}" for number in range(20_000)]
-        return http("PUT", "codes", compact({"code_sets": [{"name": prefix}], "codes": [codes]}), role="backend")
+        return http("PUT", "codes", compact({"names": [prefix], "codes": [codes]}), role="backend")
     users = choose.choice([compact([str(user) for user in range(50_000)]), filled(1 * MIB)])
-    return http("POST", "codes/mark_from_list", b'{"prizes":[0],"users":%s}' % users, role="backend")
+    return http("POST", "codes/mark_from_list", b'{"prizes":[0],"prize_limits":[9],"users":%s}' % users, role="backend")
 
 
 def too_large() -> bytes:

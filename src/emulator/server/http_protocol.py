@@ -33,6 +33,8 @@ MIN_BYTE_RATE: Final = 1024
 _SINGLE: Final = (b"authorization", b"host")
 """Headers that may occur once: a proxy may have checked one of two, and the service would use the other."""
 _CHECK_INTERVAL: Final = 1.0
+_MAX_PIPELINED: Final = 16
+"""Pipelined requests of a connection that wait while it reads on."""
 _SECURITY_LINES: Final = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECURITY_HEADERS)
 
 _log = logging.getLogger("emulator")
@@ -113,6 +115,12 @@ class Protocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head, self._head_size, self._complete = True, 0, True
         self._since, self._received, self._trailer_size = None, 0, None
+
+    def on_response_complete(self) -> None:
+        """Start the next pipelined request. Read no more while many wait: uvicorn would keep any number of them."""
+        super().on_response_complete()
+        if len(self.pipeline) > _MAX_PIPELINED and not self.transport.is_closing():
+            self.flow.pause_reading()
 
     def pause_writing(self) -> None:
         self._write_paused_since = self.loop.time()
