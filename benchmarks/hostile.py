@@ -57,7 +57,7 @@ def filled(size: int = 64 * KIB - 64) -> bytes:
         lambda: b'["' + "".join(choose.choices("ab", k=size - 4)).encode() + b'"]',
         lambda: b'["' + b"\\u0061" * ((size - 4) // 6) + b'"]',
         lambda: b'["' + "é".encode() * ((size - 4) // 2) + b'"]',
-        lambda: b"{" + b",".join(b'"%x":0' % number for number in range(size // 9)) + b"}",
+        lambda: b"{" + b",".join(b'"%x":0' % number for number in range(size // 10)) + b"}",
         lambda: b"{" + b",".join([b'"a":[]'] * (size // 7 - 1)) + b"}",
         lambda: b"[" + b",".join([nested(450)] * (size // 901 - 1)) + b"]",
         lambda: b"[" + b",".join([b"9" * 4_300] * (size // 4_301)) + b"]",
