@@ -102,11 +102,13 @@ def test_up_to_10_outstanding_purchases_are_listed_oldest_first(live: LiveServer
         {"transaction_id": "OWN", "user_id": "5"},
         {"transaction_id": "t1", "details": "a reason"},
         {"sku": "hat", "user_id": "5"},
+        {"sku": "hat", "user_id": "U5"},
+        {"sku": "hat", "user_id": "UBUYER"},
     ],
     ids=str,
 )
 def test_a_settled_purchase_is_no_longer_outstanding(game: SocketClient, viewer, action: str, which: dict[str, str]):
-    post(viewer(), receipt())
+    post(viewer("5", opaque="UBUYER"), receipt())
     post(viewer(), receipt("t2", user="6"))
     own = game.data("get", "transaction", {"sku": "*"})["transactions"][0]["muxy_id"]
     which = {name: own if value == "OWN" else value for name, value in which.items()}

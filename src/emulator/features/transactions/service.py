@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -41,6 +41,9 @@ class Users(Protocol):
 
     async def names(self, caller: Caller) -> set[str]:
         """Return all ids under which a receipt may contain the caller."""
+
+    async def aliases(self, client_id: str, users: Sequence[str]) -> Sequence[tuple[str, ...]]:
+        """Return all ids of each distinct user."""
 
 
 class Transactions:
@@ -105,9 +108,10 @@ class Transactions:
         """
         if not (transaction_id or (sku and user_id)):
             raise BadRequest("Invalid body", "data must contain transaction_id or muxy_id, or sku and user_id")
+        buyers = [] if transaction_id else await self._users.aliases(caller.client_id, [user_id])
         async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
-            ids, product = (each.id, each.own_id), (each.sku, each.user_id)
-            if transaction_id in ids if transaction_id else product == (sku, user_id):
+            is_users = any(each.sku == sku and each.user_id in ids for ids in buyers)
+            if transaction_id in (each.id, each.own_id) if transaction_id else is_users:
                 await self._documents.drop([key], now=self._clock.now())
                 return
         raise NotFound("Not Found", "no outstanding transaction matches")
