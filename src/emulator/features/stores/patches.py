@@ -18,7 +18,7 @@ from emulator.wire import json_codec
 
 MAX_OPERATIONS: Final = 1_000
 """Operations in one patch."""
-MAX_COPIED_BYTES: Final = 2 * MAX_BYTES
+MAX_COPIED_BYTES: Final = MAX_BYTES
 """The limit for the JSON that all `copy` operations of one patch copy."""
 _MAX_SEGMENTS: Final = 500
 """Segments of a path. A document cannot be nested more deeply than Python's stack."""
