@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from emulator.errors import EngineError
 
-_SHIFT: Final = 57
-"""The highest seven bits of a hash choose its bucket. With more buckets, filling them takes longer."""
+_SHIFT: Final = 56
+"""The highest eight bits of a hash choose its bucket. Fewer buckets need more memory, more buckets more time."""
 _BUCKETS: Final = 1 << (64 - _SHIFT)
 _MAX_BUFFERED: Final = 128 * 1024
 """Hashes in memory."""
