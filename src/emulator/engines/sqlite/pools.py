@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from emulator.engines.base import Key
@@ -158,10 +158,9 @@ class SqlitePools(Tables):
         nth = row[0] + 1 if row else 1
         if nth > most:
             return None
-        item = self._next_item(pool)
+        item = self._next_item(pool, self._spent.spend)
         if isinstance(item, str):
             connection.execute(_HAND_OUT, (pool.id, pool.handed + 1, pool.root, item, user, nth))
-            self._spent.spend(pool.family, item)
             self._pool_cache.advance(pool, 1, handed=1)
         return item
 
@@ -169,10 +168,10 @@ class SqlitePools(Tables):
         found = self._lists.find(source)
         return found is not None and found.pool == pool.id
 
-    def _next_item(self, pool: CachedPool) -> str | _Pending | None:
-        """Skip to the next item that is not spent, and return it."""
+    def _next_item(self, pool: CachedPool, is_next: Callable[[int, str], bool]) -> str | _Pending | None:
+        """Skip to the first item for which `is_next`, which takes the family too, is true, and return it."""
         while (item := self._pool_cache.next_item(pool)) is not None:
-            if not self._spent.is_spent(pool.family, item):
+            if is_next(pool.family, item):
                 return item
             if self._skipped >= MAX_SKIPPED:
                 return _Pending.MORE
@@ -193,7 +192,7 @@ class SqlitePools(Tables):
 
     def _skip_some(self, key: Key, now: int) -> bool:
         pool = self._pool_cache.alive(key, now)
-        return pool is not None and self._next_item(pool) is _Pending.MORE
+        return pool is not None and self._next_item(pool, self._spent.is_unspent) is _Pending.MORE
 
     def _held(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
         return {key: holding for key in keys if (holding := self._holding(key, user, now)).items}

@@ -12,7 +12,7 @@ _FAMILY = "SELECT id FROM families WHERE space = ? AND shelf = ? AND owner = ? A
 _CREATE = "INSERT INTO families (id, space, shelf, owner, holder, place) VALUES (?, ?, ?, ?, ?, ?)"
 _IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
 _SPENT_AMONG = "SELECT digest FROM spent WHERE family = ? AND digest IN ({})"
-_SPEND = "INSERT INTO spent (family, digest) VALUES (?, ?)"
+_SPEND = "INSERT OR IGNORE INTO spent (family, digest) VALUES (?, ?)"
 
 
 class SpentItems(Tables):
@@ -25,8 +25,8 @@ class SpentItems(Tables):
             self._group_commit.connection.execute(_CREATE, (family, namespace, kind, owner, user, channel))
         return family
 
-    def is_spent(self, family: int, item: str) -> bool:
-        return self._group_commit.connection.execute(_IS_SPENT, (family, digest_of(item))).fetchone() is not None
+    def is_unspent(self, family: int, item: str) -> bool:
+        return self._group_commit.connection.execute(_IS_SPENT, (family, digest_of(item))).fetchone() is None
 
     def count_first(self, family: int, items: Sequence[str]) -> int:
         """Return how many items at the front of a chunk of a list are spent."""
@@ -35,5 +35,6 @@ class SpentItems(Tables):
         spent = {digest for (digest,) in self._group_commit.connection.execute(among, (family, *digests))}
         return next((at for at, digest in enumerate(digests) if digest not in spent), len(digests))
 
-    def spend(self, family: int, item: str) -> None:
-        self._group_commit.connection.execute(_SPEND, (family, digest_of(item)))
+    def spend(self, family: int, item: str) -> bool:
+        """Note an item as spent; return whether it was not before."""
+        return self._group_commit.connection.execute(_SPEND, (family, digest_of(item))).rowcount == 1
