@@ -33,6 +33,7 @@ def test_rate_limited_lines_are_retried_and_reported_once(extcli, limited: LiveS
 
     result = extcli("accumulate", "add", "all", "--from", "-", "--url", limited.url, input=blobs, env=environment)
 
+    limited.advance(1_000)  # so that the rate allows one more request
     stored = limited.client("backend", channel=CHANNEL).get("accumulate", params={"id": "all"}).json()["data"]
     assert 0 == result.exit_code, result.stderr
     assert 1 == result.stderr.count(RATE_LIMITED)
