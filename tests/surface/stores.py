@@ -73,9 +73,11 @@ class Stores:
         if key is not None:
             _check_size(call, is_early=False)
             return self._write({key: patched(self._read(key) or {}, call.body)}, LIFETIME)
-        keys = {user: self._key(call, viewer=user) for user in call.body}
-        if len({*keys.values()}) < len(keys):
+        if any(size(patch) > 64 * KIB for patch in call.body.values()):
+            raise Refused(400, "Invalid patch")
+        if len({self.people.opaque_id(call.caller.client_id, user) for user in call.body}) < len(call.body):
             raise Refused(400, "Invalid body")
+        keys = {user: self._key(call, viewer=user) for user in call.body}
         written: dict[Key, Any] = {}
         for user, patch in call.body.items():
             written[keys[user]] = _fitting(patched(self._read(keys[user]) or {}, patch), 64 * KIB)
