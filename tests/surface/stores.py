@@ -67,11 +67,12 @@ class Stores:
 
     def patch_store(self, call: Call) -> dict[str, Any]:
         call.only(*STORES[call.path][1])
-        if "viewer" not in call.path and call.path != "channel_config":  # these accept maps of up to 4 MiB
+        accepts_map = "viewer" in call.path or call.path == "channel_config"  # of up to 4 MiB, from an admin
+        if call.caller.role != "admin" or not accepts_map:
             _check_size(call)
-        key = self._key(call) if isinstance(call.body, list) or not self._is_map(call) else None
-        if key is not None:
+        if isinstance(call.body, list) or not self._is_map(call):
             _check_size(call, is_early=False)
+            key = self._key(call)
             return self._write({key: patched(self._read(key) or {}, call.body)}, LIFETIME)
         if any(size(patch) > 64 * KIB for patch in call.body.values()):
             raise Refused(400, "Invalid patch")
