@@ -17,13 +17,14 @@ POLL_INTERVAL = 0.05
 MAX_ROWS = 2_000
 """Messages that stay in the table for processes that have not read them yet."""
 _AT_ONCE = 100
-"""Messages delivered between two returns to the event loop; those for one socket are sent together."""
+"""Messages read and delivered between two returns to the event loop; those for one socket are sent together."""
 
 _INSERT = f"INSERT INTO messages (space, sender, body, {KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _TRIM = "DELETE FROM messages WHERE number <= ?"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM messages"
 _SINCE = f"""
-    SELECT number, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? AND space IN (?, ?) ORDER BY number
+    SELECT number, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? AND space IN (?, ?)
+    ORDER BY number LIMIT ?
 """
 _log = logging.getLogger("emulator.engines")
 
@@ -87,13 +88,12 @@ class SqliteRelay:
             try:
                 if (current := self._group_commit.version()) == version:
                     continue
-                rows = await self._group_commit.read(self._new_rows)
-                for count, (number, sender, body, *key) in enumerate(rows, 1):
-                    self._seen = number
-                    if sender != self._sender:
-                        self._deliver(Key(*key), body)
-                    if count % _AT_ONCE == 0:
-                        await asyncio.sleep(0)
+                while rows := await self._group_commit.read(self._new_rows):
+                    for number, sender, body, *key in rows:
+                        self._seen = number
+                        if sender != self._sender:
+                            self._deliver(Key(*key), body)
+                    await asyncio.sleep(0)
                 if is_failing:
                     _log.info("receiving messages from other processes again")
                 version, is_failing = current, False
@@ -104,6 +104,8 @@ class SqliteRelay:
 
     def _new_rows(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
         id = self._namespace.id
-        rows = self._group_commit.connection.execute(_SINCE, (self._seen, self._previous_id, id)).fetchall()
-        self._previous_id = id
+        args = (self._seen, self._previous_id, id, _AT_ONCE)
+        rows = self._group_commit.connection.execute(_SINCE, args).fetchall()
+        if len(rows) < _AT_ONCE:
+            self._previous_id = id
         return rows
