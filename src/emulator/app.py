@@ -36,7 +36,7 @@ from emulator.features.codes.service import CodeSets
 from emulator.features.control import http as control_http
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import Control
+from emulator.features.control.service import RESET, Control
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
 from emulator.features.datastream.service import Datastream
@@ -142,6 +142,7 @@ class Service:
             updates.forget,
         ):
             self.control.on_reset(clear)
+        self.publisher.on_notice(RESET, lambda _: directory.forget())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,14 @@ def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Live
             yield one, two
 
 
+@contextmanager
+def subscribed_to_notices(node: LiveServer) -> Iterator[threading.Event]:
+    """Set the event once the node has received the notice of a reset."""
+    notified = threading.Event()
+    node.service.engine.relay.listen(lambda key, _: notified.set() if key.kind == "reset" else None)
+    yield notified
+
+
 def test_a_person_known_to_another_node_keeps_the_one_vote(nodes: tuple[LiveServer, LiveServer]):
     one, two = nodes
     person = Person(one)
@@ -41,6 +51,19 @@ def test_a_person_known_to_another_node_keeps_the_one_vote(nodes: tuple[LiveServ
 
     assert (1, 3) == (there["count"], there["vote"])
     assert 1 == person.vote(person.shared, 4)["count"]
+
+
+def test_after_a_reset_on_one_node_the_other_records_ids_again(nodes: tuple[LiveServer, LiveServer]):
+    one, two = nodes
+    person = Person(one)
+    person.on(two).share()
+    with subscribed_to_notices(two) as notified:
+        one.reset()
+        assert notified.wait(timeout=5)
+
+    person.on(two).share()
+
+    assert person.opaque_id == person.named.get("user_info").json()["opaque_user_id"]
 
 
 def test_a_new_opaque_id_counts_on_every_node_at_once(nodes: tuple[LiveServer, LiveServer]):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
 from emulator.clock import END_OF_TIME, Clock, clamp_instant
 from emulator.config.settings import Settings
-from emulator.engines.base import Expired
+from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.limits.id_quota import QUOTA_KIND
 from emulator.observability.recorder import Recorder
 
+RESET = "reset"
+"""The kind of the notice that another process may have deleted all data."""
 _MAX_UNREPORTED = 10_000
 """Expiries that housekeeping keeps to report at the next move of the clock."""
 
@@ -104,6 +107,7 @@ class Control:
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self) -> None:
+        """Delete all data and reset the clock; send the notice `RESET` to all processes on the same data."""
         async with self._moving:
             await self._engine.reset()
             self._clock.reset()
@@ -111,6 +115,8 @@ class Control:
             self._unreported.clear()
             for forget in self._on_reset:
                 forget()
+        with suppress(EngineError):
+            await self._engine.relay.publish(Key(RESET, "", ""), b"")
 
     async def sweep(self) -> None:
         """Remove expired items. No response depends on it; the next move of the clock reports them."""
