@@ -54,6 +54,22 @@ def test_games_receive_the_purchases_of_the_products_they_follow(game: SocketCli
     assert game.no_update()
 
 
+@pytest.mark.parametrize("target", ["transaction", "twitchPurchaseBits"])
+def test_games_follow_purchases_under_either_name(game: SocketClient, viewer, target: str):
+    game.data("subscribe", target, {"sku": "*"})
+    post(viewer(), receipt())
+    assert "t1" == game.update()["data"]["id"]
+
+    game.data("unsubscribe", target, {"sku": "*"})
+    post(viewer(), receipt("t2"))
+    assert game.no_update()
+
+
+@pytest.mark.parametrize("target", ["transaction", "twitchPurchaseBits"])
+def test_following_purchases_without_a_product_is_an_error(game: SocketClient, target: str):
+    assert "data.sku" in game.error("subscribe", target, {})["detail"]
+
+
 def test_a_purchase_posted_twice_is_sent_once(game: SocketClient, viewer):
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
 

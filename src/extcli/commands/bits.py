@@ -43,9 +43,12 @@ def purchase(
     extcli makes the receipt, signed with the extension's secret if there is one. A sandbox
     accepts any signature; production needs the secret, or a receipt of the platform.
 
+    `socket send subscribe transaction` waits for purchases, as a game does; start it first.
+
     \b
     Examples:
       extcli bits purchase hat --cost 50
+      extcli socket send subscribe transaction --data '{"sku": "*"}' --wait 1
       extcli bits purchase --receipt receipt.txt
     """
     if (sku is None) == (receipt is None):
@@ -57,7 +60,7 @@ def purchase(
     transaction = transaction or secrets.token_hex(8)
     product = {"sku": sku, "displayName": name or sku, "cost": {"amount": cost, "type": "bits"}}
     user = session.resolver.identity(VIEWER).user or ""
-    data = {"transactionId": transaction, "userId": user.removeprefix("U"), "product": product}
+    data = {"transactionId": transaction, "userId": user, "product": product}
     session.service(VIEWER).record_transaction(_receipt(session, data), buyer)
     session.output.show_value({"id": transaction}, views.SOLE_VALUE)
 

@@ -1,4 +1,7 @@
-"""Purchases over the socket: updates on `twitchPurchaseBits`, and actions on `transaction`."""
+"""Purchases over the socket: updates on `twitchPurchaseBits`, and actions on `transaction`.
+
+A subscription to `transaction` gets the same updates, because clients use that target for all other requests.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ async def settle_transaction(transactions: Transactions, message: Message) -> Do
     return Done()
 
 
-@feed(TARGET, roles=CHANNEL_WRITERS)
+@feed(TARGET, "transaction", roles=CHANNEL_WRITERS)
 async def transaction_topics(transactions: Transactions, message: Message) -> tuple[Key, ...]:
     """Follow the purchases of one product, or of all."""
     return (transactions.topic(message.caller, message.channel, _sku(message)),)
