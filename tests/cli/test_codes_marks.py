@@ -37,7 +37,7 @@ def eligible(extcli):
 def test_users_on_the_command_line_are_marked(mark, eligible):
     result = mark("mark-from-list", "U1", "U2", "--prize", "0", "--prize", "3", "--prize", "3")
 
-    assert (0, "", "marked 2 of 2 users\n") == (result.exit_code, result.stdout, result.stderr)
+    assert (0, "", "2 users sent, 2 newly marked\n") == (result.exit_code, result.stdout, result.stderr)
     assert [[1, 0, 0, 2], [1, 0, 0, 2], [0, 0, 0, 0]] == [eligible(user) for user in ("U1", "U2", "U3")]
 
 
@@ -63,7 +63,7 @@ def test_a_limit_applies_to_every_prize_or_to_one(mark, eligible, limits, grante
 def test_without_a_limit_marking_again_grants_nothing_more(mark, eligible):
     mark("mark-from-list", "U1", "--prize", "3")
 
-    assert "marked 1 of 2 users\n" == mark("mark-from-list", "U1", "U2", "--prize", "3").stderr
+    assert "2 users sent, 1 newly marked\n" == mark("mark-from-list", "U1", "U2", "--prize", "3").stderr
 
     assert 1 == eligible("U1")[3]
 
@@ -121,7 +121,8 @@ def test_users_with_the_correct_vote_are_marked(extcli, mark, eligible):
     result = mark("mark-from-poll", "quiz", "--correct", "2", "--prize", "1", "-o", "table")
 
     assert (0, "") == (result.exit_code, result.stdout)
-    assert result.stderr.startswith("marked 2 users who voted 2 in poll quiz by 20")
+    assert result.stderr.startswith("2 users voted 2 in poll quiz by 20")
+    assert result.stderr.endswith("; 2 newly marked\n")
     assert [1, 0, 1] == [eligible(user)[1] for user in ("U1", "U2", "U3")]
 
 
@@ -187,7 +188,28 @@ def test_a_poll_without_votes_is_reported(extcli, mark):
 
     extcli("vote", "cast", "quiz", "--value", "3", "--channel", "5")
     result = mark(*arguments)
-    assert (0, True) == (result.exit_code, result.stderr.startswith("marked 0 users who voted 2 in poll quiz by "))
+    assert (0, True) == (result.exit_code, result.stderr.startswith("0 users voted 2 in poll quiz by "))
+
+
+def test_voters_who_were_marked_before_are_reported_apart(extcli, mark):
+    arguments = ("mark-from-poll", "quiz", "--correct", "1", "--prize", "0")
+    extcli("vote", "cast", "quiz", "--value", "1", "--as", "viewer:U1")
+    mark(*arguments)
+    extcli("vote", "cast", "quiz", "--value", "1", "--as", "viewer:U2", "--channel", "5")
+
+    report = mark(*arguments).stderr
+
+    assert report.startswith("2 users voted 1 in poll quiz by 20")
+    assert report.endswith("; 1 newly marked\n")
+
+
+def test_a_deployment_that_counts_only_the_marked_users_gets_that_count(mark, answering):
+    url = answering(http_response("200 OK", extcli_marked="3"))
+    arguments = ("--correct", "2", "--prize", "0", "--cutoff", "1000000000000", "--url", url)
+
+    result = mark("mark-from-poll", "quiz", *arguments, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert "marked 3 users who voted 2 in poll quiz by 2001-09-09 01:46:40Z\n" == result.stderr
 
 
 def test_a_missing_vote_log_does_not_fail_a_mark(mark, answering):

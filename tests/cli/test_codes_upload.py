@@ -266,3 +266,14 @@ def test_a_terminal_shows_progress(environment, lines):
         terminal.read_until("1 set of 400,000 codes sent")
 
         assert 0 == terminal.wait()
+
+
+def test_an_upload_reports_which_sets_it_replaced_and_added(upload, lines, backend):
+    backend.put("codes", json={"codes": [["O1"]], "names": ["Pistol skin"]}).raise_for_status()
+
+    result = upload("--set", f"Hat={lines('H1')}", "--set", f"Cap={lines('C1', name='cap.txt')}")
+
+    assert [
+        "replaced set 0, 'Pistol skin', with 'Hat'",
+        "added set 1, 'Cap'",
+    ] == result.stderr.splitlines()[1:]

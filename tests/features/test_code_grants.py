@@ -53,6 +53,17 @@ def test_a_mark_answers_how_many_distinct_users_it_marked(backend: Client):
     assert 0 == marked(from_list(backend, prizes=[0], limits=[1]))
 
 
+def test_a_mark_answers_how_many_distinct_users_it_named(backend: Client, viewer):
+    answers = [from_list(backend, "1", "2", "U1", prizes=[0], limits=[1]) for _ in range(2)]
+    for user, value in (("1", 2), ("3", 2), ("4", 1)):
+        viewer(user).post("vote?id=quiz", json={"value": value})
+    answers.append(from_poll(backend, poll="quiz", channel="777"))
+
+    assert [("2", "2"), ("2", "0"), ("2", "1")] == [
+        (answer.headers["Extcli-Users"], answer.headers["Extcli-Marked"]) for answer in answers
+    ]
+
+
 def test_a_mark_does_not_count_users_who_had_the_limit_before(backend: Client, viewer):
     counts = [
         marked(from_list(backend, *users, prizes=prizes, limits=limits))

@@ -19,7 +19,7 @@ from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Bound, Special, Streamed, Text, WithHeader
+from emulator.web.endpoint import Audience, Bound, Special, Streamed, Text, WithHeaders
 from emulator.web.response import Reply, error_reply
 from emulator.wire import json_codec
 from emulator.wire.query import query_of
@@ -155,9 +155,9 @@ def _reply(answer: object, cors: bool, status: int) -> Reply:
         return Reply(status, answer.chunks, cors)
     if isinstance(answer, Text):
         return Reply(status, answer.body, cors, answer.content_type.encode())
-    assert isinstance(answer, WithHeader)
-    header = (answer.header.name.lower().encode(), answer.text.encode())
-    return Reply(status, json_codec.encode(answer.value), cors, more=(header,))
+    assert isinstance(answer, WithHeaders)
+    headers = tuple((header.name.lower().encode(), text.encode()) for header, text in answer.headers.items())
+    return Reply(status, json_codec.encode(answer.value), cors, more=headers)
 
 
 def _bare_client_id(header: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -91,12 +91,11 @@ class Text(Special):
 
 
 @dataclass(frozen=True)
-class WithHeader(Special):
-    """A value to encode as JSON, and a header that the endpoint declares."""
+class WithHeaders(Special):
+    """A value to encode as JSON, and headers that the endpoint declares."""
 
     value: object
-    header: Header
-    text: str
+    headers: Mapping[Header, str]
 
 
 class JavaScript(str):

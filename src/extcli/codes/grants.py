@@ -88,7 +88,16 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
 
 def marked_in(answer: Answer) -> int | None:
     """Return how many users may redeem more codes than before; `None` if the deployment does not say."""
-    text = answer.headers.get("extcli-marked", "")
+    return _count(answer, "extcli-marked")
+
+
+def users_in(answer: Answer) -> int | None:
+    """Return how many distinct users the call named, marked before or not; `None` if the deployment does not say."""
+    return _count(answer, "extcli-users")
+
+
+def _count(answer: Answer, header: str) -> int | None:
+    text = answer.headers.get(header, "")
     return int(text) if text.isdecimal() else None
 
 

@@ -48,6 +48,15 @@ class UploadPlan:
             if each.index in self.replaced
         ]
 
+    def changes(self) -> list[str]:
+        """Return one line for each set that the upload replaced or added."""
+        return [
+            f"replaced set {each.index}, {visible(self.replaced[each.index])!r}, with {visible(each.name)!r}"
+            if each.index in self.replaced
+            else f"added set {each.index}, {visible(each.name)!r}"
+            for each in self.sets
+        ]
+
     def send(self) -> Answer:
         """Read the files again and send them. Raises `CliError` if one changed since it was checked."""
         others: dict[str, Any] = {"names": [each.name for each in self.sets]}

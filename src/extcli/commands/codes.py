@@ -89,6 +89,8 @@ def upload(
         if losses and not yes and not confirm.in_sandbox(session):
             confirm.ask(session, losses, "Codes not handed out from the old sets will be lost. Replace them?")
         session.output.show(plan.send(), views.NOTHING)
+        for line in plan.changes():
+            session.output.report(line)
 
 
 @command(app)
@@ -169,10 +171,13 @@ def mark_from_poll(
     if not marked and not grants.has_votes(service, poll):
         session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
         return
-    voters = f"who voted {correct} in poll {visible(poll)} by {times.shown(instant)}"
-    session.output.report(
-        f"marked all users {voters}" if marked is None else f"marked {counted(marked, 'user')} {voters}"
-    )
+    voted, voters = f"voted {correct} in poll {visible(poll)} by {times.shown(instant)}", grants.users_in(answer)
+    if marked is None:
+        session.output.report(f"marked all users who {voted}")
+    elif voters is None:
+        session.output.report(f"marked {counted(marked, 'user')} who {voted}")
+    else:
+        session.output.report(f"{counted(voters, 'user')} {voted}; {marked:,} newly marked")
 
 
 @command(app)
@@ -215,7 +220,7 @@ def mark_from_list(
     session.output.report(
         f"sent {counted(sent, 'user')}; the service does not say how many it marked"
         if marked is None
-        else f"marked {marked:,} of {counted(sent, 'user')}"
+        else f"{counted(sent, 'user')} sent, {marked:,} newly marked"
     )
 
 

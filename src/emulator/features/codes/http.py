@@ -9,9 +9,9 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.errors import BadRequest
 from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
-from emulator.features.codes.service import CodeSets, PendingGrant, Upload
+from emulator.features.codes.service import CodeSets, Marked, PendingGrant, Upload
 from emulator.web.call import Call
-from emulator.web.endpoint import Header, Nothing, Parameter, WithHeader, endpoint, id_of
+from emulator.web.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
 from emulator.wire import json_codec
 
@@ -21,6 +21,7 @@ _POLL: Final = id_of("poll")
 _MARKED: Final = Header(
     "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
 )
+_USERS: Final = Header("Extcli-Users", "The number of distinct users that the call names.", "integer")
 _CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
 
 
@@ -118,12 +119,12 @@ async def clear_codes(code_sets: CodeSets, call: Call) -> Distributed:
     roles=EXTENSION_WRITERS,
     body=PollGrantBody,
     query=(_POLL, _CHANNEL),
-    headers=(_MARKED,),
+    headers=(_USERS, _MARKED),
 )
-async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeader:
+async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeaders:
     """Make the users who voted for the correct option eligible for prizes."""
     marked = await code_sets.mark_from_poll(call.caller, call.channel, call.id, call.body(PollGrantBody))
-    return WithHeader(Nothing(), _MARKED, str(marked))
+    return _answer(marked)
 
 
 @endpoint(
@@ -131,17 +132,17 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeader:
     "/v1/e/codes/mark_from_list",
     roles=EXTENSION_WRITERS,
     body=ListGrantBody,
-    headers=(_MARKED,),
+    headers=(_USERS, _MARKED),
     limit="user_list",
     streamed=True,
 )
-async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeader:
+async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeaders:
     """Make the listed users eligible for prizes. The body is streamed."""
     reader, grant = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH), PendingGrant(call.caller)
     async for users in reader.read(call.chunks, grant.restart):
         await code_sets.add_users(grant, _checked_users(users.items, users.at))
     marked = await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))
-    return WithHeader(Nothing(), _MARKED, str(marked))
+    return _answer(marked)
 
 
 @endpoint("GET", "/v1/e/codes/eligibility", roles=ANYONE, answer=Eligibility)
@@ -168,6 +169,10 @@ async def redeem_code(code_sets: CodeSets, call: Call) -> RedeemedCode:
         raise BadRequest("Invalid body", "prize: must be the index of one set")
     redemption = await code_sets.redeem(call.caller, named[0])
     return RedeemedCode(list(redemption.all_codes), UNSET if redemption.code is None else redemption.code)
+
+
+def _answer(marked: Marked) -> WithHeaders:
+    return WithHeaders(Nothing(), {_USERS: str(marked.users), _MARKED: str(marked.gained)})
 
 
 def _checked_users(users: list[object], at: int) -> list[str]:

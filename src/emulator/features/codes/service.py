@@ -122,6 +122,15 @@ class PendingGrant:
         self.users.clear()
 
 
+class Marked(NamedTuple):
+    """The outcome of a `mark_*` call."""
+
+    users: int
+    """The distinct users that the call names."""
+    gained: int
+    """How many of them may redeem more codes than before."""
+
+
 class CodeSets:
     """The code sets of all extensions. A set belongs to its extension, not to a channel."""
 
@@ -192,11 +201,8 @@ class CodeSets:
         await self._rosters.drop([roster_key(caller.client_id, grant.roster) for grant in grants], now=now)
         return [handed_out[pool] for pool in pool_keys(caller.client_id) if pool in handed_out]
 
-    async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> int:
-        """Grant prizes to all users whose latest vote is `correct` and was cast by the cutoff; all or none.
-
-        Returns how many users gained eligibility.
-        """
+    async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> Marked:
+        """Grant prizes to all users whose latest vote is `correct` and was cast by the cutoff; all or none."""
         prizes_by_set(body, await self._sets(caller.client_id))
         grant = PendingGrant(caller)
         async for page in self._polls.voters(caller, channel, poll_id, body.correct):
@@ -227,11 +233,8 @@ class CodeSets:
             if not grant.earlier:
                 grant.users[()] += added
 
-    async def grant(self, grant: PendingGrant, body: GrantBody) -> int:
-        """Put a pending grant into effect for all its users at once; return how many gained eligibility.
-
-        Raises `BadRequest` for an unknown prize.
-        """
+    async def grant(self, grant: PendingGrant, body: GrantBody) -> Marked:
+        """Put a pending grant into effect for all its users at once. Raises `BadRequest` for an unknown prize."""
         client_id = grant.caller.client_id
         sets = await self._sets(client_id)
         new = CodeGrant(grant.roster, prizes_by_set(body, sets))
@@ -241,7 +244,8 @@ class CodeSets:
             return {key: json_codec.encode([*live_grants(_grants_in(found.get(key)), sets), new])}
 
         await self._documents.update([key], add, now=self._clock.now(), expires_at=self._eligible_until(sets))
-        return sum(count for before, count in grant.users.items() if gains(before, new))
+        gained = sum(count for before, count in grant.users.items() if gains(before, new))
+        return Marked(grant.users.total(), gained)
 
     async def eligibility(self, caller: Caller) -> list[int]:
         """The number of codes of each set that the caller may still redeem, up to the highest index in use."""
