@@ -16,6 +16,7 @@ from extcli.config.settings import DEFAULT_USER, Flags
 from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
 from extcli.output.format import Format
 from extcli.output.printer import Output
+from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
     from extcli.api.client import Call, Service
@@ -236,5 +237,15 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         after = answer.headers.get("retry-after", "")
         return f"retry in {after} s, at a lower rate" if after.isdecimal() else "retry later, at a lower rate"
     if status == 400:
-        return "correct it and try again" if call.method == "GET" else "nothing was changed; correct it and try again"
+        advice = _correction(call, reason_of(answer.content))
+        return advice if call.method == "GET" else f"nothing was changed; {advice}"
     return ""
+
+
+def _correction(call: Call, reason: str) -> str:
+    """Return how to correct a call that was refused with 400 for this reason."""
+    if reason.startswith("Invalid channel"):
+        return "add --channel ID"
+    if reason.startswith("poll is closed") and "id" in call.query:
+        return f"`extcli vote config {visible(str(call.query['id']))}` shows its times, and whether it is disabled"
+    return "correct it and try again"

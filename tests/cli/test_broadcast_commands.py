@@ -56,7 +56,12 @@ def test_a_message_reaches_the_listeners_of_the_channel(send, game):
 
 def test_json_output_is_the_answer_of_the_service(send):
     assert {} == send("round", "1", "-o", "json").json
+
+
+def test_a_table_names_the_listeners(send):
     assert "sent to current listeners in the channel\n" == send("round", "1", "-o", "table").stderr
+    whisper = send("round", "1", "--to", "U7", "-o", "table").stderr
+    assert "sent to user U7 in the channel, if they are listening now\n" == whisper
 
 
 @pytest.mark.parametrize("source", ["-", "@file"])

@@ -70,7 +70,7 @@ def test_all_channels_deletes_in_all_channels(extcli, command, args):
     result = extcli(noun, "rm", "x", "--all-channels", *args, "-o", "table")
 
     assert 0 == result.exit_code
-    assert result.stderr.endswith("x in all channels that have it (2)\n")
+    assert result.stderr.endswith("x in all channels that have it (2) is deleted\n")
     for channel in ("5", "6"):
         assert not extcli(noun, "get", "x", "--channel", channel).rows
 
@@ -81,7 +81,7 @@ def test_a_deployment_without_lists_deletes_in_all_channels_too(extcli, answerin
 
     result = extcli("vote", "rm", "x", "--all-channels", "-o", "table", "--url", url, env={"EXTCLI_TOKEN": token})
 
-    assert (0, "deleted poll x in all channels\n") == (result.exit_code, result.stderr)
+    assert (0, "poll x in all channels is deleted\n") == (result.exit_code, result.stderr)
 
 
 @pytest.mark.parametrize("args", [("--channel", "5"), ("--as", "broadcaster")], ids=" ".join)

@@ -111,3 +111,20 @@ def test_control_characters_in_values_are_escaped(extcli):
     for output in ("plain", "table"):
         stdout = extcli("state", "get", "channel", "-o", output).stdout
         assert not {"\x1b", "\x9b"} & set(stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (("get", "viewer", "--user", "U7"), "  add --channel ID"),
+        (("set", "channel", "a=1"), "  nothing was changed; add --channel ID"),
+    ],
+    ids=["get", "set"],
+)
+def test_a_missing_channel_is_refused_with_a_hint(extcli, command, hint):
+    result = extcli("state", *command, "--as", "backend")
+
+    assert 4 == result.exit_code
+    assert "Invalid channel" in result.stderr
+    assert hint == result.stderr.splitlines()[-1]
+    assert 0 == extcli("state", *command, "--as", "backend", "--channel", "1001").exit_code

@@ -76,7 +76,7 @@ def test_no_color_disables_colors():
 def test_notes_go_to_standard_error(extcli):
     result = extcli("vote", "rm", "-o", "table")
 
-    assert ("", "deleted poll default\n") == (result.stdout, result.stderr)
+    assert ("", "poll default is deleted\n") == (result.stdout, result.stderr)
 
 
 def test_a_reader_that_closes_early_is_not_an_error(shell, answering):

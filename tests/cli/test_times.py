@@ -65,5 +65,5 @@ def test_an_invalid_time_has_the_same_error_everywhere(extcli, command):
     assert 2 == result.exit_code
     assert [
         "extcli: 'tomorrow' is not a point in time",
-        "  write RFC 3339 (2026-11-20T20:15:00Z), a duration (5m), or Unix seconds or milliseconds",
+        '  write local time ("2026-11-22 18:00"), RFC 3339 (2026-11-22T18:00:00Z), a duration (5m) or Unix time',
     ] == result.stderr.splitlines()

@@ -12,6 +12,7 @@ def question(extcli) -> str:
     for option in ("red", "blue"):
         extcli("trivia", "define-option", "q1", option, "--name", f"The {option} team")
     assert "state-unlocked\n" == extcli("trivia", "move", "q1", "unlocked").stdout
+    assert "question q1 is now unlocked\n" == extcli("trivia", "move", "q1", "unlocked", "-o", "table").stdout
     return "q1"
 
 

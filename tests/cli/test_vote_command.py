@@ -47,7 +47,14 @@ def test_cast_needs_either_value_or_from(extcli, args):
 
 
 def test_a_value_that_is_not_a_number_is_a_usage_error(extcli):
-    assert 2 == extcli("vote", "cast", "--value", "three").exit_code
+    result = extcli("vote", "cast", "lunch", "--value", "Pizza")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert [
+        "extcli: '--value': 'Pizza' is not a whole number",
+        "  a vote is a number from -99 to 99; the options of a poll have the numbers from 0",
+        "  `extcli vote config lunch` lists its options",
+    ] == result.stderr.splitlines()
 
 
 def test_as_selects_the_voter(extcli):
@@ -72,9 +79,9 @@ def test_a_table_shows_bars_shares_and_statistics(extcli):
     lines = extcli("vote", "get", "-o", "table").stdout.splitlines()
 
     assert ["value", "votes", "share"] == lines[0].split()
-    assert ["-7", "1", "█" * 14, "25.0%"] == lines[1].split()
-    assert ["0", "2", "█" * 28, "50.0%"] == lines[2].split()
-    assert ["2", "1", "█" * 14, "25.0%"] == lines[3].split()
+    assert ["-7", "1", "█" * 7, "25.0%"] == lines[1].split()
+    assert ["0", "2", "█" * 14, "50.0%"] == lines[2].split()
+    assert ["2", "1", "█" * 7, "25.0%"] == lines[3].split()
     assert "4 votes, mean -1.25, stddev 3.419, sum -5, 1 outside 0 to 63, yours: 0" == lines[-1]
 
 
@@ -130,6 +137,47 @@ def test_a_table_of_many_options_shows_only_those_with_votes(extcli):
     lines = extcli("vote", "get", "many", "-o", "table").stdout.splitlines()
 
     assert [["63", "o63"]] == [line.split()[:2] for line in lines[1:-2]]
+
+
+@pytest.mark.parametrize(
+    ("flags", "state"),
+    [
+        (("--ends-at", "1900000000"), "closes at 2030-03-17 17:46:40Z"),
+        (("--ends-at", "1899999999"), "closed at 2030-03-17 17:46:39Z"),
+        (("--starts-at", "1900000001"), "opens at 2030-03-17 17:46:41Z"),
+        (("--starts-at", "1899999998"), ""),
+        (("--disabled",), "disabled"),
+        (("--disabled", "--ends-at", "1899999999"), "disabled, closed at 2030-03-17 17:46:39Z"),
+    ],
+    ids=str,
+)
+def test_a_table_shows_whether_the_poll_is_open(extcli, live, flags, state):
+    live.set(1_899_999_999_000)
+    live.freeze()
+    extcli("vote", "define", "lunch", "--prompt", "Which?", *flags)
+
+    lines = extcli("vote", "get", "lunch", "-o", "table").stdout.splitlines()
+
+    assert ", ".join(["no votes yet", *[state] * bool(state)]) == lines[-1]
+
+
+def test_a_vote_in_a_closed_poll_is_refused_with_a_hint(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--disabled")
+
+    result = extcli("vote", "cast", "lunch", "--value", "1")
+
+    assert 4 == result.exit_code
+    assert "poll is closed" in result.stderr
+    assert "nothing was changed; `extcli vote config lunch` shows its times" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("vote", "rm", "x"), ("rank", "rm", "x"), ("ns", "rm", "x")], ids=" ".join)
+def test_deleting_what_does_not_exist_is_not_reported_as_a_deletion(extcli, command):
+    kind = {"vote": "poll", "rank": "ranking", "ns": "namespace"}[command[0]]
+
+    result = extcli(*command, "-o", "table")
+
+    assert (0, f"{kind} x is deleted\n") == (result.exit_code, result.stderr)
 
 
 def test_control_characters_of_options_cannot_reach_the_terminal(extcli):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 
@@ -87,24 +89,84 @@ def lunch(extcli):
     extcli("vote", "cast", "lunch", "--value", "1")
 
 
-@pytest.mark.parametrize("flags", [(), ("--disabled",), ("--ends-in", "90s"), ("--total-votes", "3")], ids=" ".join)
-def test_define_refuses_to_delete_the_prompt_and_options(extcli, lunch, flags):
+@pytest.mark.parametrize(
+    ("flags", "lost"),
+    [
+        ((), "prompt, options and user data"),
+        (("--disabled",), "prompt, options and user data"),
+        (("--ends-in", "90s"), "prompt, options and user data"),
+        (("--prompt", "Lunch?"), "options and user data"),
+        (("--prompt", "Lunch?", "--options", "A"), "user data"),
+    ],
+    ids=str,
+)
+def test_define_refuses_to_drop_what_a_poll_has(extcli, lunch, flags, lost):
     before = definition_of(extcli)
 
     result = extcli("vote", "define", "lunch", *flags)
 
     assert (2, "") == (result.exit_code, result.stdout)
-    assert "would delete its prompt and options" in result.stderr
-    assert "extcli vote edit" in result.stderr
+    assert f"would delete its {lost}\n" in result.stderr
+    assert "use `extcli vote edit` to change parts, or add --replace" in result.stderr
     assert before == definition_of(extcli)
 
 
-def test_define_replaces_a_definition_without_prompt_and_options(extcli):
-    extcli("vote", "define", "lunch", "--total-votes", "5")
+@pytest.mark.parametrize(
+    ("flags", "lost"),
+    [
+        (("--starts-in", "1h"), "start"),
+        (("--ends-in", "1h"), "end"),
+        (("--total-votes", "5"), "votes per user"),
+        (("--votes-per-option", "2"), "votes per option"),
+        (("--distinct-options", "2"), "options per user"),
+        (("--user-id-voting",), "restriction to users who share their identity"),
+        (("--disabled",), "setting --disabled"),
+    ],
+    ids=str,
+)
+def test_define_refuses_to_drop_times_and_limits(extcli, flags, lost):
+    extcli("vote", "define", "lunch", "--prompt", "Which?", *flags)
 
-    assert 0 == extcli("vote", "define", "lunch", "--disabled").exit_code
+    result = extcli("vote", "define", "lunch", "--prompt", "Lunch?")
 
-    assert (True, 1) == (definition_of(extcli)["disabled"], definition_of(extcli)["totalVotesPerUser"])
+    assert 2 == result.exit_code
+    assert f"would delete its {lost}\n" in result.stderr
+    assert 0 == extcli("vote", "define", "lunch", "--prompt", "Lunch?", *flags).exit_code
+
+
+def test_define_with_replace_drops_what_is_not_given(extcli, lunch):
+    assert 0 == extcli("vote", "define", "lunch", "--disabled", "--replace").exit_code
+
+    poll = definition_of(extcli)
+    assert (True, "", [], None) == (poll["disabled"], poll["prompt"], poll["options"], poll["userData"])
+
+
+@pytest.mark.parametrize("verb", ["define", "edit"])
+def test_define_and_edit_print_when_the_poll_opens_and_closes(extcli, verb):
+    extcli("vote", "define", "lunch", "--prompt", "Which?")
+    window = ("--starts-at", "2026-11-22T18:00Z", "--ends-at", "2026-11-22T21:00:30+01:00")
+
+    result = extcli("vote", verb, "lunch", "--prompt", "Lunch?", *window, "-o", "table")
+
+    times = "opens at 2026-11-22 18:00:00Z; closes at 2026-11-22 20:00:30Z"
+    assert f"poll lunch; {times}\n" in result.stderr
+    for_a_while = extcli("vote", "edit", "lunch", "--starts-at", "0", "--ends-in", "90s", "-o", "table")
+    assert "changed poll lunch; closes in 1m 30s\n" == for_a_while.stderr
+
+
+@pytest.mark.parametrize("verb", ["define", "edit", "reopen"])
+def test_a_time_of_day_alone_is_refused_with_the_form_of_local_time(extcli, verb):
+    result = extcli("vote", verb, "lunch", "--ends-at", "18:00")
+
+    assert 2 == result.exit_code
+    assert 'write local time ("2026-11-22 18:00")' in result.stderr
+    assert 'local time ("2026-11-22 18:00")' in " ".join(extcli("vote", verb, "--help").stdout.split())
+
+
+def test_local_time_is_accepted(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "Lunch?", "--ends-at", "2026-11-22 18:00")
+
+    assert datetime(2026, 11, 22, 18).astimezone().timestamp() == definition_of(extcli)["endsAt"]
 
 
 def test_edit_changes_the_given_members_only(extcli, lunch, live):

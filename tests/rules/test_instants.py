@@ -43,11 +43,11 @@ def test_a_duration_of_an_option_that_looks_back_is_in_the_past(text, ms):
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "5 parsecs", "--5m", "2030-13-01", "1e12", "٣", "9" * 400])
-def test_an_invalid_instant_shows_all_three_forms(text):
+def test_an_invalid_instant_shows_all_forms(text):
     with pytest.raises(UsageError) as caught:
         instant(text)
 
-    assert all(form in caught.value.fix for form in ("2026-11-20T20:15:00Z", "5m", "Unix"))
+    assert all(form in caught.value.fix for form in ("2026-11-22T18:00:00Z", "2026-11-22 18:00", "5m", "Unix"))
 
 
 def test_only_a_duration_reads_the_clock():

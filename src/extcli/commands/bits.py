@@ -38,7 +38,7 @@ def purchase(
         str | None, typer.Option(metavar="FILE|-", help="Post this receipt instead of making one.")
     ] = None,
 ) -> None:
-    """Post the receipt of a purchase, as a page does, and print the purchase's id. Acts as viewer:U1.
+    """Post the receipt of a purchase, and print the purchase's id. Acts as viewer:U1.
 
     extcli makes the receipt, signed with the extension's secret if there is one. A sandbox
     accepts any signature; production needs the secret, or a receipt of the platform.
@@ -69,10 +69,11 @@ def purchase(
 def list_purchases(
     session: Session, sku: Annotated[str, typer.Argument(metavar="SKU", help="The product; * is all.")] = "*"
 ) -> None:
-    """List up to 10 purchases that are neither validated nor refunded, oldest first. Acts as broadcaster.
+    """List up to 10 unsettled purchases, oldest first. Acts as broadcaster.
 
-    Asks over the WebSocket, with a stored link if there is one, unless you pass --as or a
-    token. Plain output is `id<TAB>sku<TAB>cost<TAB>currency<TAB>user<TAB>posted`.
+    An unsettled purchase is neither validated nor refunded. Asks over the WebSocket, with a
+    stored link if there is one, unless you pass --as or a token. Plain output is
+    `id<TAB>sku<TAB>cost<TAB>currency<TAB>user<TAB>posted`.
 
     Example: extcli bits list hat
     """

@@ -13,6 +13,7 @@ from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import views
+from extcli.output.sanitize import visible
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Broadcasts: messages under an event name, to all current listeners. Nothing is stored.")
@@ -67,7 +68,9 @@ def send(
         service = session.service(BROADCASTER)
         answer = service.broadcast(event, document, target=target, channel=channel, method=method)
     session.output.show(answer, views.NOTHING)
-    session.output.note(f"sent to current listeners in {'all channels' if extension_wide else 'the channel'}")
+    place = "all channels" if extension_wide else "the channel"
+    user = None if to is None else f"user {visible(to)} in {place}, if they are listening now"
+    session.output.note(f"sent to {user or f'current listeners in {place}'}")
 
 
 @command(app)
@@ -83,7 +86,7 @@ def whisper_self(session: Session, event: EventName, data: Data, post: Post = Fa
 
 @command(app)
 def as_page(session: Session, event: EventName, data: Data) -> None:
-    """Send a message as the published SDK does in a page under test. Acts as viewer:U1.
+    """Send a message as a page with the published SDK does. Acts as viewer:U1.
 
     A sandbox lets every role send it; production only those who may broadcast.
 

@@ -95,7 +95,7 @@ def upload(
 
 @command(app)
 def check(session: Session, sets: Sets, column: Column = None, form: Form = None) -> None:
-    """Check sets of codes as `upload` does, without contacting the service.
+    """Check sets of codes as `upload` does, and send nothing.
 
     Errors are named by line, with exit code 2. Plain output is `index`, `name`, `codes`,
     `longest`, `duplicates` and `in earlier sets`, separated by tabs.
@@ -121,7 +121,7 @@ def list_sets(session: Session) -> None:
 
 @command(app)
 def rm(session: Session, yes: Yes = False) -> None:
-    """End all sets, and print how many codes each had handed out. Acts as backend.
+    """End all sets, and print how many codes each handed out. Acts as backend.
 
     Viewers keep the codes they have redeemed, but can redeem no more. Asks for
     confirmation, except in a sandbox; --yes skips it. Plain output is

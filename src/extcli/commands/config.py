@@ -100,7 +100,7 @@ def set_value(
 
 @command(app, use_profile=False)
 def unset(session: Session, key: Key) -> None:
-    """Remove a value from a profile: that of -p NAME, else the current one.
+    """Remove a value from the profile of -p NAME, or the current one.
 
     Example: extcli config unset timeout -p dev
     """

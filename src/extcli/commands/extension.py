@@ -56,7 +56,7 @@ def init(
 
 @command(app, "list")
 def list_extensions(session: Session, file: File = _DEFAULT) -> None:
-    """List the registered extensions and where their secrets are, without the secrets.
+    """List the registered extensions, and where their secrets are.
 
     Fails if the service could not start with FILE. Plain output is
     `CLIENT ID<TAB>OWNER<TAB>NUMBER OF SECRETS<TAB>SOURCES`.
@@ -84,7 +84,7 @@ def rotate(
     ] = 1,
     show: Show = False,
 ) -> None:
-    """Create a new secret for an extension, and keep the previous one valid.
+    """Add a new secret to an extension, and keep the previous valid.
 
     A running service reloads FILE at SIGHUP. Deploy the new secret, then run `retire` to
     drop the old one. After a leak use --keep 0: all older secrets, and all tokens and links
@@ -106,10 +106,11 @@ def rotate(
 
 @command(app)
 def retire(session: Session, file: File = _DEFAULT) -> None:
-    """Drop all secrets of an extension but the newest: the last step of a rotation.
+    """Drop all secrets of an extension but the newest.
 
-    After SIGHUP, a running service refuses their tokens, ends the links that they admitted,
-    and closes their sockets. The files of dropped secrets are not deleted.
+    This is the last step of a rotation. After SIGHUP, a running service refuses their
+    tokens, ends the links that they admitted, and closes their sockets. The files of dropped
+    secrets are not deleted.
 
     Example: extcli extension retire --client-id my-extension
     """
@@ -127,9 +128,9 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
 
 @command(app, "revoke-all")
 def revoke_all(session: Session, file: File = _DEFAULT) -> None:
-    """End all links and issued tokens of an extension, after one has leaked.
+    """End all links and issued tokens of an extension.
 
-    Writes the present time to FILE as tokens_not_before. After SIGHUP, a running service
+    Use it after one has leaked. Writes the present time to FILE as tokens_not_before. After SIGHUP, a running service
     refuses every link made before it, with its PINs and tokens, and closes their sockets;
     broadcasters link their games again. Tokens that your own servers sign stay valid:
     `rotate` and `retire` end those.

@@ -40,7 +40,7 @@ def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", hel
         raise UsageError(f"{name!r} is not a namespace", why="a name has 1 to 64 letters, digits, '-' and '_'")
     _at_root(session)
     session.output.show(session.anonymous_service().drop_namespace(name), views.NOTHING)
-    session.output.note(f"deleted namespace {name}")
+    session.output.note(f"namespace {name} is deleted")
 
 
 def _at_root(session: Session) -> None:

@@ -115,7 +115,7 @@ def status(session: Session) -> None:
 def check(
     session: Session, source: Annotated[str, typer.Argument(metavar="FILE|-", help="The game's token.")] = "-"
 ) -> None:
-    """Print whether the broadcaster has entered the PIN that was issued with a game's token.
+    """Print whether the broadcaster has entered the PIN of a game.
 
     Reads the token of `pin request --game` from standard input, or from a file. Needs no
     credentials. Plain output is `true` or `false`; standard error says why not.

@@ -112,7 +112,7 @@ def add(
 
 @command(app, use_profile=False)
 def rm(session: Session, name: Name) -> None:
-    """Delete a profile, but not the files of secrets and tokens that it names.
+    """Delete a profile, but not the secret and token files it names.
 
     Example: extcli profile rm dev
     """

@@ -90,7 +90,7 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
         yes=yes,
     )
     session.output.show(session.service(acts_as).clear_ranking(ranking), views.NOTHING)
-    session.output.note(f"deleted {deleted}")
+    session.output.note(f"{deleted} is deleted")
 
 
 @command(app, "list")

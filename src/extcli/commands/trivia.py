@@ -11,6 +11,7 @@ import typer
 from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import game_views, views
+from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, VIEWER, Session
 
@@ -39,7 +40,7 @@ def _checked_state(name: str) -> str:
 
 @command(app, "list")
 def list_questions(session: Session) -> None:
-    """List the questions with the caller's votes, and with winners where there are results. Acts as viewer:U1.
+    """List the questions with the caller's votes and the winners. Acts as viewer:U1.
 
     --as backend lists inactive questions, too. Plain output is
     `id<TAB>state<TAB>name<TAB>own vote<TAB>winner`.
@@ -70,7 +71,7 @@ def define(
     image: Image = None,
     order: Order = None,
 ) -> None:
-    """Add a question, or change texts of the question with this id. Acts as backend.
+    """Add a question, or change texts of an existing one. Acts as backend.
 
     A new question is inactive and has no options. An edit keeps options, state, votes and
     the texts that are not given.
@@ -103,7 +104,7 @@ def define_option(
     image: Image = None,
     order: Order = None,
 ) -> None:
-    """Add an option to a question, or change texts of the option with this id. Acts as backend.
+    """Add an option to a question, or change its texts. Acts as backend.
 
     Example: extcli trivia define-option q1 red --name "Red team"
     """
@@ -116,7 +117,7 @@ def define_option(
 
 @command(app, loses="option {option} of question {question} is deleted, and votes for it no longer count")
 def rm_option(session: Session, question: Question, option: OptionId) -> None:
-    """Delete an option of a question; votes for it no longer count. Acts as backend.
+    """Delete an option of a question. Votes for it no longer count. Acts as backend.
 
     Example: extcli trivia rm-option q1 red
     """
@@ -151,7 +152,8 @@ def move(
     if (winner is not None) != (state == "results"):
         raise UsageError("the state results needs --winner OPTION, and no other state takes it")
     answer = session.service(BACKEND).set_question_state(question, f"state-{state}", winner=winner)
-    session.output.show(answer, views.SOLE_VALUE)
+    moved = f"question {visible(question)} is now {state}"
+    session.output.show(answer, View(table=lambda _: moved, rows=views.SOLE_VALUE.rows))
 
 
 @command(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.commands import vote_definition
-from extcli.errors import CliError, Refused, UsageError
+from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
 from extcli.output.format import Format
 from extcli.output.printer import SHAPE_ERRORS
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 app = noun("Polls: each user's latest vote counts.")
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _MAX_LOG = 10_000
 """Votes that `get` reads one by one."""
 
@@ -37,7 +39,9 @@ Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `globa
 def cast(
     session: Session,
     poll: Poll = "default",
-    value: Annotated[int | None, typer.Option("--value", metavar="N", help="The vote, -99 to 99.")] = None,
+    value: Annotated[
+        str | None, typer.Option("--value", metavar="N", help="The vote, -99 to 99; options have the numbers from 0.")
+    ] = None,
     count: Annotated[
         int | None, typer.Option("--count", metavar="N", help="Cast N votes at once, if the poll allows it.")
     ] = None,
@@ -60,10 +64,11 @@ def cast(
     """
     session.warn_without_channel(VIEWER, "the vote" if source is None else "each vote", poll)
     if value is not None and source is None:
+        number = _number(value, poll)
         service = session.service(VIEWER)
         if count not in (None, 1):
             _check_votes_add_up(service, poll)
-        _show(session, service, poll, service.cast_vote(value, poll=poll, count=count))
+        _show(session, service, poll, service.cast_vote(number, poll=poll, count=count))
         return
     if source is None or value is not None:
         raise UsageError("no vote, or several", fix="give either --value N or --from FILE")
@@ -73,6 +78,17 @@ def cast(
 
     ballots = input_lines.records(source, "value", skip=skip)
     sender.send(session, ballots, operations.votes(poll), acts_as=VIEWER, concurrency=concurrency)
+
+
+def _number(value: str, poll: str) -> int:
+    """Return the value of a vote. Raises `UsageError` if it is not a number, such as the text of an option."""
+    if not _INTEGER.fullmatch(value):
+        raise UsageError(
+            f"'--value': {shortened(value, 40)!r} is not a whole number",
+            why="a vote is a number from -99 to 99; the options of a poll have the numbers from 0",
+            fix=f"`extcli vote config {visible(poll)}` lists its options",
+        )
+    return int(value)
 
 
 def _check_votes_add_up(service: Service, poll: str) -> None:
@@ -173,7 +189,7 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
         yes=yes,
     )
     session.output.show(session.service(acts_as).clear_poll(poll), views.NOTHING)
-    session.output.note(f"deleted {deleted}")
+    session.output.note(f"{deleted} is deleted")
 
 
 @command(app, "list")

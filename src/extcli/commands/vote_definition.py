@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +28,21 @@ EndsIn = Annotated[str | None, typer.Option(metavar="DURATION", help="How long u
 
 _STATED = ("id", "status", "global")
 """Members of a definition that its id and the clock decide."""
+_LOSSES = {
+    "prompt": ("prompt", ("prompt",)),
+    "options": ("options", ("options",)),
+    "startsAt": ("start", ("startsAt", "startsIn")),
+    "endsAt": ("end", ("endsAt", "endsIn")),
+    "userData": ("user data", ("userData",)),
+    "totalVotesPerUser": ("votes per user", ("totalVotesPerUser",)),
+    "votesPerOption": ("votes per option", ("votesPerOption",)),
+    "distinctOptionsPerUser": ("options per user", ("distinctOptionsPerUser",)),
+    "userIDVoting": ("restriction to users who share their identity", ("userIDVoting",)),
+    "disabled": ("setting --disabled", ("disabled",)),
+}
+"""Members of a definition that replacing it can lose: what they are, and the members that set them."""
+_UNSET: tuple[Any, ...] = ("", None, 0, 1, [])
+"""Values of members that a definition has if nothing sets them; also `False`."""
 _NOW = -1
 """As `endsAt`, ends the poll now."""
 _NONE = 0
@@ -113,12 +128,15 @@ def define(
     *,
     members: dict[str, Any],
     show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace an existing definition, and drop what is not given.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Define a poll: question, answers, times and limits. Acts as broadcaster.
 
-    Existing votes stay. An existing definition is replaced as a whole, so give all options
-    again; without --prompt and --options that is refused. `vote edit` changes parts.
+    Existing votes stay. An existing definition is replaced as a whole, and only with --replace
+    if that drops something it has, such as its end. `vote edit` changes parts.
 
     \b
     Examples:
@@ -129,14 +147,13 @@ def define(
     if show:
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
-    keeps_no_text = not ("prompt" in members or "options" in members)
     asks = not yes and confirm.in_production(session)
-    existing = _definition_if_any(service, poll) if keeps_no_text or asks else {}
-    if keeps_no_text and (existing.get("prompt") or existing.get("options")):
+    existing = {} if replace and not asks else _definition_if_any(service, poll)
+    if not replace and (lost := _lost(existing, members)):
         raise UsageError(
-            f"poll {visible(poll)} has a definition, and this would delete its prompt and options",
+            f"poll {visible(poll)} has a definition, and this would delete its {lost}",
             why="`define` replaces the whole definition",
-            fix="use `extcli vote edit`, `close` or `reopen`, or give --prompt or --options to replace it",
+            fix="use `extcli vote edit` to change parts, or add --replace",
         )
     if asks and existing:
         confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
@@ -188,6 +205,17 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
     _write(session, service, poll, _changed(definition, {"disabled": False, **opened, **end}), "reopened")
 
 
+def _lost(existing: dict[str, Any], members: dict[str, Any]) -> str:
+    """Return what the existing definition has and the new members do not set: `prompt, options and end`."""
+    lost = [
+        what
+        for name, (what, setters) in _LOSSES.items()
+        if (existing.get(name) is True or existing.get(name) not in _UNSET)
+        and not any(setter in members for setter in setters)
+    ]
+    return " and ".join([", ".join(lost[:-1]), lost[-1]] if lost[1:] else lost)
+
+
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the noun."""
     for function in (define, edit, close, reopen):
@@ -237,4 +265,13 @@ def _write(session: Session, service: Service, poll: str, members: dict[str, Any
     session.warn_without_channel(BROADCASTER, "the definition", poll)
     shared = {"global": True} if is_global(poll) else {}
     session.output.show(service.define_poll(poll, members | shared), views.NOTHING)
-    session.output.note(f"{done} poll {poll}")
+    session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(members)]))
+
+
+def _times(members: dict[str, Any]) -> Iterator[str]:
+    """Yield when the poll opens and closes, as far as these members set it."""
+    for name, verb in (("starts", "opens"), ("ends", "closes")):
+        if (at := members.get(f"{name}At", _NONE)) > _NONE:
+            yield f"{verb} at {times.shown(at * 1000)}"
+        elif after := members.get(f"{name}In"):
+            yield f"{verb} in {times.span(after * 1000)}"

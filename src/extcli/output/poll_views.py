@@ -67,14 +67,14 @@ def _poll_table(poll: Mapping[str, Any], votes: dict[int, int], definition: Mapp
     ]
     if unknown > 0:
         rows.append(("other", "", unknown))
-    summary = ", ".join(_facts(poll))
+    summary = ", ".join([*_facts(poll), *_state(definition)])
     if not rows:
         return "\n".join([*prompt, summary])
-    total, most = poll["stats"]["count"] or 1, max(count for *_, count in rows) or 1
+    total = poll["stats"]["count"] or 1
     columns = ["value", *["option"] * bool(options), "votes", "", "share"]
     table = table_of(*columns, right=[at for at, name in enumerate(columns) if name in ("value", "votes", "share")])
     for value, option, count in rows:
-        table.add_row(value, *[option] * bool(options), f"{count:,}", bar(count / most), f"{count / total:.1%}")
+        table.add_row(value, *[option] * bool(options), f"{count:,}", bar(count / total), f"{count / total:.1%}")
     return stacked(*prompt, table, summary)
 
 
@@ -92,6 +92,17 @@ def _facts(poll: Mapping[str, Any]) -> Iterator[str]:
         yield f"{outside:,} outside {COUNTED}"
     if "vote" in poll:
         yield f"yours: {poll['vote']}"
+
+
+def _state(definition: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the poll is closed, and when it opens or closes, as far as its definition says."""
+    if definition.get("disabled"):
+        yield "disabled"
+    pending, expired = (definition.get("status") == status for status in ("pending", "expired"))
+    for name, verb in (("startsAt", "opens" if pending else ""), ("endsAt", "closed" if expired else "closes")):
+        instant = times.instant_of(definition.get(name))
+        if verb and instant:
+            yield f"{verb} at {times.shown(instant)}"
 
 
 def _log_row(vote: Mapping[str, Any]) -> list[str]:

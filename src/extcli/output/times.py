@@ -14,9 +14,9 @@ from extcli.errors import UsageError, shortened
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _MS_FROM = 1e11
-FORMS = "RFC 3339, a duration from now, or Unix time"
+FORMS = 'RFC 3339, local time ("2026-11-22 18:00"), a duration from now, or Unix time'
 """What `instant` accepts, for the help of options."""
-FORMS_AGO = "RFC 3339, a duration ago, or Unix time"
+FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration ago, or Unix time'
 """The same for an option that looks back."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -50,7 +50,7 @@ def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
     except (UsageError, ValueError, OverflowError):
         raise UsageError(
             f"{shortened(text)!r} is not a point in time",
-            fix="write RFC 3339 (2026-11-20T20:15:00Z), a duration (5m), or Unix seconds or milliseconds",
+            fix='write local time ("2026-11-22 18:00"), RFC 3339 (2026-11-22T18:00:00Z), a duration (5m) or Unix time',
         ) from None
 
 
