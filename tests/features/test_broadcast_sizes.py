@@ -10,14 +10,16 @@ import json
 import random
 import string
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
 
 import pytest
 
-from support.pusher_client import PusherClient, pusher_channel
-from support.service import CLIENT_ID, Client
+from emulator.config.settings import Limits, Settings
+from support.broadcasts import subscribed_game
+from support.pusher_client import PusherClient, pusher_channel, subscribed_page
+from support.service import CLIENT_ID, Client, LiveServer, live_server
 from support.socket_client import SocketClient
 
 KIB = 1_024
@@ -236,23 +238,31 @@ def test_a_large_whisper_is_compressed_under_both_spellings(admin, page):
     }
 
 
+@pytest.fixture
+def roomy() -> Iterator[LiveServer]:
+    """A service that takes requests of 4 MiB."""
+    with live_server(Settings(limits=Limits(body=4 * KIB * KIB, frame=5 * KIB * KIB))) as live:
+        yield live
+
+
 @pytest.mark.ruling("B2")
-def test_over_512_kib_are_refused_even_if_compressible(game, page, admin_game):
+def test_over_512_kib_are_refused_even_if_compressible(roomy: LiveServer):
     fitting = "x" * (512 * KIB - 2)
+    with subscribed_page(roomy) as page, subscribed_game(roomy, "admin", user="9001") as game:
+        error = game.error("broadcast", data={"topic": "news", "data": fitting + "x"})
+        game.data("broadcast", data={"topic": "news", "data": fitting})
 
-    error = game.error("broadcast", data={"topic": "news", "data": fitting + "x"})
-    game.data("broadcast", data={"topic": "news", "data": fitting})
-
-    assert 400 == error["status"]
-    assert f"{512 * KIB + 1} bytes" in error["detail"]
-    assert (fitting, False) == received_by_page(page)
-    assert fitting == received_by_game(admin_game)
+        assert 400 == error["status"]
+        assert f"{512 * KIB + 1} bytes" in error["detail"]
+        assert (fitting, False) == received_by_page(page)
+        assert fitting == received_by_game(game)
 
 
 @pytest.mark.ruling("B2")
-def test_two_megabytes_are_refused(game, page):
-    error = game.error("broadcast", data={"topic": "news", "data": words(2_000_000)})
+def test_two_megabytes_are_refused(roomy: LiveServer):
+    with subscribed_page(roomy) as page, subscribed_game(roomy, "admin", user="9001") as game:
+        error = game.error("broadcast", data={"topic": "news", "data": words(2_000_000)})
 
-    assert 400 == error["status"]
-    assert "2000002 bytes" in error["detail"]
-    assert [] == page.broadcasts()
+        assert 400 == error["status"]
+        assert "2000002 bytes" in error["detail"]
+        assert [] == page.broadcasts()
