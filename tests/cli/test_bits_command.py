@@ -67,6 +67,13 @@ def test_a_purchase_is_named_by_id_or_by_product_and_buyer(extcli, args):
     assert 2 == extcli("bits", "validate", *args).exit_code
 
 
+@pytest.mark.parametrize("args", [("",), ("--sku", "", "--user", "7"), ("--sku", "hat", "--user", "")])
+def test_an_empty_id_or_product_or_user_is_named(extcli, args):
+    result = extcli("bits", "validate", *args)
+
+    assert (2, True) == (result.exit_code, "is empty" in result.stderr)
+
+
 def test_a_receipt_comes_from_a_file_or_a_pipe_never_from_an_argument(extcli, file, live):
     import jwt
 

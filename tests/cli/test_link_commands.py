@@ -210,3 +210,28 @@ def test_verbose_output_masks_both_tokens(extcli, login, stored):
         assert '"refresh":"***"' in result.stderr
         assert "eyJ" not in result.stderr
         assert link["refresh"] not in result.stdout
+
+
+def test_a_login_and_user_info_show_how_to_act_with_the_link(extcli):
+    pin = extcli("pin", "request").stdout
+    how = "EXTCLI_TOKEN=$(extcli token refresh) extcli user info"
+
+    assert how in extcli("pin", "login", "-o", "table", input=pin).stderr
+    assert how in extcli("user", "info", "--help").stdout
+
+
+def test_user_info_reports_the_identity_and_where_it_comes_from(extcli):
+    default = extcli("user", "info", "-o", "table").stderr
+    token = extcli("token", "sandbox").stdout.strip()
+
+    assert "acted as viewer:U1, with a sandbox token\n" == default
+    assert "acted with the given token\n" == extcli("user", "info", "-o", "table", env={"EXTCLI_TOKEN": token}).stderr
+
+
+def test_after_a_revocation_the_socket_says_that_no_link_is_stored(extcli):
+    extcli("pin", "login", input=extcli("pin", "request").stdout)
+    extcli("pin", "revoke")
+
+    result = extcli("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
+
+    assert result.stderr.endswith("with a sandbox token, as no link is stored\n")

@@ -20,7 +20,9 @@ def test_a_token_counts_as_linked_once_its_pin_was_entered(extcli, game):
     extcli("pin", "validate", input=pin)
 
     assert (0, "false\n") == (before.exit_code, before.stdout)
+    assert before.stderr.startswith("not valid yet: ")
     assert "a broadcaster must validate its PIN first" in before.stderr
+    assert "unauthorized" not in before.stderr
     assert "true\n" == extcli("pin", "check", input=f"{token}\n").stdout
 
 

@@ -111,7 +111,10 @@ def test_too_few_updates_before_the_timeout_exit_7(send):
 
 
 def test_the_default_identity_is_the_broadcaster(send):
-    assert "authenticated as broadcaster of channel 1001, with a sandbox token\n" == send(*GET).stderr
+    assert (
+        "authenticated as broadcaster of channel 1001, with a sandbox token, as no link is stored\n"
+        == send(*GET).stderr
+    )
 
 
 def test_a_stored_link_is_used_and_its_new_token_stored(extcli, send, live, tmp_path):
@@ -130,9 +133,12 @@ def test_a_stored_link_is_used_and_its_new_token_stored(extcli, send, live, tmp_
     [
         (("--as", "broadcaster"), "as broadcaster of channel 1001, with a sandbox token"),
         (("--as", "viewer:U5"), "as viewer of channel 1001, with a sandbox token"),
-        (("--channel", "5"), "as broadcaster of channel 5, with a sandbox token"),
+        (("--channel", "5"), "as broadcaster of channel 5, with a sandbox token, as no link is stored"),
         (("--channel", "777"), "as broadcaster of channel 777, with the stored refresh token"),
-        (("--client-id", "other"), "as broadcaster of channel 1001, with a sandbox token"),
+        (
+            ("--client-id", "other"),
+            "as broadcaster of channel 1001, with a sandbox token, as no link is stored",
+        ),
     ],
 )
 def test_an_identity_option_overrides_a_stored_link(extcli, send, live, args, identity):

@@ -186,7 +186,10 @@ def test_users_are_listed_page_by_page(extcli, answering):
 @pytest.mark.parametrize(
     ("use", "trap"),
     [
-        ("pin", "it is invalid until the broadcaster enters the PIN that was issued with it"),
+        (
+            "pin",
+            "it is valid only after the broadcaster has entered the PIN that was issued with it: `extcli pin check`",
+        ),
         ("refresh", "it is for no endpoint"),
     ],
 )
@@ -199,4 +202,4 @@ def test_inspect_explains_pin_and_refresh_tokens(extcli, use, trap):
 def test_inspect_explains_the_token_issued_with_a_game_s_pin(extcli):
     token = extcli("pin", "request", "--game", "-o", "json").json["token"]
 
-    assert "until the broadcaster enters the PIN" in extcli("token", "inspect", input=token).stdout
+    assert "after the broadcaster has entered the PIN" in extcli("token", "inspect", input=token).stdout

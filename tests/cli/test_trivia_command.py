@@ -96,3 +96,14 @@ def test_control_characters_in_questions_are_escaped(extcli):
     for output in ("plain", "table"):
         assert "\x1b" not in extcli("trivia", "list", "--as", "backend", "-o", output).stdout
         assert "\x1b" not in extcli("trivia", "get", "q1", "--as", "backend", "-o", output).stdout
+
+
+@pytest.mark.parametrize("role", ["viewer:U1", "admin"])
+def test_a_refused_vote_names_the_command_that_opens_the_question(extcli, role):
+    extcli("trivia", "define", "q1", "--name", "Who?")
+    extcli("trivia", "define-option", "q1", "red", "--name", "Red")
+
+    result = extcli("trivia", "vote", "q1", "red", "--as", role)
+
+    assert 4 == result.exit_code
+    assert "extcli trivia move q1 unlocked" in result.stderr

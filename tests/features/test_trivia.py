@@ -111,6 +111,14 @@ def test_a_question_accepts_votes_only_while_unlocked(admin, viewer, state: str,
     assert ({"you": "o1"} if status == 200 else {}) == results(viewer())
 
 
+def test_a_viewer_cannot_tell_an_inactive_question_from_an_absent_one(admin, viewer):
+    create_question(admin, state="state-inactive")
+
+    answers = [viewer().post("curated_poll", json={"question_id": name, "vote": "o1"}) for name in ("q1", "q2")]
+
+    assert [(404, f"no question {name} is open") for name in ("q1", "q2")] == [error_of(each) for each in answers]
+
+
 def test_an_admin_voting_on_an_inactive_question_reads_its_state(admin):
     create_question(admin, state="state-inactive")
 

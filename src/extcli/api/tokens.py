@@ -101,7 +101,10 @@ def _traps(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, n
     if claims.get("allowed_stage") == "sandbox":
         traps.append("its stage is sandbox: production refuses it")
     if claims.get("use") == "pin":
-        traps.append("it is invalid until the broadcaster enters the PIN that was issued with it (use: pin)")
+        traps.append(
+            "it is valid only after the broadcaster has entered the PIN that was issued with it: `extcli pin check`"
+            " says whether that was done (use: pin)"
+        )
     if claims.get("use") == "refresh":
         traps.append("it is for no endpoint: exchange it over the WebSocket for an access token (use: refresh)")
     if "role" not in claims:

@@ -102,6 +102,9 @@ def refund(session: Session, purchase: Purchase = None, sku: Sku = None, user: U
 
 
 def _settle(session: Session, verb: str, purchase: str | None, sku: str | None, user: str | None) -> None:
+    for name, value in (("the purchase's id", purchase), ("--sku", sku), ("--user", user)):
+        if value == "":
+            raise UsageError(f"{name} is empty", fix="is a shell variable unset? `extcli bits list` shows purchases")
     if not ((purchase and not sku and not user) or (not purchase and sku and user)):
         raise UsageError("no purchase, or two", fix="give either ID, or --sku and --user")
     which = {"transaction_id": purchase} if purchase else {"sku": sku, "user_id": user}

@@ -98,6 +98,8 @@ def login(session: Session, source: FromPipe = None) -> None:
     }
     session.output.show_value(facts, link_views.LOGIN)
     session.output.note(f"the refresh token is stored in {session.link_store.path}")
+    session.output.note("`extcli listen` and `extcli socket` use the link; for any other command, get a token from it:")
+    session.output.note("EXTCLI_TOKEN=$(extcli token refresh) extcli user info")
 
 
 @command(app)
@@ -131,7 +133,8 @@ def check(
         if error.status != 401:
             raise
         is_linked = False
-        session.output.report(error.why)
+        reason = error.why.removeprefix("User was unauthorized to access this resource: ")
+        session.output.report(f"not valid yet: {reason}" if "validate" in reason else f"not valid: {reason}")
     session.output.show_value({"exists": is_linked}, link_views.LINKED)
 
 

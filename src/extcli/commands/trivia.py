@@ -164,7 +164,13 @@ def vote(session: Session, question: Question, option: OptionId) -> None:
 
     Example: extcli trivia vote q1 red --as viewer:U7
     """
-    session.output.show(session.service(VIEWER).vote_on_question(question, option), views.NOTHING)
+    try:
+        answer = session.service(VIEWER).vote_on_question(question, option)
+    except Refused as error:
+        if "is open" in error.why or "it takes votes in" in error.why:
+            error.fix = f"open it: `extcli trivia move {visible(question)} unlocked`"
+        raise
+    session.output.show(answer, views.NOTHING)
     session.output.note(f"voted {visible(option)}")
 
 

@@ -22,9 +22,18 @@ def info(session: Session) -> None:
 
     Succeeds once the token is valid, so a game can poll it until its PIN is entered.
 
-    Example: extcli user info --as broadcaster
+    Also reports the identity it acts as, and the source of the token. A stored link is not
+    used by itself; get a token from it with `token refresh`.
+
+    \b
+    Examples:
+      extcli user info --as broadcaster
+      EXTCLI_TOKEN=$(extcli token refresh) extcli user info
     """
     session.output.show(session.service(VIEWER).read_user_info(), views.RECORD)
+    credentials = session.credentials(VIEWER)
+    identity = "" if credentials.given else f" as {session.resolver.identity(VIEWER)},"
+    session.output.note(f"acted{identity} with {credentials.origin}")
 
 
 @command(app, "list")

@@ -9,7 +9,7 @@ from typing import Any
 
 from extcli import clock
 from extcli.api import tokens
-from extcli.api.credentials import channel_of
+from extcli.api.credentials import SandboxTokens, channel_of
 from extcli.api.envelope import Message
 from extcli.config import secret_lookup, settings
 from extcli.config.link_store import Link
@@ -132,7 +132,9 @@ def _authenticate_by_token(session: Session, acts_as: str) -> str:
         return f"with {credentials.origin}"
     channel = reply.data.get("twitch_id")
     where = f" of channel {channel}" if isinstance(channel, str) and channel else ""
-    return f"as {session.resolver.identity(acts_as).role}{where}, with {credentials.origin}"
+    is_stand_in = isinstance(credentials, SandboxTokens) and acts_as == BROADCASTER and not _is_identity_chosen(session)
+    reason = ", as no link is stored" if is_stand_in else ""
+    return f"as {session.resolver.identity(acts_as).role}{where}, with {credentials.origin}{reason}"
 
 
 def _is_identity_chosen(session: Session) -> bool:

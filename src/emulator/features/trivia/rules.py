@@ -101,7 +101,10 @@ def question_of(contest: Contest, question_id: str, *, sees_inactive: bool) -> Q
     """The question with this id; raises `NotFound` if there is none or the caller may not see it."""
     question = contest.get(question_id)
     if question is None or (question.state is State.INACTIVE and not sees_inactive):
-        raise NotFound("Not Found", f"there is no question {question_id[:MAX_ID_LENGTH]}")
+        shown = question_id[:MAX_ID_LENGTH]
+        raise NotFound(
+            "Not Found", f"there is no question {shown}" if sees_inactive else f"no question {shown} is open"
+        )
     return question
 
 
