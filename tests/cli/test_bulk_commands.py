@@ -71,12 +71,19 @@ def test_refused_lines_are_named_by_number_and_exit_4(extcli, file):
     assert (4, "") == (result.exit_code, result.stdout)
     assert [
         "  line 2: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
-        "  line 3: not sent: 1 column; user and value are needed",
-        "  line 4: not sent: not an integer: 'x'",
-        "  line 5: not sent: the user is empty",
-        "extcli: 4 of 7 lines were refused",
+        "  line 3: invalid: 1 column; user and value are needed",
+        "  line 4: invalid: not an integer: 'x'",
+        "  line 5: invalid: the user is empty",
+        "extcli: 4 of 7 lines were refused or invalid",
     ] == result.stderr.splitlines()[1:]
+    assert "4 sent, 3 accepted, 1 refused, 3 invalid (" in result.stderr
     assert {"U1": 3, "U5": 7, "U6": -5} == ballots(extcli)
+
+
+def test_json_counts_refused_and_invalid_lines_separately(extcli, file):
+    counts = extcli("vote", "cast", "--from", file("U1,300\nU2,x\nU3\nU4,4\n"), "-o", "json").json
+
+    assert [2, 1, 1, 2] == [counts[name] for name in ("sent", "accepted", "refused", "invalid")]
 
 
 def test_twenty_refused_lines_are_named_and_the_others_counted(extcli, file):
@@ -110,8 +117,8 @@ def test_quiet_still_names_refused_lines(extcli, file):
 
     assert [
         "  line 1: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
-        "  line 2: not sent: not an integer: 'x'",
-        "extcli: 2 of 3 lines were refused",
+        "  line 2: invalid: not an integer: 'x'",
+        "extcli: 2 of 3 lines were refused or invalid",
     ] == result.stderr.splitlines()
 
 
@@ -129,7 +136,7 @@ def test_a_line_that_is_not_utf_8_or_json_is_refused_alone(extcli, file, line):
     result = extcli("vote", "cast", "--from", file(first + line))
 
     assert 4 == result.exit_code
-    assert "1 sent, 1 accepted, 1 refused" in result.stderr
+    assert "1 sent, 1 accepted, 0 refused, 1 invalid (" in result.stderr
 
 
 def test_a_missing_file_is_a_usage_error(extcli):

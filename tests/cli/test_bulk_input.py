@@ -22,7 +22,7 @@ def test_a_stray_quote_invalidates_only_its_line(extcli, line):
 def test_an_unclosed_quote_is_reported_as_such(extcli):
     result = extcli("rank", "submit", "--from", "-", input='U1,"blue\nU2,red\n')
 
-    assert "  line 1: not sent: not CSV: a quote is not closed on its line\n" in result.stderr
+    assert "  line 1: invalid: not CSV: a quote is not closed on its line\n" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_vote_must_be_a_plain_decimal_integer(extcli, value):
     result = extcli("vote", "cast", "--from", "-", input=f"U1,{value}\n")
 
     assert 4 == result.exit_code
-    assert "  line 1: not sent: not an integer: " in result.stderr
+    assert "  line 1: invalid: not an integer: " in result.stderr
 
 
 @pytest.mark.parametrize("value", ["7", " +7 ", "-7", "007"])
@@ -73,8 +73,8 @@ def test_a_user_must_be_text_or_an_integer(extcli, command, user):
     result = extcli(*command, "--from", "-", input=lines)
 
     assert 4 == result.exit_code
-    assert "  line 1: not sent: the user is neither text nor an integer\n" in result.stderr
-    assert "1 sent, 1 accepted, 1 refused" in result.stderr
+    assert "  line 1: invalid: the user is neither text nor an integer\n" in result.stderr
+    assert "1 sent, 1 accepted, 0 refused, 1 invalid (" in result.stderr
 
 
 @pytest.mark.parametrize("lines", ["user;value\nU1;3\nU2\n", '{"user":"U1","value":3}\n\n{"user":"U2"}\n'])

@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
+from extcli.output import progress
 from support.program import SECRET_BASE64, http_response
-from support.terminal import Terminal
 
 SECOND = 1_000
 
@@ -295,12 +295,13 @@ def test_missing_ambiguous_and_invalid_users_are_usage_errors(mark, args):
     assert (2, "") == (result.exit_code, result.stdout)
 
 
-def test_a_terminal_shows_progress(environment, lines):
+def test_a_terminal_shows_the_progress_of_long_work(mark, lines, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0)
     users = lines(*[f"{number:07d}" for number in range(200_000)])
-    args = ("codes", "mark-from-list", "--from", users, "--prize", "0")
-    with Terminal(*args, TERM="xterm-256color") as terminal:
-        terminal.read_until("checking")
-        terminal.read_until("sending")
-        terminal.read_until("200,000 users sent")
 
-        assert 0 == terminal.wait()
+    result = mark("mark-from-list", "--from", users, "--prize", "0", tty=True, env={"TERM": "xterm-256color"})
+
+    assert 0 == result.exit_code
+    shown = [result.stderr.find(text) for text in ("checking", "sending", "200,000 users sent")]
+    assert -1 not in shown
+    assert sorted(shown) == shown

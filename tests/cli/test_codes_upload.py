@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from extcli.output import progress
 from support.program import http_response
 from support.terminal import Terminal
 
@@ -258,14 +259,26 @@ def test_a_viewer_is_refused_before_sending(upload, file):
     assert "> PUT" not in result.stderr
 
 
-def test_a_terminal_shows_progress(environment, lines):
+def test_a_terminal_shows_the_progress_of_long_work(extcli, lines, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0)
     source = lines(*[f"CODE-{number}" for number in range(400_000)])
-    with Terminal("codes", "upload", "--set", f"A={source}", TERM="xterm-256color") as terminal:
-        terminal.read_until("checking")
-        terminal.read_until("sending")
-        terminal.read_until("1 set of 400,000 codes sent")
 
-        assert 0 == terminal.wait()
+    result = extcli("codes", "upload", "--set", f"A={source}", tty=True, env={"TERM": "xterm-256color"})
+
+    assert 0 == result.exit_code
+    shown = [result.stderr.find(text) for text in ("checking", "sending", "1 set of 400,000 codes sent")]
+    assert -1 not in shown
+    assert sorted(shown) == shown
+
+
+def test_a_terminal_shows_no_progress_bar_for_short_work(extcli, lines):
+    args = ("codes", "upload", "--set", f"A={lines('A1')}")
+
+    result = extcli(*args, tty=True, env={"TERM": "xterm-256color"})
+
+    assert 0 == result.exit_code
+    assert "1 set of 1 code sent" in result.stderr
+    assert "bytes" not in result.stderr
 
 
 def test_an_upload_reports_which_sets_it_replaced_and_added(upload, lines, backend):

@@ -116,7 +116,12 @@ def test_reset_deletes_all_data(extcli, live):
 
 
 def test_wait_returns_at_once_if_the_service_is_ready(extcli):
+    assert (0, "") == (extcli("wait").exit_code, extcli("wait").stdout)
     assert (0, "") == (extcli("wait", "--ready").exit_code, extcli("wait", "--ready").stdout)
+
+
+def test_the_help_of_wait_leaves_out_the_option_without_effect(extcli):
+    assert "--ready" not in extcli("wait", "--help").stdout
 
 
 def test_a_deployment_without_a_readiness_path_is_ready_when_it_answers(extcli, answering):

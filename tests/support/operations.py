@@ -126,7 +126,7 @@ DELETE pin                           pin revoke
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
 POST   /_emulator/reset              reset
-GET    /_emulator/ready              wait --ready
+GET    /_emulator/ready              wait
 GET    /_emulator/live               api GET /_emulator/live --no-auth
 GET    /_emulator/metrics            api GET /_emulator/metrics --no-auth
 GET    /_emulator/sdk.js             api GET /_emulator/sdk.js --no-auth

@@ -21,18 +21,22 @@ _REFRESH_SECONDS = 0.2
 
 
 class LinesRefused(CliError):
-    """All lines were processed, and some were refused."""
+    """All lines were processed, and some were refused or invalid."""
 
     exit_code = ExitCode.REFUSED
 
 
 class Report:
-    """Counts lines. With `jsonl` refusals are printed at once, otherwise the first twenty at the end."""
+    """Counts lines. With `jsonl` refusals are printed at once, otherwise the first twenty at the end.
+
+    The service `refused` a line that was sent. An `invalid` line was not sent.
+    """
 
     def __init__(self, output: Output, source: Input) -> None:
         self.sent = 0
         self.accepted = 0
         self.refused = 0
+        self.invalid = 0
         self._output = output
         self._input = source
         self._first: list[dict[str, Any]] = []
@@ -46,11 +50,14 @@ class Report:
         self.sent += 1
         self.accepted += 1
 
-    def refuse(self, number: int, status: int | None, reason: str, *, sent: bool = False) -> None:
-        """Count a refused line; without a status it was invalid and not sent."""
+    def refuse(self, number: int, status: int | None, reason: str) -> None:
+        """Count a line that the service refused; without a status it was invalid and not sent."""
         self.resume_point.settle(number)
-        self.sent += sent
-        self.refused += 1
+        if status is None:
+            self.invalid += 1
+        else:
+            self.sent += 1
+            self.refused += 1
         refusal = {"line": number, "status": status, "reason": reason}
         if self._output.format is Format.JSONL:
             self._output.line(compact(refusal))
@@ -71,14 +78,16 @@ class Report:
         """
         seconds = max(clock.elapsed() - self._started, 1e-9)
         if self._output.format is Format.JSON:
-            counts = {"sent": self.sent, "accepted": self.accepted, "refused": self.refused}
+            lines = {name: getattr(self, name) for name in ("sent", "accepted", "refused", "invalid")}
             progress = self.resume_point.facts() if ending else {}
-            self._output.line(compact({**counts, "seconds": round(seconds, 3), "refusals": self._first, **progress}))
+            self._output.line(compact({**lines, "seconds": round(seconds, 3), "refusals": self._first, **progress}))
         uncertain = bool(self.resume_point.unacknowledged) and not repeatable
-        if ending and not (self.sent or self.refused or uncertain):
+        if ending and not (self.sent or self.invalid or uncertain):
             return
         rate = f"{seconds:.1f}s, {self.sent / seconds:,.0f} per second"
-        self._output.report(f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused ({rate})")
+        invalid = f", {self.invalid:,} invalid" if self.invalid else ""
+        counts = f"{self.sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused{invalid}"
+        self._output.report(f"{counts} ({rate})")
         self._name_refused()
         if ending:
             first, *more = self.resume_point.lines(repeatable)
@@ -86,19 +95,21 @@ class Report:
                 self._output.report(line)
 
     def _name_refused(self) -> None:
-        """Name the refused lines. `--quiet` shows them, as they are errors, unless `json` contains them."""
+        """Name the refused and invalid lines. `--quiet` shows them, as they are errors, unless `json` contains them."""
         report = self._output.report if self._output.format is Format.JSON else lambda line: write_stderr([line])
         for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
-            status = "not sent" if refusal["status"] is None else status_line(refusal["status"])
+            status = "invalid" if refusal["status"] is None else status_line(refusal["status"])
             report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
-        unnamed = self.refused - len(self._first)
+        unnamed = self.refused + self.invalid - len(self._first)
         if unnamed and self._output.format is not Format.JSONL:
             report(f"  and {unnamed:,} more (-o jsonl shows all)")
 
     def raise_if_refused(self) -> None:
         """Raise `LinesRefused` unless every line was accepted."""
-        if self.refused:
-            raise LinesRefused(f"{self.refused:,} of {self.accepted + self.refused:,} lines were refused")
+        faults = {"refused": self.refused, "invalid": self.invalid}
+        if failed := sum(faults.values()):
+            what = " or ".join(name for name, count in faults.items() if count)
+            raise LinesRefused(f"{failed:,} of {self.accepted + failed:,} lines were {what}")
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:

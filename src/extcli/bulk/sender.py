@@ -173,7 +173,7 @@ class Run:
         elif status in (401, 403) or status >= 500 or status < 400:
             raise _stop(job, answer, self._credentials)
         else:
-            self.report.refuse(number, status, reason_of(answer.content), sent=True)
+            self.report.refuse(number, status, reason_of(answer.content))
 
     async def _send(self, connection: Connection, job: Job) -> Answer:
         """Send the request of a line, with retries, and return the answer."""

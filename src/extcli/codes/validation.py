@@ -22,8 +22,9 @@ _NAMED = 20
 class InvalidEntries(UsageError):
     """Files with invalid entries. Raised before anything is sent."""
 
-    def __init__(self, count: int, named: list[str], fix: str) -> None:
-        super().__init__(f"found {count:,} error{'s' * (count != 1)}; nothing was sent", fix=fix)
+    def __init__(self, count: int, named: list[str], fix: str, *, sends: bool) -> None:
+        outcome = "; nothing was sent" if sends else ""
+        super().__init__(f"found {count:,} error{'s' * (count != 1)}{outcome}", fix=fix)
         self._more = count - len(named)
         self._named = named
 
@@ -57,10 +58,10 @@ class ValidationErrors:
         if self.names_left:
             self._named.append(f"{place}: {fault}")
 
-    def raise_any(self) -> None:
-        """Raise `InvalidEntries` if there are errors."""
+    def raise_any(self, *, sends: bool = True) -> None:
+        """Raise `InvalidEntries` if there are errors; `sends` is whether the command would send the entries."""
         if self.count:
-            raise InvalidEntries(self.count, self._named, self.fix)
+            raise InvalidEntries(self.count, self._named, self.fix, sends=sends)
 
 
 def fault_in(item: str | Unreadable, kind: str, longest: int) -> str:

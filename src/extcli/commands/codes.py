@@ -105,7 +105,7 @@ def check(session: Session, sets: Sets, column: Column = None, form: Form = None
     with open_sets(sets, form=form, column=column) as opened:
         errors = validate(opened, session.output)
         session.output.show_value([each.facts() for each in opened], code_views.CHECKED_SETS)
-        errors.raise_any()
+        errors.raise_any(sends=False)
 
 
 @command(app, "list")

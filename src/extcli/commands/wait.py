@@ -21,9 +21,7 @@ _NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 @shared
 def wait(
     session: Session,
-    ready: Annotated[
-        bool, typer.Option("--ready", help="Wait until the service can answer requests; always on.")
-    ] = True,
+    ready: Annotated[bool, typer.Option("--ready", hidden=True)] = True,
 ) -> None:
     """Wait until the service is ready, at most for --timeout (default 30s).
 

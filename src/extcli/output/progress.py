@@ -5,13 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 from extcli.output.printer import Output
+
+DELAY_SECONDS = 1.0
+"""Work that is done sooner shows no bar."""
 
 
 @contextmanager
 def shown(output: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar with rate and time left. Yields a function that takes the number of bytes done, of `total`."""
+    """Show a bar with rate and time left, if the work takes longer than `DELAY_SECONDS`.
+
+    Yields a function that takes the number of bytes done, of `total`.
+    """
     if not sys.stderr.isatty() or output.quiet:
         yield lambda _: None
         return
@@ -20,6 +27,14 @@ def shown(output: Output, what: str, total: int) -> Iterator[Callable[[int], Non
 
     task_name = TextColumn("{task.description}")
     columns = (task_name, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), refresh_per_second=5, transient=True) as progress:
-        task = progress.add_task(what, total=total)
+    progress = Progress(*columns, console=Console(stderr=True), refresh_per_second=5, transient=True)
+    task = progress.add_task(what, total=total)
+    starting = Timer(DELAY_SECONDS, progress.start)
+    starting.start()
+    try:
         yield lambda done: progress.update(task, completed=done)
+    finally:
+        starting.cancel()
+        starting.join()
+        if progress.live.is_started:
+            progress.stop()
