@@ -294,7 +294,7 @@ def test_in_production_the_buyer_must_be_the_caller(buyer):
     assert "userId" in answers["another viewer"].json()["info"]
 
 
-def test_in_production_a_buyer_who_once_shared_their_id_may_post_under_their_opaque_id(buyer):
+def test_in_production_a_known_buyer_may_post_under_their_opaque_id(buyer):
     token = receipt("v1", user="5150", exp=real_seconds() + 600)
     hidden, shared = buyer(None, opaque="Uopaque"), buyer("5150", opaque="Uopaque")
     before = post(hidden, token).status_code

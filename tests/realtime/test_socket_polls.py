@@ -246,7 +246,7 @@ def test_deleting_a_poll_removes_its_entry(game, broadcaster, side):
 
 
 @pytest.mark.ruling("A4", "X6")
-def test_an_extension_level_delete_removes_the_poll_and_its_entry_in_all_channels(live, game, broadcaster, backend):
+def test_an_extension_level_delete_removes_poll_and_entry_in_all_channels(live, game, broadcaster, backend):
     broadcaster.post("channel_state", json={"mine": 1})
     with linked_game(live, "888") as elsewhere:
         for each in (game, elsewhere):

@@ -60,7 +60,7 @@ class TransactionBody(Struct, rename="camel"):
 
 
 class Claim(Struct):
-    """Where and by whom a purchase was posted first; it cannot be posted anywhere else."""
+    """The channel and user of the first post of a purchase; no other may post it."""
 
     channel_id: str
     user_id: str
