@@ -12,7 +12,6 @@ def question(extcli) -> str:
     for option in ("red", "blue"):
         extcli("trivia", "define-option", "q1", option, "--name", f"The {option} team")
     assert "state-unlocked\n" == extcli("trivia", "move", "q1", "unlocked").stdout
-    assert "question q1 is now unlocked\n" == extcli("trivia", "move", "q1", "unlocked", "-o", "table").stdout
     return "q1"
 
 
@@ -107,3 +106,10 @@ def test_a_refused_vote_names_the_command_that_opens_the_question(extcli, role):
 
     assert 4 == result.exit_code
     assert "extcli trivia move q1 unlocked" in result.stderr
+
+
+def test_a_table_says_to_which_state_a_question_moved(extcli, question):
+    moved = extcli("trivia", "move", question, "locked", "-o", "table")
+
+    assert (0, "question q1 is now locked\n") == (moved.exit_code, moved.stdout)
+    assert "state-unlocked\n" == extcli("trivia", "move", question, "unlocked").stdout

@@ -152,6 +152,7 @@ def test_define_and_edit_print_when_the_poll_opens_and_closes(extcli, verb):
     assert f"poll lunch; {times}\n" in result.stderr
     for_a_while = extcli("vote", "edit", "lunch", "--starts-at", "0", "--ends-in", "90s", "-o", "table")
     assert "changed poll lunch; closes in 1m 30s\n" == for_a_while.stderr
+    assert "changed poll lunch\n" == extcli("vote", "edit", "lunch", "--prompt", "Which?", "-o", "table").stderr
 
 
 @pytest.mark.parametrize("verb", ["define", "edit", "reopen"])

@@ -157,7 +157,7 @@ def define(
         )
     if asks and existing:
         confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
-    _write(session, service, poll, members, "defined")
+    _write(session, service, poll, members, "defined", given=members)
 
 
 @_with_members
@@ -172,7 +172,7 @@ def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
     if not members:
         raise UsageError("nothing to change", fix="give an option, such as --prompt TEXT or --ends-in 90s")
     service = session.service(BROADCASTER)
-    _write(session, service, poll, _changed(_definition(service, poll), members), "changed")
+    _write(session, service, poll, _changed(_definition(service, poll), members), "changed", given=members)
 
 
 def close(session: Session, poll: Poll) -> None:
@@ -188,7 +188,7 @@ def close(session: Session, poll: Poll) -> None:
         session.output.report(f"poll {visible(poll)} was closed already")
         return
     opened = {"startsAt": _NONE} if definition.get("status") == "pending" else {}
-    _write(session, service, poll, _changed(definition, {"endsAt": _NOW, **opened}), "closed")
+    _write(session, service, poll, _changed(definition, {"endsAt": _NOW, **opened}), "closed", given={})
 
 
 def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None) -> None:
@@ -202,7 +202,7 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
     end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
     definition = _definition(service, poll)
     opened = {"startsAt": _NONE} if definition.get("status") == "pending" else {}
-    _write(session, service, poll, _changed(definition, {"disabled": False, **opened, **end}), "reopened")
+    _write(session, service, poll, _changed(definition, {"disabled": False, **opened, **end}), "reopened", given=end)
 
 
 def _lost(existing: dict[str, Any], members: dict[str, Any]) -> str:
@@ -261,11 +261,14 @@ def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, A
     return kept | members
 
 
-def _write(session: Session, service: Service, poll: str, members: dict[str, Any], done: str) -> None:
+def _write(
+    session: Session, service: Service, poll: str, members: dict[str, Any], done: str, *, given: dict[str, Any]
+) -> None:
+    """Define the poll, and print what was `done`, with the times among the `given` members."""
     session.warn_without_channel(BROADCASTER, "the definition", poll)
     shared = {"global": True} if is_global(poll) else {}
     session.output.show(service.define_poll(poll, members | shared), views.NOTHING)
-    session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(members)]))
+    session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(given)]))
 
 
 def _times(members: dict[str, Any]) -> Iterator[str]:
