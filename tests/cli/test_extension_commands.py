@@ -10,6 +10,7 @@ import pytest
 
 from emulator.config.extensions import Extension
 from support.extension_files import LAID_OUT, registered
+from support.profile_files import write_profiles
 from support.service import CLIENT_ID
 
 
@@ -152,6 +153,36 @@ def test_retire_keeps_the_newest_secret_and_deletes_no_files(extcli, folder: Pat
     assert "dropped: my-extension.secret; its file was not deleted\n" in result.stderr
     assert "kill -HUP <pid>" in result.stderr
     assert (folder / "my-extension.secret").exists()
+
+
+@pytest.mark.parametrize("step", [("rotate", "--keep", "0"), ("retire",)], ids=["rotate", "retire"])
+def test_dropping_a_secret_names_the_profiles_that_use_its_file(extcli, folder: Path, step: tuple[str, ...]):
+    extcli("extension", "init", "--client-id", CLIENT_ID)
+    extcli("extension", "rotate", "--client-id", CLIENT_ID)
+    urls = {"url": "http://127.0.0.1:1"}
+    write_profiles(
+        old=urls | {"secret_file": str(folder / "my-extension.secret")},
+        new=urls | {"secret_file": str(folder / "my-extension.2.secret")},
+        none=urls,
+    )
+
+    result = extcli("extension", *step, "--client-id", CLIENT_ID)
+
+    newest = folder / ("my-extension.3.secret" if step[0] == "rotate" else "my-extension.2.secret")
+    named = [line for line in result.stderr.splitlines() if line.startswith("profile old ")]
+    assert [f"profile old uses a dropped secret: extcli -p old config set secret_file {newest}"] == named
+    assert (step[0] == "rotate") == ("profile new uses a dropped secret" in result.stderr)
+    assert "profile none" not in result.stderr
+
+
+def test_a_damaged_profiles_file_stops_a_retirement_before_it_starts(extcli, folder: Path):
+    extcli("extension", "init", "--client-id", CLIENT_ID)
+    extcli("extension", "rotate", "--client-id", CLIENT_ID)
+    write_profiles("[profiles")
+
+    result = extcli("extension", "retire", "--client-id", CLIENT_ID)
+
+    assert (2, 2) == (result.exit_code, len(registered(folder)[CLIENT_ID].secrets))
 
 
 def test_retire_drops_secrets_of_all_sources(extcli, folder: Path):

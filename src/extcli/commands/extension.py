@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from extcli.cli.shared_options import command, noun
+from extcli.config.settings import SECRET_FILE
 from extcli.output import views
 from extcli.session import Session
 
 if TYPE_CHECKING:
+    from extcli.config.profiles import Profiles
     from extcli.extensions.editor import Dropped, Written
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
@@ -97,10 +100,10 @@ def rotate(
     """
     from extcli.extensions.editor import rotate
 
-    path = Path(file)
+    path, profiles = Path(file), session.resolver.profiles
     written = rotate(path, session.resolver.client_id(), keep=keep)
     _print_written(session, path, written, show)
-    _report_dropped(session, written.dropped)
+    _report_dropped(session, path, written.dropped, profiles)
     _suggest_reload(session)
 
 
@@ -116,10 +119,10 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
     """
     from extcli.extensions.editor import retire
 
-    path, client_id = Path(file), session.resolver.client_id()
+    path, client_id, profiles = Path(file), session.resolver.client_id(), session.resolver.profiles
     dropped = retire(path, client_id)
     session.output.show_value({"client_id": client_id, "file": str(path)}, views.RECORD)
-    _report_dropped(session, dropped)
+    _report_dropped(session, path, dropped, profiles)
     if dropped:
         _suggest_reload(session)
     else:
@@ -158,10 +161,32 @@ def _print_written(session: Session, path: Path, written: Written, show: bool) -
         session.output.report(f"{path} contains secrets, and other users can read it")
 
 
-def _report_dropped(session: Session, dropped: list[Dropped]) -> None:
+def _report_dropped(session: Session, path: Path, dropped: list[Dropped], profiles: Profiles) -> None:
+    """Report each dropped secret, and how to change the profiles that use its file."""
     for each in dropped:
         file_stays = "; its file was not deleted" if each.key == "secret_files" else ""
         session.output.report(f"dropped: {each}{file_stays}")
+    files = {(path.parent / each.name).resolve() for each in dropped if each.key == "secret_files"}
+    users = [
+        name
+        for name, profile in profiles.by_name.items()
+        if (used := profile.text(SECRET_FILE.key)) and Path(used).resolve() in files
+    ]
+    if users:
+        newest = _newest_secret_file(session, path)
+        for name in users:
+            session.output.report(
+                f"profile {name} uses a dropped secret: extcli -p {name} config set secret_file {newest}"
+            )
+
+
+def _newest_secret_file(session: Session, path: Path) -> str:
+    """Return the path of the newest secret for a shell, or `FILE` if that secret is not in a file."""
+    from extcli.extensions.registry import registrations
+
+    client_id = session.resolver.client_id()
+    newest = next(each.sources[0] for each in registrations(path) if each.client_id == client_id)
+    return shlex.quote(str((path.parent / newest.name).resolve())) if newest.kind == "file" else "FILE"
 
 
 def _suggest_reload(session: Session) -> None:
