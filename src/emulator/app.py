@@ -177,7 +177,11 @@ class Service:
 
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the registered extensions, and close the sockets whose secret or link this ends."""
+        before = self.extensions.current
         self.extensions.replace(current)
+        for client_id, extension in current.items():
+            if before.get(client_id) != extension:
+                _log.info("changed: %s, number of secrets: %s", client_id, len(extension.secrets))
         if count := self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant)):
             _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
 

@@ -160,6 +160,18 @@ def test_a_rotation_closes_no_connection_and_no_socket(file: ExtensionsFile):
         assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
 
 
+def test_a_reload_logs_the_number_of_secrets_of_each_changed_extension(file: ExtensionsFile):
+    file.write(my_extension=(SECRET,), same_extension=(SECRET,))
+    with server_process(*production(file)) as served:
+        file.write(my_extension=(FRESH, SECRET), same_extension=(SECRET,), added_extension=(FRESH,))
+        logged = "".join(hang_up(served, "reloaded by process"))
+
+    assert "changed: my-extension, number of secrets: 2" in logged
+    assert "changed: added-extension, number of secrets: 1" in logged
+    assert "changed: same-extension" not in logged
+    assert not any(text in logged for key in (FRESH, SECRET) for text in (key.decode(), base64.b64encode(key).decode()))
+
+
 @WORKERS
 def test_retiring_a_secret_closes_its_sockets_but_no_connection(file: ExtensionsFile, workers: int):
     claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
@@ -248,5 +260,5 @@ def test_a_reload_warns_of_short_secrets(file: ExtensionsFile):
 
         lines = hang_up(served, "shorter than the 32 bytes")
 
-        assert 2 == len(lines)
+        assert 3 == len(lines)
         assert "my-extension" in lines[-1]
