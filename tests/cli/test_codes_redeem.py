@@ -30,10 +30,28 @@ def sets(backend):
 
 @pytest.mark.usefixtures("sets")
 def test_sets_are_listed_by_index(codes, backend):
-    assert [["1", "Hat"], ["4", "Cap"]] == codes("list").rows
+    assert [["1", "Hat", "0", "2"], ["4", "Cap", "0", "1"]] == codes("list").rows
     assert backend.get("codes").text + "\n" == codes("list", "-o", "json").stdout
-    assert {"index": 4, "name": "Cap"} == codes("list", "-o", "jsonl").jsonl[1]
-    assert ["4", "Cap"] == codes("list", "-o", "table").stdout.splitlines()[2].split()
+    assert {"index": 4, "name": "Cap", "distributed": 0, "left": 1} == codes("list", "-o", "jsonl").jsonl[1]
+    assert ["4", "Cap", "0", "1"] == codes("list", "-o", "table").stdout.splitlines()[2].split()
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_list_of_sets_counts_the_codes_handed_out_and_left(codes):
+    codes("redeem", "1", "--as", "viewer:U1")
+
+    lines = codes("list", "-o", "table").stdout.splitlines()
+
+    assert ["index", "name", "handed", "out", "left"] == lines[0].split()
+    assert ["1", "Hat", "1", "1"] == lines[1].split()
+
+
+def test_a_deployment_that_counts_no_codes_is_listed_without(codes, answering):
+    token = http_response("200 OK", '{"token":"t.o.k"}')
+
+    result = codes("list", "--url", answering(token, http_response("200 OK", '{"names":["A"]}')))
+
+    assert [["0", "A"]] == result.rows
 
 
 def test_only_a_table_says_that_there_are_no_sets(codes):

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.engines.base import NEVER, Key
 from emulator.engines.engine import Engine
-from emulator.engines.pools import Holding, Stock
+from emulator.engines.pools import Count, Holding, Stock
 from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source
 from engines.shorthand import END, NOW, key
 
@@ -25,6 +25,17 @@ class AssignmentsContract:
         assert {P: Stock(X, b"\x00one"), Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END - 1)
         assert {Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END)
         assert {} == await engine.pools.stocks([], now=NOW)
+
+    async def test_counts_are_the_progress_of_live_pools(self, engine: Engine) -> None:
+        await fill(engine, "abc", X)
+        await fill(engine, "za", Y)
+        await assign(engine, {P: X, Q: Y})
+        assert ["a", "z", "b"] == [await draw(engine, user, pool) for user, pool in (("U1", P), ("U1", Q), ("U2", P))]
+
+        assert {P: Count(2, 1), Q: Count(1, 1)} == await engine.pools.counts([P, Q, R], now=NOW)
+        assert await draw(engine, "U2", Q) is None  # `a` is spent
+        assert {Q: Count(1, 0)} == await engine.pools.counts([Q], now=NOW)
+        assert {} == await engine.pools.counts([P, Q], now=END)
 
     async def test_a_change_sees_the_live_pools_and_writes_any_of_them(self, engine: Engine) -> None:
         await assign(engine, {P: X, Q: Y}, note=b"old")

@@ -16,7 +16,7 @@ def other_backend(live: LiveServer) -> Client:
 
 
 def test_without_sets_all_responses_are_empty(backend: Client, viewer):
-    assert {"names": [], "indices": []} == backend.get("codes").json()
+    assert {"names": [], "indices": [], "distributed": [], "left": []} == backend.get("codes").json()
     assert ([], []) == (eligible(viewer()), redeemed(viewer()))
     assert {"distributed": []} == backend.delete("codes").json()
 
@@ -24,7 +24,18 @@ def test_without_sets_all_responses_are_empty(backend: Client, viewer):
 def test_sets_are_listed_in_index_order(backend: Client):
     define(backend, ["b"], ["a"], names=["Sword", "Hat"], indices=[5, 2])
 
-    assert {"names": ["Hat", "Sword"], "indices": [2, 5]} == backend.get("codes").json()
+    listed = backend.get("codes").json()
+    assert (["Hat", "Sword"], [2, 5]) == (listed["names"], listed["indices"])
+
+
+def test_a_list_of_sets_counts_the_codes_handed_out_and_left(backend: Client, viewer):
+    define(backend, ["A1", "A2", "A3"], ["A4"], names=["Hat", "Sword"])
+    grant(backend, "5551", prizes=[0])
+    redeem(viewer())
+
+    listed = backend.get("codes").json()
+
+    assert ([1, 0], [2, 1]) == (listed["distributed"], listed["left"])
 
 
 def test_without_indices_a_set_gets_its_position(backend: Client):

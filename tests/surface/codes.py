@@ -22,6 +22,8 @@ class CodeSet:
     name: str
     codes: list[str]
     expires_at: int
+    position: int = 0
+    """The codes handed out or skipped."""
     handed: list[tuple[str, str]] = field(default_factory=list)
     """User and code."""
     grants: list[tuple[set[str], int, int]] = field(default_factory=list)
@@ -81,12 +83,20 @@ class Codes:
                 sets[index].name, sets[index].codes, sets[index].expires_at = name, these, expires_at
             else:
                 self.sets.append(CodeSet(call.caller.client_id, index, name, these, expires_at))
+        for each in (self.active(call)[index] for index in indices):
+            each.position = 0
+            self._skip_spent(each)
         return {}
 
     def get_codes(self, call: Call) -> dict[str, Any]:
         call.only(*EXTENSION_WRITERS)
         sets = self.active(call)
-        return {"names": [each.name for each in sets.values()], "indices": list(sets)}
+        return {
+            "names": [each.name for each in sets.values()],
+            "indices": list(sets),
+            "distributed": [len(each.handed) for each in sets.values()],
+            "left": [len(each.codes) - each.position for each in sets.values()],
+        }
 
     def delete_codes(self, call: Call) -> dict[str, Any]:
         call.only(*EXTENSION_WRITERS)
@@ -135,13 +145,17 @@ class Codes:
         code_set = self.active(call).get(prize)
         code: dict[str, Any] = {}
         if code_set is not None and code_set.eligible(user, self._people.names(call.caller)):
-            spent = self.spent[call.caller.client_id]
-            remaining = [code for code in code_set.codes if code not in spent]
-            if remaining:
-                spent.add(remaining[0])
-                code_set.handed.append((user, remaining[0]))
-                code = {"code": remaining[0]}
+            self._skip_spent(code_set)
+            for next_code in code_set.codes[code_set.position :][:1]:
+                code_set.position += 1
+                self.spent[code_set.client_id].add(next_code)
+                code_set.handed.append((user, next_code))
+                code = {"code": next_code}
         return {"all_prizes": self._held(call, prize), **code}
+
+    def _skip_spent(self, code_set: CodeSet) -> None:
+        rest, spent = code_set.codes[code_set.position :], self.spent[code_set.client_id]
+        code_set.position += next((at for at, code in enumerate(rest) if code not in spent), len(rest))
 
     def _all(self, call: Call, index: int) -> list[CodeSet]:
         """The active set at an index and its deleted predecessors."""

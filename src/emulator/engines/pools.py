@@ -21,6 +21,15 @@ Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 """Takes the live pools and returns those to write. Like `Change`, it may raise, may run again and must be pure."""
 
 
+class Count(NamedTuple):
+    """The progress of a pool."""
+
+    handed: int
+    """The items that it has handed out, from all its lists."""
+    left: int
+    """The items of its list that it has not reached. Other pools may have spent some of them."""
+
+
 class Holding(NamedTuple):
     """The items one user has from a pool."""
 
@@ -58,6 +67,9 @@ class Pools(Protocol):
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         """Return the live pools among `keys`, all read at one instant."""
+
+    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
+        """Return the progress of the live pools among `keys`, all read at one instant."""
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         """Delete the lists that no pool uses; used and absent ones are ignored."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 _VISIBLE = 4
+_COUNTS = {"distributed": "handed out", "left": "left"}
 _FACTS = ("index", "name", "codes", "longest", "duplicates", "in_earlier_sets")
 
 
@@ -102,12 +103,25 @@ def _listing(
     )
 
 
-SETS = _listing(
-    lambda document: [{"index": index, "name": name} for index, name in sorted(names_by_index(document).items())],
-    "index",
-    "name",
-    empty="no sets",
+def _sets(document: Mapping[str, Any]) -> View:
+    names = names_by_index(document)
+    counts = {each: dict(zip(names, document[each], strict=True)) for each in _COUNTS if each in document}
+
+    def records(_: Any) -> list[Record]:
+        return [
+            {"index": index, "name": name, **{each: numbers[index] for each, numbers in counts.items()}}
+            for index, name in sorted(names.items())
+        ]
+
+    return _listing(records, "index", "name", *(_COUNTS[each] for each in counts), empty="no sets")
+
+
+SETS = View(
+    table=lambda document: _sets(document).table(document),
+    rows=lambda document: _sets(document).rows(document),
+    items=lambda document: _sets(document).items(document),
 )
+"""The active sets. Another deployment may not count their codes."""
 
 ELIGIBILITY = _listing(
     lambda document: [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"] or [])],

@@ -110,9 +110,9 @@ def check(session: Session, sets: Sets, column: Column = None, form: Form = None
 
 @command(app, "list")
 def list_sets(session: Session) -> None:
-    """List the active sets. Acts as backend.
+    """List the active sets, with the codes handed out and left. Acts as backend.
 
-    Plain output is `index<TAB>name`.
+    Plain output is `index<TAB>name<TAB>handed out<TAB>left`.
 
     Example: extcli codes list
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Holding, Stock
+from emulator.engines.pools import Assignment, Count, Holding, Stock
 from emulator.engines.redis.key_locks import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
@@ -66,6 +66,10 @@ class RedisPools:
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         stocks, _ = await self._stocks(keys, now)
         return stocks
+
+    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
+        found = await self._pipeline.run(POOLS, b"counts", now_arg(now), *map(user_last, keys))
+        return {key: Count(*counts) for key, counts in zip(keys, found, strict=True) if counts is not None}
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         await self._pipeline.run(POOLS, b"discard", *map(user_last, sources))

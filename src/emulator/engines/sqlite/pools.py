@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Holding, Stock
+from emulator.engines.pools import Assignment, Count, Holding, Stock
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.lists import ListRow, Lists, packed
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
@@ -19,6 +19,10 @@ MAX_SKIPPED = 500
 
 _STOCK = f"""
     SELECT pools.expires_at, note, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
+    FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list
+"""
+_PROGRESS = f"""
+    SELECT pools.expires_at, handed, lists.size - position
     FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list
 """
 # CROSS JOIN fixes the order: `handed` first, then whether its pool has expired.
@@ -63,6 +67,9 @@ class SqlitePools(Tables):
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         return await self._group_commit.read(self._stocks, keys, now)
+
+    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
+        return await self._group_commit.read(self._counts, keys, now)
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         await self._group_commit.write(self._discard, sources)
@@ -142,6 +149,14 @@ class SqlitePools(Tables):
             if row is not None and now < row[0]:
                 stocks[key] = Stock(Key(*row[2:]), row[1])
         return stocks
+
+    def _counts(self, keys: Sequence[Key], now: int) -> dict[Key, Count]:
+        counts = {}
+        for key in keys:
+            row = self._group_commit.connection.execute(_PROGRESS, self._namespace.params(key)).fetchone()
+            if row is not None and now < row[0]:
+                counts[key] = Count(*row[1:])
+        return counts
 
     def _discard(self, sources: Sequence[Key]) -> None:
         for found in [self._lists.find(source) for source in dict.fromkeys(sources)]:

@@ -52,6 +52,10 @@ class SetNames(Struct):
 
     names: list[str]
     indices: list[int]
+    distributed: list[int]
+    """The codes that each set has handed out."""
+    left: list[int]
+    """The codes that each set has left. Some may be skipped, because another set handed them out."""
 
 
 class Distributed(Struct):
@@ -103,8 +107,14 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
 @endpoint("GET", "/v1/e/codes", roles=EXTENSION_WRITERS, answer=SetNames)
 async def list_codes(code_sets: CodeSets, call: Call) -> SetNames:
     """List the active sets."""
-    names = await code_sets.names(call.caller)
-    return SetNames(list(names.values()), list(names))
+    sets = await code_sets.list_sets(call.caller)
+    counts = [count for _, count in sets.values()]
+    return SetNames(
+        [name for name, _ in sets.values()],
+        list(sets),
+        [count.handed for count in counts],
+        [count.left for count in counts],
+    )
 
 
 @endpoint("DELETE", "/v1/e/codes", roles=EXTENSION_WRITERS, answer=Distributed)

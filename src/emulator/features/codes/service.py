@@ -12,7 +12,7 @@ import msgspec
 from emulator.callers import Caller, opaque_id_of
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
-from emulator.engines.pools import Holding, Pools, Rosters, Stock
+from emulator.engines.pools import Count, Holding, Pools, Rosters, Stock
 from emulator.errors import BadRequest
 from emulator.features.codes.duplicates import Duplicates
 from emulator.features.codes.rules import (
@@ -189,8 +189,12 @@ class CodeSets:
         """Delete the lists of a failed upload."""
         await self._pools.discard(upload.lists, now=self._clock.now())
 
-    async def names(self, caller: Caller) -> dict[int, str]:
-        return {index: code_set.name for index, code_set in (await self._sets(caller.client_id)).items()}
+    async def list_sets(self, caller: Caller) -> dict[int, tuple[str, Count]]:
+        """Return the name and the progress of each active set, in index order."""
+        sets = await self._sets(caller.client_id)
+        counts = await self._pools.counts(pool_keys(caller.client_id), now=self._clock.now())
+        progress = {int(key.name): count for key, count in counts.items()}
+        return {index: (each.name, progress[index]) for index, each in sets.items() if index in progress}
 
     async def clear(self, caller: Caller) -> list[int]:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""

@@ -59,6 +59,16 @@ function ops.stocks()
   return found
 end
 
+-- now, keys… → for each: false, or how many items were handed out and how many are left
+function ops.counts()
+  local found = {}
+  for i = 3, #ARGV do
+    local pool = alive(ARGV[i], tonumber(ARGV[2]))
+    found[i - 2] = pool and {pool.handed, redis.call('LLEN', prefix .. 'sl:' .. pool.source)} or false
+  end
+  return found
+end
+
 local function assign(key, source, note, now, ends)
   local pool = find(key)
   if pool and now >= tonumber(pool.ends) then
