@@ -146,7 +146,7 @@ def test_too_many_events_are_refused_with_advice(extcli):
 
     assert 4 == result.exit_code
     assert (
-        "  the connection would have 6 subscriptions; the limit is 1\n"
+        "  the connection would have 4 subscriptions; the limit is 1\n"
         "  correct the target, or subscribe to less over one connection\n"
     ) in result.stderr
 

@@ -218,7 +218,7 @@ def test_connect_prints_the_settings_of_the_profile(extcli, live, monkeypatch):
         "export EXTCLI_WS_URL=wss://sockets.example",
     ] == env
     assert '"wss://sockets.example"' in extcli("connect", "unity", "-p", "dev").stdout
-    assert '"https://ext.example"' in extcli("connect", "js", "-p", "dev").stdout
+    assert '"https://ext.example/_emulator/sdk.js"' in extcli("connect", "js", "-p", "dev").stdout
 
 
 @pytest.mark.usefixtures("live_profile")

@@ -159,6 +159,7 @@ def test_the_table_is_complete(strict: LiveServer):
     sockets = strict.service.gateway
     served = set(sockets._actions) | {("subscribe", target) for target in sockets._feeds}
     older = {(action, target) for action, target in served if target in ("channel", "extension") or action == "update"}
-    purchases = {("validate", "transaction"), ("refund", "transaction")}  # in test_transactions.py
+    names = ("validate", "refund", "subscribe")
+    purchases = {(name, "transaction") for name in names}  # in test_transactions.py
 
     assert set() == served - older - purchases - PUBLIC - {(row.action, row.target) for row in ROWS}
