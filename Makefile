@@ -50,8 +50,8 @@ fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 docs: $(DEV_STAMP)  ## Write docs/cli.md from the commands
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 
-bench: $(DEV_STAMP)  ## Run the benchmark of votes; it prints ratios
-	$(PYTHON) benchmarks/votes.py
+bench: $(DEV_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
+	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)
 
 clean:  ## Remove .venv, the Node packages and the stamps
 	rm -rf .venv tests/sdk/node_modules

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import NamedTuple
 
-from common import Address, argument, pin_to_core, ratios, spread, start_server
+from common import Address, argument, pin_to_core, start_server
 from crowd import Crowd, Socket
+from report import ratios, spread
 from servers import CLIENT_ID
 from sockets import authentication, socket_request
 

@@ -1,12 +1,10 @@
-"""What the benchmarks share: starting a server, pinning a process to a core, and formatting results."""
+"""What the benchmarks share: starting a server, and pinning a process to a core."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -35,13 +33,3 @@ def pin_to_core(core: int) -> None:
 def argument(index: int, default: float) -> float:
     """Return a number from the command line, or a default."""
     return float(sys.argv[index]) if len(sys.argv) > index else default
-
-
-def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Divide the results of two servers round by round."""
-    return [a / b for a, b in zip(ours, theirs, strict=True)]
-
-
-def spread(values: Sequence[float], form: str = ".2f") -> str:
-    """Format the median and range."""
-    return f"{statistics.median(values):{form}} ({min(values):{form}}-{max(values):{form}})"

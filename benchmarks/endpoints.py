@@ -11,8 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import uvloop
-from common import argument, pin_to_core, ratios, spread, start_server
+from common import argument, pin_to_core, start_server
 from load import load, request
+from report import ratios, spread
 from votes import CONNECTIONS, ballots, headers
 
 CALLS = {

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 import uvloop
-from common import argument, pin_to_core, spread, start_server
+from common import argument, pin_to_core, start_server
 from load import load, request
+from report import spread
 from votes import CONNECTIONS, ballots, headers
 
 from emulator.engines import open_engine

@@ -22,8 +22,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import uvloop
-from common import Address, argument, ratios, spread, start_server
+from common import Address, argument, start_server
 from load import load
+from report import ratios, spread
 from votes import CONNECTIONS, ballots
 
 

@@ -17,8 +17,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import jwt
-from common import Address, argument, pin_to_core, spread, start_server
+from common import Address, argument, pin_to_core, start_server
 from crowd import Crowd, Socket
+from report import spread
 from servers import CLIENT_ID, SECRET
 
 

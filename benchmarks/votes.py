@@ -15,8 +15,9 @@ from pathlib import Path
 
 import jwt
 import uvloop
-from common import argument, pin_to_core, ratios, spread, start_server
+from common import argument, pin_to_core, start_server
 from load import Measured, load, request
+from report import ratios, spread
 from servers import CLIENT_ID, SECRET
 
 VOTERS = 1_000
