@@ -15,7 +15,7 @@ SRC = Path(__file__).parent.parent / "src"
 MAX_MODULES = 20
 """Modules per folder, except in `commands/`, which has one per noun."""
 
-BASICS = {"errors", "clock", "callers", "wire", "engines.base", "engines.pools"}
+BASICS = {"errors", "clock", "callers", "bounded_cache", "wire", "engines.base", "engines.pools"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
 SERVICE_IMPORTS |= {"realtime.publisher", "realtime.hub", "realtime.pusher"}
@@ -24,12 +24,12 @@ ACTIONS_IMPORTS = BASICS | {"realtime.action", "realtime.session", "realtime.gat
 
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},
-    "engines": {"errors"},
+    "engines": {"errors", "bounded_cache"},
     "observability": {"errors", "callers", "clock"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
-    "auth": {"errors", "clock", "callers", "ids", "config", "engines.base"},
-    "limits": {"errors", "clock", "callers", "engines.base", "wire"},
+    "auth": {"errors", "clock", "callers", "ids", "bounded_cache", "config", "engines.base"},
+    "limits": {"errors", "clock", "callers", "bounded_cache", "engines.base", "wire"},
     "realtime": {"errors", "clock", "callers", "engines.base", "wire", "config", "limits", "observability"},
     "web": {"errors", "clock", "callers", "wire", "config", "limits", "observability", "realtime"},
 }

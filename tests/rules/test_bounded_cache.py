@@ -1,0 +1,74 @@
+"""A bounded cache evicts the oldest entry, and every operation takes constant time."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.bounded_cache import BoundedCache
+
+SIZE = 3
+
+
+def filled(keys: str) -> BoundedCache[str, str]:
+    """Return a cache to which these keys were added in order, each with itself as value."""
+    cache = BoundedCache[str, str](SIZE)
+    for key in keys:
+        cache[key] = key
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("added", "left"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("abc", "abc"),
+        ("abcd", "bcd"),
+        ("abcdefgh", "fgh"),
+        ("abca", "abc"),
+        ("abcad", "bcd"),
+        ("abcda", "cda"),
+    ],
+)
+def test_an_entry_over_the_size_evicts_the_oldest(added: str, left: str):
+    cache = filled(added)
+
+    assert len(left) == len(cache)
+    assert {*left} == {key for key in added if cache.get(key) == key}
+
+
+def test_reading_an_entry_does_not_make_it_newer():
+    cache = filled("abc")
+    assert "a" == cache.get("a")
+
+    cache["d"] = "d"
+
+    assert cache.get("a") is None
+
+
+def test_replacing_an_entry_of_a_full_cache_evicts_none():
+    cache = filled("abc")
+
+    cache["a"] = "new"
+
+    assert ["new", "b", "c"] == [cache.get(key) for key in "abc"]
+
+
+def test_a_removed_entry_makes_room_for_another():
+    cache = filled("abc")
+    assert "b" == cache.pop("b")
+    assert cache.pop("b") is None
+
+    cache["d"] = "d"
+
+    assert ["a", None, "c", "d"] == [cache.get(key) for key in "abcd"]
+
+
+def test_a_cleared_cache_can_be_filled_again():
+    cache = filled("abc")
+
+    cache.clear()
+    cache["d"] = "d"
+
+    assert 1 == len(cache)
+    assert [None, "d"] == [cache.get(key) for key in "ad"]
