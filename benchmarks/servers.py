@@ -19,6 +19,7 @@ import math
 import signal
 import sys
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 import jwt
@@ -145,7 +146,15 @@ async def serve(name: str, file: str | None) -> None:
             gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
             data = {"file": f"sqlite://{file}", "redis": str(file)}.get(name, "sqlite://")
             extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-            limits = Limits(caller_rate=1_000_000, client_rate=1_000_000)  # enforced, but never reached
+            million = 1_000_000  # enforced, but never reached
+            anonymous = replace(
+                PRODUCTION.anonymous,
+                address_sockets=million,
+                max_unauthenticated=million,
+                address_pages=million,
+                address_kib=million,
+            )
+            limits = Limits(caller_rate=million, client_rate=million, anonymous=anonymous)
             settings = Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits)
             app, _ = await stack.enter_async_context(open_app(settings))
             config = config_of(app)
