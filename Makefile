@@ -13,21 +13,22 @@ SERVE_STAMP := $(ENV)/.extcli-serve
 DEV_STAMP := $(ENV)/.extcli-dev
 # Without npm, the tests that need Node.js skip.
 NODE_STAMP := $(if $(shell command -v npm 2>/dev/null),tests/sdk/node_modules/.extcli-node)
-
+# Only three goals compare with servers from npm.
+PEERS_STAMP := $(if $(filter 7 8 12,$(or $(GOAL),12)),benchmarks/peers/node_modules/.extcli-peers)
 # The active environment may hold another checkout. Then its stamps do not count.
 ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(SERVE_STAMP) $(DEV_STAMP)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix docs bench clean check-system
+.PHONY: help serve test quick lint fix docs bench bench-peers clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
 .NOTPARALLEL:
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
 	@$(BIN)/extcli serve $(ARGS)
@@ -50,11 +51,14 @@ fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 docs: $(DEV_STAMP)  ## Write docs/cli.md from the commands
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 
-bench: $(DEV_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
+bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)
 
+bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-server; ROUNDS=5 SECONDS=2
+	@$(MAKE) --no-print-directory bench GOAL="7 8 12"
+
 clean:  ## Remove .venv, the Node packages and the stamps
-	rm -rf .venv tests/sdk/node_modules
+	rm -rf .venv tests/sdk/node_modules benchmarks/peers/node_modules
 	rm -f $(SERVE_STAMP) $(DEV_STAMP)
 
 # First in `make test`, so that a missing package is known before anything slow starts.
@@ -82,8 +86,14 @@ $(DEV_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
 
 # On a terminal npm shows a progress bar; elsewhere it prints each download.
 NPM_LOG := $(if $(MAKE_TERMERR),error,http)
+NPM_INSTALL = npm install --loglevel=$(NPM_LOG) --no-audit --no-fund --ignore-scripts --package-lock=false
 
 $(NODE_STAMP): tests/sdk/package.json
 	@echo "installing Node packages for the SDK tests (a few minutes on a slow network)" >&2
-	@npm install --loglevel=$(NPM_LOG) --no-audit --no-fund --ignore-scripts --package-lock=false --prefix tests/sdk
+	@$(NPM_INSTALL) --prefix tests/sdk
+	@touch $@
+
+benchmarks/peers/node_modules/.extcli-peers: benchmarks/peers/package.json
+	@echo "installing the Node packages that the benchmarks compare with (a few minutes on a slow network)" >&2
+	@$(NPM_INSTALL) --prefix benchmarks/peers
 	@touch $@

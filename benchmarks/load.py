@@ -19,7 +19,7 @@ class Measured:
     p50: float
     p99: float
     failed: int
-    """Responses other than 200."""
+    """Responses with another status than expected."""
 
 
 def request(method: str, path: str, header: str, body: bytes = b"") -> bytes:
@@ -29,8 +29,10 @@ def request(method: str, path: str, header: str, body: bytes = b"") -> bytes:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, requests: Iterator[bytes], latencies: list[float], done: asyncio.Future[None]) -> None:
-        self._requests, self._latencies, self._done = requests, latencies, done
+    def __init__(
+        self, requests: Iterator[bytes], latencies: list[float], done: asyncio.Future[None], status: int
+    ) -> None:
+        self._requests, self._latencies, self._done, self._status = requests, latencies, done, status
         self.failed = 0
         self.stopping = False
 
@@ -51,7 +53,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._latencies.append(time.perf_counter() - self._started)
-        if self._parser.get_status_code() != 200:
+        if self._parser.get_status_code() != self._status:
             self.failed += 1
         self._parser = httptools.HttpResponseParser(self)
         self._next()
@@ -61,8 +63,10 @@ class _Connection(asyncio.Protocol):
             self._done.set_result(None)
 
 
-async def load(host: str, port: int, requests: Sequence[bytes], *, connections: int, seconds: float) -> Measured:
-    """Send `requests` repeatedly over `connections` for `seconds`."""
+async def load(
+    host: str, port: int, requests: Sequence[bytes], *, connections: int, seconds: float, status: int = 200
+) -> Measured:
+    """Send `requests` repeatedly over `connections` for `seconds`; count responses other than `status` as failed."""
     loop = asyncio.get_running_loop()
     repeated = itertools.cycle(requests)
     latencies: list[float] = []
@@ -70,7 +74,9 @@ async def load(host: str, port: int, requests: Sequence[bytes], *, connections: 
     ends = [loop.create_future() for _ in range(connections)]
     started = time.perf_counter()
     for end in ends:
-        _, protocol = await loop.create_connection(lambda end=end: _Connection(repeated, latencies, end), host, port)
+        _, protocol = await loop.create_connection(
+            lambda end=end: _Connection(repeated, latencies, end, status), host, port
+        )
         protocols.append(protocol)
     await asyncio.sleep(seconds)
     for protocol in protocols:

@@ -130,11 +130,30 @@ async def websockets() -> None:
         await stopped.wait()
 
 
+class Echo(asyncio.Protocol):
+    """Answers each read with the same bytes."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+
+async def echo() -> None:
+    server = await asyncio.get_running_loop().create_server(Echo, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    print(f"http://{host}:{port}", flush=True)
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    await stopped.wait()
+
+
 async def serve(name: str, file: str | None) -> None:
     if hasattr(signal, "SIGUSR1"):
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gc.collect)
-    if name == "websockets":
-        await websockets()
+    if name in ("websockets", "echo"):
+        await {"websockets": websockets, "echo": echo}[name]()
         return
     async with AsyncExitStack() as stack:
         if name in ("plain", "bare"):
