@@ -1,30 +1,72 @@
-"""The start-up time of commands: `python benchmarks/startup.py`.
+"""Start-up time and idle memory: `python benchmarks/startup.py [--rounds N] [--cpu] [--commands]`.
 
-Prints the median of each command divided by that of a process that imports typer, httpx and rich.
+Three ratios: `extcli --help` to an import of typer, and the first answer and the memory of `extcli serve` to those of
+an empty Litestar application. `--commands` also times other commands. `--cpu` compares processor time, not elapsed time:
+on a busy machine it varies less. All runs of a round are interleaved, and each reference runs twice: its ratio to itself
+is the noise.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import statistics
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 
-RUNS = 15
+from common import ratios, spread
+
 PROGRAM = str(Path(sys.executable).with_name("extcli"))
-REFERENCE = [sys.executable, "-c", "import typer, httpx, rich"]
-POLL = b'{"stats":{"stddev":0,"mean":1,"sum":1,"count":1,"specific":[0,1]}}'
+EMPTY_APPLICATION = """
+import sys
+import uvicorn
+from litestar import Litestar
+uvicorn.run(Litestar([]), port=int(sys.argv[1]))
+"""
+LIBRARIES = "import typer, httpx, rich"
 COMMANDS = {
-    "extcli --help": [PROGRAM, "--help"],
-    "extcli vote --help": [PROGRAM, "vote", "--help"],
-    "extcli token mint": [PROGRAM, "token", "mint"],
-    "extcli vote get -o json": [PROGRAM, "vote", "get", "-o", "json"],
-    "extcli vote get -o table": [PROGRAM, "vote", "get", "-o", "table"],
+    "extcli vote --help": ["vote", "--help"],
+    "extcli token mint": ["token", "mint"],
+    "extcli vote get -o json": ["vote", "get", "-o", "json"],
+    "extcli vote get -o table": ["vote", "get", "-o", "table"],
 }
+POLL = b'{"stats":{"stddev":0,"mean":1,"sum":1,"count":1,"specific":[0,1]}}'
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio of two measurements of each round, with its limits."""
+
+    name: str
+    measured: str
+    reference: str
+    must: float
+    stretch: float
+
+
+GOALS = (
+    Goal("extcli --help / import typer", "help", "typer", 1.4, 1.15),
+    Goal("first answer: serve / empty Litestar", "serve", "empty", 1.4, 1.15),
+    Goal("idle memory: serve / empty Litestar", "serve memory", "empty memory", 1.3, 1.15),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one process: elapsed and processor time in seconds, and resident memory in KiB if it was read."""
+
+    elapsed: float
+    cpu: float
+    memory: int = 0
 
 
 class Poll(BaseHTTPRequestHandler):
@@ -41,29 +83,118 @@ class Poll(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def milliseconds(command: list[str], environment: dict[str, str]) -> float:
+@contextmanager
+def bytecode_cache() -> Iterator[dict[str, str]]:
+    """Return an environment in which compiled modules are kept in a new folder, as in an installation."""
+    with TemporaryDirectory() as folder:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        yield {**environment, "PYTHONPYCACHEPREFIX": folder}
+
+
+def run(command: list[str], environment: dict[str, str]) -> Cost:
+    """Run a command to its end."""
     started = time.perf_counter()
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
-    return (time.perf_counter() - started) * 1000
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"{command} failed"
+    return Cost(elapsed, usage.ru_utime + usage.ru_stime)
+
+
+def serve(command: list[str], environment: dict[str, str]) -> Cost:
+    """Start a server on a free port, measure until its first answer, and end it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    started = time.perf_counter()
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([*command, str(port)], env=environment, stdout=quiet, stderr=quiet)
+    answer = first_answer(port, process)
+    elapsed = time.perf_counter() - started
+    assert answer.startswith((b"HTTP/1.1 200", b"HTTP/1.1 404")), answer
+    memory = int(subprocess.check_output(["ps", "-o", "rss=", "-p", str(process.pid)]))
+    process.kill()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Cost(elapsed, usage.ru_utime + usage.ru_stime, memory)
+
+
+def first_answer(port: int, process: subprocess.Popen[bytes]) -> bytes:
+    """Request a path that neither server has, as soon as the port is open; both route it, and answer 404."""
+    while process.poll() is None:
+        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"GET /absent HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            return connection.recv(65536)
+        time.sleep(0.001)
+    raise AssertionError("the server ended before its first answer")
+
+
+def measure(cases: dict[str, Callable[[], Cost]], rounds: int, read: Callable[[Cost], float]) -> dict[str, list[float]]:
+    """Measure all cases once per round, after a round that is not counted."""
+    found: dict[str, list[float]] = {}
+    for number in range(rounds + 1):
+        for name, case in cases.items():
+            cost = case()
+            if number:
+                found.setdefault(name, []).append(read(cost))
+                if cost.memory:
+                    found.setdefault(f"{name} memory", []).append(cost.memory)
+    return found
+
+
+def print_goals(found: dict[str, list[float]]) -> None:
+    """Print a line for each goal."""
+    for goal in GOALS:
+        reference = found[goal.reference]
+        values = ratios(found[goal.measured], reference)
+        noise = ratios(found[again(goal.reference)], reference)
+        reached = median(values)
+        met = "stretch met" if reached <= goal.stretch else "must met" if reached <= goal.must else "not met"
+        print(
+            f"{goal.name:38} {spread(values)}  must {goal.must}  stretch {goal.stretch}  {met};"
+            f" noise {spread(noise)}; reference {median(reference):.4g}"
+        )
+
+
+def again(name: str) -> str:
+    """Return the name of the second measurement of a reference."""
+    return name.replace("typer", "typer again").replace("empty", "empty again")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", 9)))
+    parser.add_argument("--cpu", action="store_true", help="compare processor time")
+    parser.add_argument("--commands", action="store_true", help="also time other commands")
+    args = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Poll)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    environment = {
-        **os.environ,
-        "EXTCLI_URL": f"http://127.0.0.1:{server.server_port}",
-        "EXTCLI_SECRET": "c2VjcmV0",
-    }
-    commands = {"import typer, httpx, rich": REFERENCE, **COMMANDS}
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(RUNS):  # interleaved, so that a busy moment affects all commands
-        for name, command in commands.items():
-            times[name].append(milliseconds(command, environment))
-    reference = statistics.median(times["import typer, httpx, rich"])
-    for name, values in times.items():
-        median = statistics.median(values)
-        print(f"{name:28} {median:7.1f} ms  {median / reference:5.2f} of the reference")
+    with bytecode_cache() as environment:
+        environment |= {"EXTCLI_URL": f"http://127.0.0.1:{server.server_port}", "EXTCLI_SECRET": "c2VjcmV0"}
+        python = [sys.executable, "-c"]
+
+        def typer() -> Cost:
+            return run([*python, "import typer"], environment)
+
+        def empty() -> Cost:
+            return serve([*python, EMPTY_APPLICATION], environment)
+
+        cases: dict[str, Callable[[], Cost]] = {
+            "typer": typer,
+            "help": lambda: run([PROGRAM, "--help"], environment),
+            "typer again": typer,
+            "empty": empty,
+            "serve": lambda: serve([PROGRAM, "serve", "--port"], environment),
+            "empty again": empty,
+        }
+        if args.commands:
+            cases["libraries"] = lambda: run([*python, LIBRARIES], environment)
+            for name, command in COMMANDS.items():
+                cases[name] = lambda command=command: run([PROGRAM, *command], environment)  # type: ignore[misc]
+        found = measure(cases, args.rounds, lambda cost: cost.cpu if args.cpu else cost.elapsed)
+    print_goals(found)
+    for name in COMMANDS if args.commands else ():
+        print(f"{name:38} {spread(ratios(found[name], found['libraries']))} of {LIBRARIES!r}")
     server.shutdown()
 
 
