@@ -11,6 +11,7 @@ from litestar import Litestar, Request, Response
 from litestar.enums import HttpMethod
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
+from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
 from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
@@ -24,9 +25,19 @@ from emulator.web.response import Reply, error_reply
 _log = logging.getLogger("emulator")
 
 
+class _Routes(Litestar):
+    """Litestar without its default plugins: no endpoint uses them, and they import pydantic and attrs."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        return plugins
+
+
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
     declared = list(endpoints)
-    return Litestar(
+    return _Routes(
         route_handlers=[*(_route(each) for each in declared), *viewer_files()],
         exception_handlers={Exception: _failed},
         openapi_config=DocumentConfig(declared, version("extcli")),
