@@ -1,9 +1,9 @@
 """Start-up time and idle memory: `python benchmarks/startup.py [--rounds N] [--cpu] [--commands]`.
 
 Three ratios: `extcli --help` to an import of typer, and the first answer and the memory of `extcli serve` to those of
-an empty Litestar application. `--commands` also times other commands. `--cpu` compares processor time, not elapsed time:
-on a busy machine it varies less. All runs of a round are interleaved, and each reference runs twice: its ratio to itself
-is the noise.
+an empty Litestar application. `--commands` also times other commands. `--cpu` compares processor time, not elapsed
+time: on a busy machine it varies less. All runs of a round are interleaved, and each reference runs twice: its ratio to
+itself is the noise.
 """
 
 from __future__ import annotations
