@@ -25,10 +25,10 @@ from typing import Any
 
 import msgspec
 import uvloop
+from audience import ballots, headers
 from common import Address, argument, pin_to_core, start_server
 from large_poll import fill
 from load import Measured, load, request
-from votes import ballots, headers
 
 SETS = 10
 SENDER = """

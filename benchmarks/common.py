@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 
 Address = tuple[str, int]
 
+CLIENT_ID = "bench"
+SECRET = b"the secret of the benchmarks, 32+ bytes"
+
 
 def start_server(stack: ExitStack, name: str, *args: object) -> tuple[Address, int]:
     """Start a server of `servers.py` until the stack closes; return its address and process id."""

@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import uvloop
+from audience import ballots, headers
 from common import argument, pin_to_core, start_server
-from load import load, request
+from load import CONNECTIONS, load, request
 from report import ratios, spread
-from votes import CONNECTIONS, ballots, headers
 
 CALLS = {
     "GET vote": ("GET", "/v1/e/vote?id=poll", b""),

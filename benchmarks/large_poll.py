@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 import uvloop
+from audience import ballots, headers
 from common import argument, pin_to_core, start_server
-from load import load, request
+from load import CONNECTIONS, load, request
 from report import spread
-from votes import CONNECTIONS, ballots, headers
 
 from emulator.engines import open_engine
 from emulator.engines.base import CastRequest, Key
@@ -44,11 +44,11 @@ async def fill(file: Path, voters: int) -> None:
             await asyncio.gather(*(engine.ballots.cast(key, cast, now=now, expires_at=expires_at) for cast in casts))
 
 
-async def read_log(host: str, port: int, header: str) -> tuple[float, bytes]:
+async def read_log(host: str, port: int, header: str, poll: str = "large") -> tuple[float, bytes]:
     """Read the whole log as it arrives, so that the load in this process continues; return seconds and response."""
     started = time.perf_counter()
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
-    head = request("GET", "/v1/e/vote_logs?id=large", header)
+    head = request("GET", f"/v1/e/vote_logs?id={poll}", header)
     writer.write(head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     pieces = []
     while piece := await reader.read(1 << 16):

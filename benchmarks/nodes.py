@@ -22,10 +22,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import uvloop
+from audience import ballots
 from common import Address, argument, start_server
-from load import load
+from load import CONNECTIONS, load
 from report import ratios, spread
-from votes import CONNECTIONS, ballots
 
 
 @contextmanager

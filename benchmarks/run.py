@@ -30,12 +30,15 @@ class Source(NamedTuple):
 
 
 SOURCES = [
+    Source("votes", "new_voters", ("1", "4")),
+    Source("votes", "known_voters", ("1b", "2", "3", "4")),
+    Source("votes", "losses", ("3",)),
     Source("broadcasts", "rows", ("7", "8")),
     Source("codes", "rows", ("10",)),
     Source("startup", "rows", ("11",)),
     Source("peers", "rows", ("12",)),
 ]
-GOALS = list(dict.fromkeys(goal for source in SOURCES for goal in source.goals))
+GOALS = sorted({goal for source in SOURCES for goal in source.goals}, key=lambda goal: (int(goal.rstrip("b")), goal))
 
 
 def measure(source: Source, rounds: int, seconds: float) -> list[Row]:

@@ -8,6 +8,8 @@ memory   the service, data in memory
 file     the service, data in the file DATA
 redis    the service, data in the Redis at the URL DATA
 sockets  the same as memory
+uninstrumented  the same as file, without metrics, request ids, rate limits and request timeouts
+echo     a protocol that answers anything with the same bytes: the limit of the load generator
 websockets  the `websockets` library's server, which sends each message to all clients with `broadcast()`
 """
 
@@ -18,7 +20,8 @@ import gc
 import math
 import signal
 import sys
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -26,7 +29,7 @@ import jwt
 import msgspec
 import uvicorn
 import uvloop
-from common import argument, pin_to_core
+from common import CLIENT_ID, SECRET, argument, pin_to_core
 from litestar import Litestar, Request, post
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
@@ -35,15 +38,27 @@ from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.asyncio.server import serve as serve_websockets
 from websockets.exceptions import ConnectionClosed
 
-from emulator.app import open_app
-from emulator.config.environment import PRODUCTION
+from emulator.config.environment import PRODUCTION, AnonymousLimits
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
+from emulator.features.control.metrics import Metrics
 from emulator.realtime import gateway
-from emulator.server.run import Server, config_of, listen, url_of
+from emulator.server import http_protocol, run
+from emulator.server.signals import HANGUPS, SignalHandler
 
-SECRET = b"the secret of the benchmarks, 32+ bytes"
-CLIENT_ID = "bench"
+_MILLION = 1_000_000
+LIMITS = Limits(
+    caller_rate=_MILLION,
+    client_rate=_MILLION,
+    anonymous=replace(
+        PRODUCTION.anonymous,
+        address_sockets=_MILLION,
+        max_unauthenticated=_MILLION,
+        address_pages=_MILLION,
+        address_kib=_MILLION,
+    ),
+)
+"""Enforced, but never reached."""
 
 
 class Memory:
@@ -112,6 +127,31 @@ def bare() -> Any:
     return app
 
 
+class Echo(asyncio.Protocol):
+    """Answers whatever arrives, as long as a response to a vote."""
+
+    _RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 400\r\n\r\n" + b" " * 400
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(self._RESPONSE)
+
+
+async def echo() -> None:
+    server = await asyncio.get_running_loop().create_server(Echo, "127.0.0.1", 0)
+    await announce(*server.sockets[0].getsockname())
+
+
+async def announce(host: str, port: int) -> None:
+    """Print the URL, and wait for SIGTERM."""
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    print(f"http://{host}:{port}", flush=True)
+    await stopped.wait()
+
+
 async def websockets() -> None:
     connections: set[ServerConnection] = set()
 
@@ -123,66 +163,57 @@ async def websockets() -> None:
         connections.discard(connection)
 
     async with serve_websockets(repeat, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
-        host, port = server.sockets[0].getsockname()
-        print(f"http://{host}:{port}", flush=True)
-        stopped = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-        await stopped.wait()
+        await announce(*server.sockets[0].getsockname())
 
 
-class Echo(asyncio.Protocol):
-    """Answers each read with the same bytes."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport: Any = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-
-async def echo() -> None:
-    server = await asyncio.get_running_loop().create_server(Echo, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    print(f"http://{host}:{port}", flush=True)
-    stopped = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    await stopped.wait()
+async def application(app: Any) -> None:
+    """Serve a reference as its authors recommend."""
+    config = uvicorn.Config(
+        app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
+    )
+    gc.collect()
+    gc.freeze()
+    listener = run.listen("127.0.0.1", 0)
+    await run.Server(config, lambda: print(run.url_of("127.0.0.1", listener), flush=True)).serve([listener])
 
 
-async def serve(name: str, file: str | None) -> None:
-    if hasattr(signal, "SIGUSR1"):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gc.collect)
-    if name in ("websockets", "echo"):
-        await {"websockets": websockets, "echo": echo}[name]()
-        return
-    async with AsyncExitStack() as stack:
-        if name in ("plain", "bare"):
-            app = {"plain": plain, "bare": bare}[name]()
-            config = uvicorn.Config(
-                app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
-            )
-        else:
-            gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
-            data = {"file": f"sqlite://{file}", "redis": str(file)}.get(name, "sqlite://")
-            extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-            million = 1_000_000  # enforced, but never reached
-            anonymous = replace(
-                PRODUCTION.anonymous,
-                address_sockets=million,
-                max_unauthenticated=million,
-                address_pages=million,
-                address_kib=million,
-            )
-            limits = Limits(caller_rate=million, client_rate=million, anonymous=anonymous)
-            settings = Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits)
-            app, _ = await stack.enter_async_context(open_app(settings))
-            config = config_of(app)
-        gc.collect()
-        gc.freeze()
-        listener = listen("127.0.0.1", 0)
-        await Server(config, lambda: print(url_of("127.0.0.1", listener), flush=True)).serve([listener])
+async def service(data: str, limits: Limits = LIMITS) -> None:
+    """Serve as `extcli serve --production` does."""
+    gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
+    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
+    settings = Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits)
+    listener = run.listen("127.0.0.1", 0)
+
+    def started() -> None:
+        print(run.url_of("127.0.0.1", listener), flush=True)
+
+    await run.serve(settings, listener, started, SignalHandler(*HANGUPS))
+
+
+async def uninstrumented(data: str) -> None:
+    """Serve without what only watches and limits. The service has no switch for metrics and request ids."""
+    for method in ("answered", "replied", "refused", "storage"):
+        setattr(Metrics, method, lambda *args, **kwargs: None)
+    http_protocol.request_id = lambda headers: "off"
+    await service(data, Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits(), request_timeout=0))
+
+
+async def serve(name: str, data: str) -> None:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gc.collect)
+    servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        "plain": lambda: application(plain()),
+        "bare": lambda: application(bare()),
+        "memory": lambda: service("sqlite://"),
+        "sockets": lambda: service("sqlite://"),
+        "file": lambda: service(f"sqlite://{data}"),
+        "redis": lambda: service(data),
+        "uninstrumented": lambda: uninstrumented(f"sqlite://{data}"),
+        "echo": echo,
+        "websockets": websockets,
+    }
+    await servers[name]()
 
 
 if __name__ == "__main__":
     pin_to_core(int(argument(3, 0)))
-    uvloop.run(serve(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))
+    uvloop.run(serve(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""))

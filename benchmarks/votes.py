@@ -1,77 +1,118 @@
 """POST vote against references: `python benchmarks/votes.py [ROUNDS] [SECONDS]`.
 
-Prints, for each server, the median and range over interleaved rounds of two ratios to the plain Litestar route in the
-same round: requests per second, and 99th percentile of the latency.
+The service runs in production mode with its data in a file and everything checked. The references are `plain`, `bare`
+and the service in memory (see `servers.py`). Goals 1, 1b, 2, 3 and 4.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
-import statistics
+import signal
 import tempfile
-import time
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
+from operator import length_hint
 from pathlib import Path
 
-import jwt
+import report
 import uvloop
-from common import argument, pin_to_core, start_server
-from load import Measured, load, request
-from report import ratios, spread
-from servers import CLIENT_ID, SECRET
+from audience import Newcomers, ballots, headers, voter_of
+from common import pin_to_core, start_server
+from large_poll import read_log, rows_of
+from load import load
+from report import Row
+from rounds import AGAIN, ECHO, Case, Results, interleave
 
-VOTERS = 1_000
-CONNECTIONS = 50
-
-
-def headers(role: str = "viewer", users: int = VOTERS) -> list[str]:
-    """Return an `Authorization` header for each of many users of channel 1."""
-    exp = int(time.time()) + 3_600
-    claims = [{"role": role, "user_id": str(number), "channel_id": "1", "exp": exp} for number in range(users)]
-    return [f"{CLIENT_ID} {jwt.encode(each, SECRET)}" for each in claims]
+PREPARED_PER_SECOND = 15_000
+"""Requests of new voters prepared for each second of a round. A round ends earlier if a server uses them up."""
+CACHED_TOKENS = 65_536
+"""Tokens that the service keeps as verified."""
+KILLS = 5
 
 
-def ballots(voters: int = VOTERS) -> list[bytes]:
-    """Return a request to vote for each voter, in random order."""
-    generator = random.Random(7)
-    requests = [
-        request("POST", "/v1/e/vote?id=poll", header, b'{"value":%d}' % generator.randrange(0, 10))
-        for header in headers(users=voters)
+def known_voters(rounds: int, seconds: float) -> list[Row]:
+    """Votes of 1,000 users whose tokens the service has seen before."""
+    results = uvloop.run(_known_voters(rounds, seconds))
+    vote = "POST vote, known tokens"
+    return [
+        results.rate_row("1b", f"{vote} / plain route", "file", "plain", 3.0, 4.0),
+        results.rate_row("2", f"{vote} / bare ASGI", "file", "bare", 0.5, 0.7),
+        results.rate_row("3", f"{vote}, data in a file / in memory", "file", "memory", 0.8, 0.95),
+        results.tail_row("4", f"p99 of {vote} / plain route", "file", "plain", 1.0, 0.6),
     ]
-    generator.shuffle(requests)
-    return requests
 
 
-async def measure(rounds: int, seconds: float, names: list[str]) -> dict[str, list[Measured]]:
-    """Measure all servers in turn; the first round is a warm-up."""
-    requests = ballots()
-    results: dict[str, list[Measured]] = {name: [] for name in names}
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        addresses = {name: start_server(stack, name, Path(folder) / "data.db")[0] for name in names}
-        for number in range(rounds + 1):
-            for name, (host, port) in addresses.items():
-                measured = await load(host, port, requests, connections=CONNECTIONS, seconds=seconds)
-                assert measured.failed == 0, f"{name} refused {measured.failed} votes"
-                if number:
-                    results[name].append(measured)
-    return results
-
-
-def main() -> None:
+async def _known_voters(rounds: int, seconds: float) -> Results:
     pin_to_core(1)
-    results = uvloop.run(measure(int(argument(1, 5)), argument(2, 2), ["plain", "bare", "memory", "file"]))
-    rates = {name: [each.per_second for each in rounds] for name, rounds in results.items()}
-    tails = {name: [each.p99 for each in rounds] for name, rounds in results.items()}
-    print(f"{'server':10} {'req/s':>8}  {'ratio (range)':20} {'p99 ms':>8}  {'p99 ratio':>9}")
-    for name in results:
-        print(
-            f"{name:10} {statistics.median(rates[name]):8.0f}  {spread(ratios(rates[name], rates['plain'])):20} "
-            f"{statistics.median(tails[name]) * 1e3:8.2f}  "
-            f"{statistics.median(ratios(tails[name], tails['plain'])):9.2f}"
-        )
-    for name in ("bare", "memory"):
-        print(f"file / {name}: {spread(ratios(rates['file'], rates[name]))}")
+    requests = ballots()
+    names = ["plain", "bare", "memory", "file"]
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        started = {name: start_server(stack, name, Path(folder) / "data.db")[0] for name in [*names, ECHO]}
+        again = {name + AGAIN: started[name] for name in ("plain", "bare", "memory")}
+        cases = {name: Case([address], lambda: requests) for name, address in {**started, **again}.items()}
+        return await interleave(cases, rounds, seconds)
+
+
+def new_voters(rounds: int, seconds: float) -> list[Row]:
+    """Votes of users who come once: each request has a new token and a new voter, each round a new poll."""
+    results = uvloop.run(_new_voters(rounds, seconds))
+    vote = "POST vote, new tokens"
+    return [
+        results.rate_row("1", f"{vote} / plain route", "file", "plain", 2.0, 3.0),
+        results.rate_row("1", f"{vote}, more than 65,536 seen / plain route", "many seen", "plain", 2.0, 3.0),
+        results.tail_row("4", f"p99 of {vote} / plain route", "file", "plain", 1.0, 0.6),
+        results.tail_row("4", f"p99 of {vote}, more than 65,536 seen / plain", "many seen", "plain", 1.0, 0.6),
+    ]
+
+
+async def _new_voters(rounds: int, seconds: float) -> Results:
+    pin_to_core(1)
+    newcomers, polls = Newcomers(), count()
+
+    def requests() -> Iterator[bytes]:
+        return iter(newcomers.ballots(int(PREPARED_PER_SECOND * seconds), poll=f"poll-{next(polls)}"))
+
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        names = {"plain": "plain", "file": "file", "many seen": "file", ECHO: ECHO}
+        started = {name: start_server(stack, server, Path(folder) / f"{name}.db")[0] for name, server in names.items()}
+        seen = await load(*started["many seen"], iter(newcomers.ballots(CACHED_TOKENS)), seconds=120)
+        assert seen.failed == 0, f"{seen.failed} votes were refused"
+        cases = {name: Case([address], requests) for name, address in started.items()}
+        return await interleave({**cases, "plain" + AGAIN: cases["plain"]}, rounds, seconds)
+
+
+def losses(rounds: int, seconds: float) -> list[Row]:
+    """Kill the service five times while a crowd votes, and look for each acknowledged vote in the log."""
+    acknowledged, found = uvloop.run(_losses())
+    lost = len(acknowledged - found)
+    name = f"acknowledged votes lost in {KILLS} kill -9"
+    return [Row("3", name, [lost], [], 0, 0, higher_is_better=False, figures={"acknowledged": len(acknowledged)})]
+
+
+async def _losses() -> tuple[set[str], set[str]]:
+    """Return the voters whose votes were acknowledged, and those in the log."""
+    pin_to_core(1)
+    newcomers, generator = Newcomers(), random.Random(7)
+    acknowledged: set[str] = set()
+    (backend,) = headers("backend", users=1)
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(KILLS):
+            with ExitStack() as stack:
+                address, process = start_server(stack, "file", Path(folder) / "data.db")
+                ballots = newcomers.ballots(PREPARED_PER_SECOND)
+                unsent = iter(ballots)
+                asyncio.get_running_loop().call_later(generator.uniform(0.3, 1.0), os.kill, process, signal.SIGKILL)
+                measured = await load(*address, unsent, seconds=60)
+                sent = ballots[: len(ballots) - length_hint(unsent)]
+                acknowledged |= {voter_of(each) for each in set(sent).difference(measured.unanswered)}
+        with ExitStack() as stack:
+            address, _ = start_server(stack, "file", Path(folder) / "data.db")
+            _, log = await read_log(*address, backend, poll="poll")
+    return acknowledged, {str(row["identifier"]) for row in rows_of(log)}
 
 
 if __name__ == "__main__":
-    main()
+    report.main(new_voters, known_voters, losses)
