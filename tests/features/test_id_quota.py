@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from emulator.clock import DAY, HOUR
 from emulator.config.settings import Limits, Settings
+from emulator.engines.base import CastRequest, Key
+from emulator.limits.id_quota import IdQuota
 from support.service import Client, LiveServer, live_server
 from support.socket_client import linked_game
 
@@ -144,6 +147,26 @@ def test_the_records_of_the_quota_are_not_listed_as_expired(limited: LiveServer,
     expired = limited.advance(3 * DAY)
 
     assert ["rank"] == [each["kind"] for each in expired]
+
+
+@pytest.mark.slow
+def test_the_records_of_the_quota_take_no_place_among_the_expiries_that_are_kept(limited: LiveServer):
+    many = [Key("rank", "my-extension", f"r{number}", "777") for number in range(6_000)]
+    quota = IdQuota(limited.service.engine.documents, limited.service.clock, len(many))
+
+    async def fill() -> None:
+        now = limited.service.clock.now()
+        for key in many:
+            await asyncio.gather(
+                quota.claim(key, HOUR),
+                limited.service.engine.ballots.cast(key, CastRequest("U1", "a"), now=now, expires_at=now + HOUR),
+            )
+        limited.service.clock.advance(4 * HOUR)
+        await limited.service.control.sweep()
+
+    limited.run(fill())
+
+    assert len(many) == len(limited.advance(0))
 
 
 @pytest.mark.slow

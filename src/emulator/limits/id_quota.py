@@ -1,7 +1,8 @@
 """Limits the ids of an extension in one channel, since viewers create polls, rankings and buffers by naming them.
 
-One document per kind, extension and channel records the ids for all nodes. A node skips ids that it recorded recently,
-so the limit is approximate and a vote usually costs one dictionary lookup.
+All nodes share one document per id, and one per kind, extension and channel with the number of ids that end in each
+hour. So the cost of a new id does not depend on how many there are. A node skips ids that it recorded recently, so the
+limit is approximate and a vote usually costs one dictionary lookup.
 """
 
 from __future__ import annotations
@@ -16,17 +17,29 @@ from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
 
-QUOTA_KIND: Final = "ids"
-"""The kind of the documents that record ids. Their expiry is not reported."""
+_ID: Final = "ids/"
+"""The kind of an id's document begins with this. It holds the Unix ms until which the id counts."""
+_COUNTS: Final = "id_counts"
+_EARLIER: Final = "ids"
+"""The kind of the documents of earlier versions. They are not read: their ids are counted anew when they are used."""
 _REFRESH_AFTER: Final = HOUR
 _MAX_CACHED: Final = 100_000
 
-_ids = msgspec.json.Decoder(dict[str, int])
-"""Each id, and the Unix ms until which it counts."""
+_end = msgspec.json.Decoder(int)
+_counts = msgspec.json.Decoder(dict[int, int])
+"""The number of ids, by the Unix ms until which they count: the end of an hour."""
+
+
+def is_quota_record(key: Key) -> bool:
+    """Whether a document belongs to the quota. The expiry of such documents is not reported."""
+    return key.kind.startswith(_ID) or key.kind in (_COUNTS, _EARLIER)
 
 
 class IdQuota:
-    """Allows `limit` ids per kind, extension and channel."""
+    """Allows `limit` ids per kind, extension and channel. An id counts up to two hours longer than it was claimed for.
+
+    If a process dies while it releases an id, that id stays counted until it ends.
+    """
 
     def __init__(self, documents: Documents, clock: Clock, limit: int) -> None:
         self._documents = documents
@@ -50,39 +63,55 @@ class IdQuota:
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""
         self._recorded.pop(key, None)
-        document, now = _document_of(key), self._clock.now()
-        ids = _decode(await self._documents.read([document], now=now), document)
-        if ids.pop(key.name, None) is None:
+        id, counts, now = _id_of(key), _counts_of(key), self._clock.now()
+        found = await self._documents.read([id, counts], now=now)
+        if id not in found or not await self._documents.drop([id], now=now):
             return
+        end = _end.decode(found[id])
 
         def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            remaining = _decode(found, document)
-            remaining.pop(key.name, None)
-            return {document: json_codec.encode(remaining)}
+            return {counts: json_codec.encode(_moved(_live(found, counts, now), end, None))}
 
-        await self._documents.update([document], remove, now=now, expires_at=max(ids.values(), default=now))
+        await self._documents.update([counts], remove, now=now, expires_at=max(_live(found, counts, now), default=now))
 
     def clear(self) -> None:
         """Forget the cached ids, after a reset."""
         self._recorded.clear()
 
     async def _record(self, key: Key, now: int, until: int) -> None:
-        document = _document_of(key)
+        id, counts, end = _id_of(key), _counts_of(key), -(-until // HOUR) * HOUR
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            ids = {name: end for name, end in _decode(found, document).items() if end > now}
-            if key.name not in ids and len(ids) >= self._limit:
+            live = _live(found, counts, now)
+            before = _end.decode(found[id]) if id in found else None
+            if before not in live and (used := sum(live.values())) >= self._limit:
                 where = f"in channel {key.channel}" if key.channel else "without a channel"
-                raise BadRequest("Too many ids", f"id: {len(ids)} of this kind are in use {where}, limit {self._limit}")
-            ids[key.name] = until
-            return {document: json_codec.encode(ids)}
+                raise BadRequest("Too many ids", f"id: {used} of this kind are in use {where}, limit {self._limit}")
+            return {id: json_codec.encode(end), counts: json_codec.encode(_moved(live, before, end))}
 
-        await self._documents.update([document], add, now=now, expires_at=until)
-
-
-def _document_of(key: Key) -> Key:
-    return Key(QUOTA_KIND, key.owner, key.kind, key.channel)
+        await self._documents.update([id, counts], add, now=now, expires_at=end)
 
 
-def _decode(found: Mapping[Key, bytes], document: Key) -> dict[str, int]:
-    return _ids.decode(found[document]) if document in found else {}
+def _id_of(key: Key) -> Key:
+    return key._replace(kind=_ID + key.kind)
+
+
+def _counts_of(key: Key) -> Key:
+    return Key(_COUNTS, key.owner, key.kind, key.channel)
+
+
+def _live(found: Mapping[Key, bytes], counts: Key, now: int) -> dict[int, int]:
+    """The counts of the hours that have not ended."""
+    return {end: count for end, count in _counts.decode(found.get(counts, b"{}")).items() if end > now}
+
+
+def _moved(counts: Mapping[int, int], before: int | None, after: int | None) -> dict[int, int]:
+    """The counts after one id has moved from one end to another; `None` is not counted."""
+    moved = dict(counts)
+    if before in moved:
+        moved[before] -= 1
+        if not moved[before]:
+            del moved[before]
+    if after is not None:
+        moved[after] = moved.get(after, 0) + 1
+    return moved

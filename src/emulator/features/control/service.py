@@ -14,7 +14,7 @@ from emulator.config.settings import Settings
 from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
-from emulator.limits.id_quota import QUOTA_KIND
+from emulator.limits.id_quota import is_quota_record
 from emulator.observability.recorder import Recorder
 
 RESET = "reset"
@@ -121,7 +121,7 @@ class Control:
     async def sweep(self) -> None:
         """Remove expired items. No response depends on it; the next move of the clock reports them."""
         async with self._moving:
-            self._unreported += await self._engine.purge(now=self._clock.now())
+            self._unreported += await self._purge(self._clock.now())
             del self._unreported[:-_MAX_UNREPORTED]
         await self._key.sync()
         await self._engine.tidy()  # without the lock, so that a move of the clock does not wait for it
@@ -141,19 +141,22 @@ class Control:
         async with self._moving:
             _check(move, self._clock.now())
             with self._clock.paused() as before:
-                self._unreported += await self._engine.purge(now=before)
+                self._unreported += await self._purge(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)
             if move.set is not None:
                 self._clock.set(move.set)
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
-            self._unreported += await self._engine.purge(now=record.now)
+            self._unreported += await self._purge(record.now)
             expired, self._unreported = sorted(self._unreported, key=lambda each: each.at), []
             for moved in self._on_move:
                 await moved()
-        items = [_item_of(each) for each in expired if each.key.kind != QUOTA_KIND]
-        return MovedClock(record.now, record.offset, record.frozen, items)
+        return MovedClock(record.now, record.offset, record.frozen, [_item_of(each) for each in expired])
+
+    async def _purge(self, now: int) -> list[Expired]:
+        """Remove what has expired at `now`, and return what to report."""
+        return [each for each in await self._engine.purge(now=now) if not is_quota_record(each.key)]
 
 
 def _check(move: ClockMove, now: int) -> None:
