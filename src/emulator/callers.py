@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Awaitable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -67,13 +67,6 @@ class Grant(NamedTuple):
 NO_GRANT = Grant()
 
 
-class Identify(Protocol):
-    """Completes a caller with the opaque id of their user."""
-
-    async def __call__(self, caller: Caller, *, writes: bool) -> Caller:
-        """Return the caller as votes and stores know them; record their ids if the request `writes`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The bearer of a verified token."""
@@ -103,3 +96,17 @@ class Caller:
         if self.spans_channels:
             return requested or self.channel_id or None
         return self.channel_id or ""
+
+
+Identified = tuple[Caller, Awaitable[None] | None]
+"""A caller as votes and stores know them, and the writing of their ids, which has started, if that is needed."""
+
+
+class Identify(Protocol):
+    """Completes a caller with the opaque id of their user."""
+
+    async def __call__(self, caller: Caller, *, writes: bool) -> Identified:
+        """Return the caller as votes and stores know them. If the request `writes`, start to record their ids.
+
+        Await that before the request is answered; it may raise `EngineError`.
+        """

@@ -61,6 +61,12 @@ class Documents(Protocol):
         `change` may return any subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
 
+    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
+        """Write documents that never expire, in one atomic step; without `replace`, only those that are absent.
+
+        Only for keys whose documents never expire. Those that hold the same are left alone, so this is cheap to repeat.
+        """
+
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         """Return up to `limit` users with a live document under the rest of `key`, in order, after `after`."""
 

@@ -188,9 +188,14 @@ class Gateway:
                 raise role_error(caller.role, found.roles)
         if request.excess:
             raise TooLarge("Request too large", request.excess)
+        recording = None
         if message.sender is not None and not found.is_open:
-            message.sender = await self._identify(message.sender, writes=request.action != READ)
-        return await found.handler(message)
+            message.sender, recording = await self._identify(message.sender, writes=request.action != READ)
+        try:
+            return await found.handler(message)
+        finally:
+            if recording is not None:
+                await recording
 
     async def _change_subscription(self, message: Message) -> Done:
         target = message.target
@@ -208,7 +213,7 @@ class Gateway:
         if message.request.excess:
             raise TooLarge("Request too large", message.request.excess)
         if message.sender is not None:
-            message.sender = await self._identify(message.sender, writes=False)
+            message.sender, _ = await self._identify(message.sender, writes=False)
         topics = await feed.handler(message)
         if message.request.action == SUBSCRIBE:
             message.session.subscribe(*topics)

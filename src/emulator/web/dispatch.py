@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
@@ -14,12 +14,13 @@ from litestar.types import HTTPScope, Receive
 from emulator.callers import Caller, Identify, role_error
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
-from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, TooLarge, Unauthorized, Unavailable
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Special, Streamed, Text, WithHeaders
+from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
 from emulator.wire import json_codec
 from emulator.wire.query import query_of
@@ -59,15 +60,25 @@ class Dispatcher:
         """Whether this service has an endpoint at `path`, for any method."""
         return any(path == known for _, known in self._bound)
 
+    def bound(self, method: str, path: str) -> Bound:
+        """Return one of this service's endpoints."""
+        return self._bound[method, path]
+
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
-        """Run one of this service's endpoints; every error becomes a reply."""
+        """Run one of this service's endpoints for an ASGI server; every error becomes a reply."""
+        return await self.answer(
+            self._bound[method, path], AsgiRequest(scope, receive, current.get() or RequestContext(""))
+        )
+
+    async def answer(self, bound: Bound, request: Request) -> Reply:
+        """Run an endpoint; every error becomes a reply."""
         started = monotonic()
-        bound = self._bound[method, path]
-        context = current.get() or RequestContext("")
+        endpoint, context = bound.endpoint, request.context
+        method, path = endpoint.method, endpoint.path
         context.route = path
-        cors = bound.endpoint.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
+        cors = endpoint.allows_any_origin
         try:
-            reply = _reply(await self._answer(bound, context, scope, receive), cors, bound.endpoint.status)
+            reply = _reply(await self._answer(bound, request), cors, endpoint.status)
         except ServiceError as error:
             self.recorder.refused(error)
             reply = error_reply(error, cors=cors)
@@ -83,11 +94,8 @@ class Dispatcher:
         self.recorder.answered(method, path, reply.status, monotonic() - started)
         return reply
 
-    async def _answer(self, bound: Bound, context: RequestContext, scope: HTTPScope, receive: Receive) -> object:
-        endpoint = bound.endpoint
-        headers = context.headers or dict(scope["headers"])
-        client: Any = scope.get("client")
-        peer = client[0] if client else ""
+    async def _answer(self, bound: Bound, request: Request) -> object:
+        endpoint, headers, peer, context = bound.endpoint, request.headers, request.peer, request.context
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
@@ -108,15 +116,19 @@ class Dispatcher:
         elif endpoint.audience is Audience.PUBLIC:
             self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.CONTROL:
-            self.control_gate(scope)
+            self.control_gate(request.scope)
         is_large = caller is not None and caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
-        chunks = _stream_body(headers, receive, limit)
-        body = b"" if endpoint.streamed else await _read_body(headers, receive, limit)
+        body = b"" if endpoint.streamed else await request.body(limit)
+        recording = None
         if caller is not None and caller.user_id is not None:
-            caller = await self.identify(caller, writes=endpoint.method != "GET")
-        call = Call(caller, query_of(scope["query_string"]), body, peer, client_id, self.check_registered, chunks)
-        answer = await bound.answer(call)
+            caller, recording = await self.identify(caller, writes=endpoint.method != "GET")
+        try:
+            query, chunks = query_of(request.query), request.chunks(limit)
+            answer = await bound.answer(Call(caller, query, body, peer, client_id, self.check_registered, chunks))
+        finally:
+            if recording is not None:
+                await recording
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
 
     async def _authenticated(self, header: str | None, peer: str) -> Caller:
@@ -168,43 +180,3 @@ def _bare_client_id(header: str | None) -> str:
 
 def _text(header: bytes | None) -> str | None:
     return None if header is None else header.decode("latin-1")
-
-
-async def _read_body(headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
-    """Read the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
-    _check_content_length(headers, limit)
-    message: Any = await receive()
-    if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
-        body: bytes = message["body"]
-        return body
-    return b"".join([chunk async for chunk in _chunks(message, receive, limit)])
-
-
-async def _stream_body(headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """Yield the body in chunks, with the same limit."""
-    _check_content_length(headers, limit)
-    async for chunk in _chunks(await receive(), receive, limit):
-        yield chunk
-
-
-def _check_content_length(headers: Mapping[bytes, bytes], limit: int) -> None:
-    length = headers.get(b"content-length", b"0")
-    if length.isdigit() and int(length) > limit:
-        raise TooLarge("Body too large", f"the body has {int(length)} bytes; the limit is {limit}")
-
-
-async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            context = current.get()
-            early_error = context.early_error if context else None
-            raise early_error or BadRequest("Malformed json body", "the connection closed before the body was complete")
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            raise TooLarge("Body too large", f"the body exceeds the limit of {limit} bytes")
-        yield chunk
-        if not message.get("more_body", False):
-            return
-        message = await receive()

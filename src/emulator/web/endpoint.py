@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -131,6 +131,11 @@ class Endpoint(Generic[S]):
     def name(self) -> str:
         """The handler's name, used as the operation id."""
         return self.handler.__name__
+
+    @cached_property
+    def allows_any_origin(self) -> bool:
+        """Whether web pages of any origin may read the answer."""
+        return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
 
     def bind(self, service: S) -> Bound:
         return Bound(self, partial(self.handler, service))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from emulator.engines.base import Change, Key
+from emulator.engines.base import NEVER, Change, Key
 from emulator.engines.redis.key_locks import KeyLocks, attempts
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
 from emulator.engines.redis.pipeline import Pipeline, ScriptCall
@@ -60,6 +60,12 @@ class RedisDocuments:
                 if found is None:
                     break
         return written
+
+    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
+        args = [b"keep", b"1" if replace else b"0", expiry_arg(NEVER)]
+        for key, value in documents.items():
+            args += (user_last(key), value)
+        await self._pipeline.run(DOCUMENTS, *args)
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         args = (now_arg(now), user_last_prefix(key), after.encode(), b"%d" % limit)

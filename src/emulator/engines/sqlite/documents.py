@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from emulator.engines.base import Change, Key
+from emulator.engines.base import NEVER, Change, Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 
@@ -15,11 +15,13 @@ _USERS = """
     WHERE space = ? AND shelf = ? AND owner = ? AND name = ? AND place = ? AND holder > ? AND expires_at > ?
     ORDER BY holder LIMIT ?
 """
-_WRITE = """
+_INSERT = """
     INSERT INTO documents (space, shelf, owner, name, holder, place, value, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (space, shelf, owner, name, holder, place)
-    DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
 """
+_WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
+_KEEP = f"{_WRITE} WHERE value <> excluded.value"
+_KEEP_IF_ABSENT = f"{_INSERT} DO NOTHING"
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
 
 
@@ -31,12 +33,19 @@ class SqliteDocuments(Tables):
         super().__init__(group_commit, namespace)
         self._peeked: dict[Key, tuple[bytes, int] | None] = {}
         """Value and expiry of documents that were peeked at; `None` if absent. Cleared when another process writes."""
+        self._kept: dict[str, list[tuple[object, ...]]] = {_KEEP: [], _KEEP_IF_ABSENT: []}
+        """The rows of `keep` that are not written yet, by statement."""
 
     def flush(self) -> None:
-        """Do nothing: every change is written at once."""
+        for statement, rows in self._kept.items():
+            if rows:
+                self._group_commit.connection.executemany(statement, rows)
+                rows.clear()
 
     def forget(self) -> None:
         self._peeked.clear()
+        for rows in self._kept.values():
+            rows.clear()
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         return await self._group_commit.read(self._read, keys, now)
@@ -49,6 +58,9 @@ class SqliteDocuments(Tables):
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         return await self._group_commit.write(self._update, keys, change, now, expires_at)
 
+    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
+        await self._group_commit.write(self._keep, documents, replace)
+
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         return await self._group_commit.read(self._users, key, after, limit, now)
 
@@ -56,6 +68,7 @@ class SqliteDocuments(Tables):
         return await self._group_commit.write(self._drop, keys, now)
 
     def _peek(self, key: Key) -> tuple[bytes, int] | None:
+        self.flush()
         if len(self._peeked) >= _MAX_PEEKED:
             self._peeked.clear()
         row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone()
@@ -63,6 +76,7 @@ class SqliteDocuments(Tables):
         return self._peeked[key]
 
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:
+        self.flush()
         found: dict[Key, bytes] = {}
         for key in keys:
             row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone()
@@ -81,6 +95,13 @@ class SqliteDocuments(Tables):
             self._group_commit.connection.execute(_WRITE, (*self._namespace.params(key), value, expires_at))
         return written
 
+    def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> None:
+        rows = self._kept[_KEEP if replace else _KEEP_IF_ABSENT]
+        for key, value in documents.items():
+            rows.append((*self._namespace.params(key), value, NEVER))
+            if replace or self._peeked.get(key, ()) is None:
+                self._peeked[key] = (value, NEVER)
+
     def _drop(self, keys: Sequence[Key], now: int) -> int:
         live = self._read(keys, now)
         self._note_expired(set(keys) - live.keys(), now)
@@ -90,6 +111,7 @@ class SqliteDocuments(Tables):
         return len(live)
 
     def _users(self, key: Key, after: str, limit: int, now: int) -> list[str]:
+        self.flush()
         shared = (self._namespace.id, key.kind, key.owner, key.name, key.channel)
         rows = self._group_commit.connection.execute(_USERS, (*shared, after, now, limit)).fetchall()
         return [user for (user,) in rows]

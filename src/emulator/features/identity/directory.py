@@ -11,9 +11,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from emulator.callers import Caller, opaque_id_of
+from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
-from emulator.engines.base import NEVER, Documents, Key
+from emulator.engines.base import Documents, Key
+from emulator.scheduling.started import Started
 
 _MAX_RECORDED: Final = 65_536
 _RECHECK_AFTER: Final = MINUTE
@@ -34,22 +35,24 @@ class Directory:
         """Clear the cache, after a reset."""
         self._recorded.clear()
 
-    async def identify(self, caller: Caller, *, writes: bool) -> Caller:
+    async def identify(self, caller: Caller, *, writes: bool) -> Identified:
         """Return the caller with the opaque id that votes and stores are kept under.
 
-        If the caller `writes`, their ids are recorded before. Raises `EngineError`.
+        If the caller `writes`, this starts to record their ids: await the second part before the request is answered,
+        so that both share one commit. Raises `EngineError`, then too.
         """
         if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
-            return caller
+            return caller, None
         if not caller.is_opaque_id_derived:
-            await self._record(caller.client_id, caller.user_id, caller.opaque_id)
-            return caller
+            return caller, self._recording(caller.client_id, caller.user_id, caller.opaque_id)
         # Never cached: another process may have recorded an opaque id since, and a vote must not miss it.
         key, now = _shared_key(caller.client_id, caller.user_id), self._clock.now()
         opaque_id = await self._documents.peek(key, now=now)
+        if opaque_id:
+            return replace(caller, opaque_id=opaque_id.decode()), None
         if opaque_id is None and writes:
-            await self._documents.update([key], lambda found: {} if found else {key: b""}, now=now, expires_at=NEVER)
-        return replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller
+            return caller, Started(self._documents.keep({key: b""}, replace=False))
+        return caller, None
 
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
         """Return the opaque id of each user, given in any spelling."""
@@ -84,18 +87,20 @@ class Directory:
         key = _shared_key(client_id, "")
         return await self._documents.users(key, after=after, limit=limit, now=self._clock.now())
 
-    async def _record(self, client_id: str, shared_id: str, opaque_id: str) -> None:
+    def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Started[None] | None:
+        """Start to record a user's ids; `None` if this process did recently."""
         now = self._clock.now()
         recorded, at = self._recorded.get((client_id, shared_id), ("", 0))
         if recorded == opaque_id and at <= now < at + _RECHECK_AFTER:
-            return
+            return None
+        return Started(self._record(client_id, shared_id, opaque_id, now))
+
+    async def _record(self, client_id: str, shared_id: str, opaque_id: str, now: int) -> None:
         ids = {
             _shared_key(client_id, shared_id): opaque_id.encode(),
             _opaque_key(client_id, opaque_id): shared_id.encode(),
         }
-        await self._documents.update(list(ids), lambda found: {} if found == ids else ids, now=now, expires_at=NEVER)
-        if len(self._recorded) >= _MAX_RECORDED:
-            del self._recorded[next(iter(self._recorded))]
+        await self._documents.keep(ids, replace=True)
         self._recorded[client_id, shared_id] = opaque_id, now
 
     async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:

@@ -19,6 +19,13 @@ local function read_all(keys, first, now)
   return documents
 end
 
+local function store(key, value, ends)
+  redis.call('HSET', prefix .. 'd:' .. key, 'e', ends, 'n', next_number(), 'v', value)
+  set_expiry('d' .. key, ends)
+  local group, user = split(key)
+  if user ~= '' then redis.call('ZADD', prefix .. 'dh:' .. group, 0, unescape(user)) end
+end
+
 -- now, keys… → for each: false, or version and value
 function ops.read()
   return read_all(ARGV, 3, tonumber(ARGV[2]))
@@ -39,12 +46,17 @@ function ops.write()
     local key, value = ARGV[i], ARGV[i + 1]
     local _, dead = version(key, now)
     if dead then note_expired('d' .. key, dead) end
-    redis.call('HSET', prefix .. 'd:' .. key, 'e', ends, 'n', next_number(), 'v', value)
-    set_expiry('d' .. key, ends)
-    local group, user = split(key)
-    if user ~= '' then redis.call('ZADD', prefix .. 'dh:' .. group, 0, unescape(user)) end
+    store(key, value, ends)
   end
   return false
+end
+
+-- whether to replace others ('1' or '0'), expiry, (key, value)…
+function ops.keep()
+  for i = 4, #ARGV, 2 do
+    local held = redis.call('HGET', prefix .. 'd:' .. ARGV[i], 'v')
+    if not held or (ARGV[2] == '1' and held ~= ARGV[i + 1]) then store(ARGV[i], ARGV[i + 1], ARGV[3]) end
+  end
 end
 
 -- now, keys… → how many were alive

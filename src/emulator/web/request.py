@@ -1,0 +1,96 @@
+"""An HTTP request as the dispatcher reads it: from an ASGI server, or complete from the HTTP protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from litestar.types import HTTPScope, Receive
+
+from emulator.errors import BadRequest, TooLarge
+from emulator.observability.request_context import RequestContext
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class WholeRequest:
+    """A request whose body has arrived."""
+
+    context: RequestContext
+    headers: Mapping[bytes, bytes]
+    """By lower-case name; the last of duplicate headers."""
+    query: bytes
+    peer: str
+    """The client's IP address; empty if unknown."""
+    raw: bytes
+
+    @property
+    def scope(self) -> HTTPScope:
+        """The ASGI scope, which such a request does not have."""
+        raise TypeError("only a request from an ASGI server has a scope")
+
+    async def body(self, limit: int) -> bytes:
+        """Return the whole body; raises `TooLarge` above `limit` bytes (ruling W8)."""
+        if len(self.raw) > limit:
+            raise _too_large(len(self.raw), limit)
+        return self.raw
+
+    async def chunks(self, limit: int) -> AsyncIterator[bytes]:
+        """Yield the body, with the same limit."""
+        yield await self.body(limit)
+
+
+class AsgiRequest:
+    """A request from an ASGI server, which reads the body when it is needed."""
+
+    def __init__(self, scope: HTTPScope, receive: Receive, context: RequestContext) -> None:
+        client: Any = scope.get("client")
+        self.context = context
+        self.headers: Mapping[bytes, bytes] = context.headers or dict(scope["headers"])
+        self.query = scope["query_string"]
+        self.peer: str = client[0] if client else ""
+        self.scope = scope
+        self._receive = receive
+
+    async def body(self, limit: int) -> bytes:
+        """Return the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
+        self._check_content_length(limit)
+        message: Any = await self._receive()
+        if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
+            body: bytes = message["body"]
+            return body
+        return b"".join([chunk async for chunk in self._chunks(message, limit)])
+
+    async def chunks(self, limit: int) -> AsyncIterator[bytes]:
+        """Yield the body in chunks, with the same limit; raises `BadRequest` if the client leaves."""
+        self._check_content_length(limit)
+        async for chunk in self._chunks(await self._receive(), limit):
+            yield chunk
+
+    def _check_content_length(self, limit: int) -> None:
+        length = self.headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > limit:
+            raise _too_large(int(length), limit)
+
+    async def _chunks(self, message: Any, limit: int) -> AsyncIterator[bytes]:
+        size = 0
+        while True:
+            if message["type"] == "http.disconnect":
+                raise self.context.early_error or BadRequest(
+                    "Malformed json body", "the connection closed before the body was complete"
+                )
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge("Body too large", f"the body exceeds the limit of {limit} bytes")
+            yield chunk
+            if not message.get("more_body", False):
+                return
+            message = await self._receive()
+
+
+Request = WholeRequest | AsgiRequest
+
+
+def _too_large(size: int, limit: int) -> TooLarge:
+    return TooLarge("Body too large", f"the body has {size} bytes; the limit is {limit}")
