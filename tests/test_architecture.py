@@ -15,7 +15,7 @@ SRC = Path(__file__).parent.parent / "src"
 MAX_MODULES = 20
 """Modules per folder, except in `commands/`, which has one per noun."""
 
-BASICS = {"errors", "clock", "callers", "bounded_cache", "wire", "engines.base", "engines.pools"}
+BASICS = {"errors", "clock", "callers", "bounded_cache", "started", "wire", "engines.base", "engines.pools"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
 SERVICE_IMPORTS |= {"realtime.publisher", "realtime.hub", "realtime.pusher"}

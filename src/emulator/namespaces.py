@@ -22,7 +22,7 @@ from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, Too
 from emulator.observability.request_context import bind_context, detached
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
-from emulator.web.front import Front
+from emulator.web.front import Front, HotPath
 from emulator.web.response import JSON, Reply, error_reply
 from emulator.wire import json_codec
 
@@ -59,6 +59,11 @@ class Namespaces:
     @property
     def limits(self) -> Limits:
         return self._default.limits
+
+    @property
+    def hot_path(self) -> HotPath | None:
+        """The hot path of the default namespace."""
+        return self._default.hot_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _PREFIX not in scope["path"] or scope["type"] != ScopeType.HTTP:

@@ -19,6 +19,9 @@ from emulator.observability.request_context import (
     context_of,
     request_id,
 )
+from emulator.server.hot_path import Exchange, is_plain
+from emulator.web.front import HotPath
+from emulator.web.request import WholeRequest
 from emulator.wire.coalescing_transport import LONG_PIECE, SHORT_PIECE, CoalescingTransport, flush_batch_of
 from emulator.wire.json_codec import error_body
 
@@ -57,6 +60,10 @@ class Protocol(HttpToolsProtocol):
     """When the incomplete request began to arrive, in the loop's seconds; `None` between requests."""
     _received = 0
     """Bytes of the incomplete request."""
+    _idle_since = 0.0
+    """When the last response was complete, in the loop's seconds."""
+    _exchange: Exchange | None = None
+    """The arriving request, if it takes the hot path."""
     _write_paused_since: float | None = None
     """Since when the client has stopped reading, in the loop's seconds."""
 
@@ -65,6 +72,8 @@ class Protocol(HttpToolsProtocol):
         # uvloop's transports are not subclasses of asyncio's, but implement the same methods.
         self._pieces = CoalescingTransport(cast("asyncio.Transport", transport), flush_batch_of(self.loop))
         super().connection_made(self._pieces)
+        app: Any = self.config.app
+        self._hot_path: HotPath | None = app.hot_path
         self._since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
@@ -97,9 +106,30 @@ class Protocol(HttpToolsProtocol):
         attach_context(self.scope["state"], context)
         if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS:
             self._check(self.headers)
+        self._exchange = self._hot_exchange(headers, context)
+        if self._exchange is not None:
+            self.cycle = cast("Any", self._exchange)
+            return
         super().on_headers_complete()
         if self._cycle_is_current:  # otherwise a WebSocket handshake
             self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
+
+    def _hot_exchange(self, headers: dict[bytes, bytes], context: RequestContext) -> Exchange | None:
+        """Return an exchange on the hot path, if the request may take it."""
+        hot_path, method = self._hot_path, self.parser.get_method()
+        path, _, query = self.url.partition(b"?")
+        if (
+            hot_path is None
+            or not hot_path.serves(method, path)
+            or not is_plain(headers, query, hot_path.max_body)
+            or self.parser.get_http_version() != "1.1"
+            or not self.parser.should_keep_alive()
+            or not (self.cycle is None or self.cycle.response_complete)  # pipelined responses must keep their order
+            or self.flow.write_paused
+        ):
+            return None
+        peer = self.client[0] if self.client else ""
+        return Exchange(self, hot_path, method, path, WholeRequest(context, headers, query, peer, b""), self.scope)
 
     def on_chunk_header(self) -> None:
         """Expect a chunk or, after the last, trailers, which must not change the headers."""
@@ -108,18 +138,34 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._trailer_size = None
-        super().on_body(body)
+        if self._exchange is not None:
+            self._exchange.request.raw += body
+        else:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Reset the counters for the next request."""
-        super().on_message_complete()
+        """Reset the counters for the next request, and start one on the hot path."""
+        if self._exchange is None:
+            super().on_message_complete()
         self._in_head, self._head_size, self._complete = True, 0, True
         self._since, self._received, self._trailer_size = None, 0, None
+        if self._exchange is not None:
+            self._exchange.begin()
 
     def on_response_complete(self) -> None:
-        """Start the next pipelined request. Read no more while many wait: uvicorn would keep any number of them."""
-        super().on_response_complete()
-        if len(self.pipeline) > _MAX_PIPELINED and not self.transport.is_closing():
+        """Start the next pipelined request, or wait for one.
+
+        Read no more while many wait: uvicorn would keep any number of them. `close_if_overdue` closes idle connections;
+        uvicorn would set a timer after each response.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self._idle_since = self.loop.time()
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        if len(self.pipeline) > _MAX_PIPELINED:
             self.flow.pause_reading()
 
     def pause_writing(self) -> None:
@@ -134,10 +180,15 @@ class Protocol(HttpToolsProtocol):
         """Close the connection if the client sends its request or reads its response too slowly.
 
         A request has `timeout` seconds, plus one per `MIN_BYTE_RATE` bytes; a client may stop reading for `timeout`
-        seconds.
+        seconds; 0 is no limit. A connection without a request is closed after uvicorn's `timeout_keep_alive`.
         """
         now = self.loop.time()
-        if self._write_paused_since is not None and now - self._write_paused_since > timeout:
+        if self._since is None and self.cycle is not None and self.cycle.response_complete and not self.pipeline:
+            if now - self._idle_since > self.timeout_keep_alive:
+                self.transport.close()
+        elif not timeout:
+            return
+        elif self._write_paused_since is not None and now - self._write_paused_since > timeout:
             self.transport.abort()
         elif self._since is None:
             return
@@ -177,6 +228,8 @@ class Protocol(HttpToolsProtocol):
     @property
     def _is_in_application(self) -> bool:
         """Whether the application already handles the arriving request."""
+        if self._exchange is not None:
+            return False
         is_queued = any(self.cycle is queued for queued, _ in self.pipeline)
         return not self._in_head and self._cycle_is_current and not is_queued
 

@@ -12,19 +12,28 @@ from emulator.errors import ServiceError
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import bind_context
 from emulator.realtime.websocket import Peer, PeerFactory, WebSocket
+from emulator.web.front import HotPath
 
 
 class Application(PeerFactory, Protocol):
     """An application that serves HTTP by ASGI and opens peers for WebSockets."""
 
+    @property
+    def hot_path(self) -> HotPath | None:
+        """Serves hot endpoints without ASGI; `None` if each request must pass through the application."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 class Middleware:
-    """Forwards everything to the application it wraps."""
+    """Forwards everything to the application it wraps. It sees every request, so there is no hot path."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
+
+    @property
+    def hot_path(self) -> HotPath | None:
+        return None
 
     @property
     def limits(self) -> Limits:

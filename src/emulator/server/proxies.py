@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from litestar.types import Receive, Scope, Send
@@ -10,6 +11,9 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.server.middleware import Application, Middleware
+from emulator.web.front import HotPath
+from emulator.web.request import WholeRequest
+from emulator.web.response import Reply
 
 
 class ProxyHeaders(Middleware):
@@ -23,6 +27,12 @@ class ProxyHeaders(Middleware):
         """Serve one request."""
         await self._forward(scope)
         await self._app(scope, receive, send)
+
+    @property
+    def hot_path(self) -> HotPath | None:
+        """The hot path of the application, with the forwarded address of the client."""
+        inner = self._app.hot_path
+        return None if inner is None else _ForwardedHotPath(inner, self._forward)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Open the peer of a WebSocket; its address is the forwarded one too."""
@@ -52,3 +62,17 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return "%" not in host  # an IPv6 zone may be any text
+
+
+class _ForwardedHotPath:
+    def __init__(self, inner: HotPath, forward: Callable[[Any], Awaitable[None]]) -> None:
+        self._inner = inner
+        self._forward = forward
+        self.max_body = inner.max_body
+        self.serves = inner.serves
+
+    async def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Reply:
+        scope: dict[str, Any] = {"type": "http", "client": (request.peer, 0), "headers": list(request.headers.items())}
+        await self._forward(scope)
+        request.peer = scope["client"][0]
+        return await self._inner.answer(method, path, request)

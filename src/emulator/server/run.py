@@ -57,9 +57,6 @@ class Server(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until stopped."""
-        if not self._timeout:
-            await super().serve(sockets)
-            return
         closing = asyncio.create_task(close_overdue(self.server_state.connections, self._timeout))
         try:
             await super().serve(sockets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any, Final, Protocol
 
 from litestar import Litestar
@@ -17,6 +18,7 @@ from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.openapi import PAGES
+from emulator.web.request import WholeRequest
 from emulator.web.response import Reply, error_reply
 
 HOT: Final = frozenset(
@@ -33,6 +35,34 @@ HOT: Final = frozenset(
 time of a request (`benchmarks/`)."""
 _PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
+
+
+class HotPath(Protocol):
+    """Answers hot endpoints for requests that have arrived whole."""
+
+    max_body: int
+    """The size of the largest body, in bytes."""
+
+    def serves(self, method: bytes, path: bytes) -> bool:
+        """Whether a hot endpoint has this method and path, which is as on the wire."""
+
+    def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Coroutine[Any, Any, Reply]:
+        """Answer a request of a hot endpoint; every error becomes a reply."""
+
+
+class _HotEndpoints:
+    """The hot path of one service."""
+
+    def __init__(self, dispatcher: Dispatcher, hot: frozenset[tuple[str, str]]) -> None:
+        self.max_body = dispatcher.limits.body
+        self._dispatcher = dispatcher
+        self._endpoints = {(method.encode(), path.encode()): dispatcher.bound(method, path) for method, path in hot}
+
+    def serves(self, method: bytes, path: bytes) -> bool:
+        return (method, path) in self._endpoints
+
+    def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Coroutine[Any, Any, Reply]:
+        return self._dispatcher.answer(self._endpoints[method, path], request)
 
 
 class Running(Protocol):
@@ -56,6 +86,7 @@ class Front:
         self._service = service
         self._dispatcher = service.dispatcher
         self._hot = hot
+        self.hot_path: HotPath | None = _HotEndpoints(service.dispatcher, hot)
 
     @property
     def limits(self) -> Limits:

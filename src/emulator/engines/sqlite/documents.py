@@ -39,7 +39,7 @@ class SqliteDocuments(Tables):
     def flush(self) -> None:
         for statement, rows in self._kept.items():
             if rows:
-                self._group_commit.connection.executemany(statement, rows)
+                self._group_commit.write_rows(statement, rows)
                 rows.clear()
 
     def forget(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import ParamSpec, Protocol, TypeVar
 
@@ -47,6 +47,8 @@ class GroupCommit:
         self._group: list[asyncio.Future[None]] | None = None
         """The operations that wait for the open transaction, if there is one."""
         self._version = 0
+        self._changes_of_others = 0
+        """Rows that `write_rows` wrote."""
         self.commits = 0
         """How many groups have been committed."""
         self.is_failing = False
@@ -137,6 +139,12 @@ class GroupCommit:
         finally:
             connection.close()
 
+    def write_rows(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Write rows that earlier operations of the group left in memory; they do not count for the one that runs."""
+        before = self.connection.total_changes
+        self.connection.executemany(statement, rows)
+        self._changes_of_others += self.connection.total_changes - before
+
     async def wait_for_commit(self) -> None:
         """Return when nothing is uncommitted."""
         if self._group is not None:
@@ -149,13 +157,13 @@ class GroupCommit:
         group = self._group
         assert group is not None
         connection = self.connection
-        changes = connection.total_changes
+        changes = connection.total_changes - self._changes_of_others
         try:
             result = work(*args, **kwargs)
         except sqlite3.Error as error:
             raise self._roll_back(error) from error
         except Exception as error:
-            if connection.total_changes != changes:
+            if connection.total_changes - self._changes_of_others != changes:
                 self._roll_back(error)
             else:
                 await self._wait(group)

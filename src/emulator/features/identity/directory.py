@@ -14,7 +14,7 @@ from typing import Final
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
 from emulator.engines.base import Documents, Key
-from emulator.scheduling.started import Started
+from emulator.started import Started
 
 _MAX_RECORDED: Final = 65_536
 _RECHECK_AFTER: Final = MINUTE
