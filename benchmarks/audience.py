@@ -9,6 +9,7 @@ import hmac
 import random
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator
 from itertools import count
 
 import msgspec
@@ -17,6 +18,8 @@ from load import request
 
 VOTERS = 1_000
 """Known users: the service has seen their tokens."""
+PREPARED_PER_SECOND = 15_000
+"""Requests of new voters. A round ends earlier if a server is faster."""
 _HEADER = b"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
 """{"alg":"HS256","typ":"JWT"}"""
 
@@ -59,6 +62,10 @@ class Newcomers:
             request("POST", path, authorization(str(number)), b'{"value":%d}' % (number % 10))
             for number, _ in zip(self._numbers, range(size), strict=False)
         ]
+
+    def round(self, seconds: float, poll: str = "poll") -> Iterator[bytes]:
+        """Return the requests of one round: more than a server answers in that time."""
+        return iter(self.ballots(int(PREPARED_PER_SECOND * seconds), poll))
 
 
 def voter_of(ballot: bytes) -> str:

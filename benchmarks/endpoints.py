@@ -1,20 +1,21 @@
 """Other calls of large audiences, with data in a file: `python benchmarks/endpoints.py [ROUNDS] [SECONDS]`.
 
-Prints, for each call, requests per second divided by those of POST vote on the plain Litestar route in the same round.
+Goal 13 compares their rates with that of POST vote on the plain route.
 """
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+import report
 import uvloop
 from audience import ballots, headers
-from common import argument, pin_to_core, start_server
-from load import CONNECTIONS, load, request
-from report import ratios, spread
+from common import pin_to_core, start_server
+from load import request
+from report import Row
+from rounds import AGAIN, ECHO, Case, Results, interleave
 
 CALLS = {
     "GET vote": ("GET", "/v1/e/vote?id=poll", b""),
@@ -25,35 +26,27 @@ CALLS = {
 }
 
 
-async def measure(rounds: int, seconds: float) -> dict[str, list[float]]:
-    """Return requests per second of all calls, in interleaved rounds; the first round is a warm-up."""
-    loads = {
-        name: [
-            request(method, path, header, body) for header in headers("broadcaster" if method == "PATCH" else "viewer")
-        ]
-        for name, (method, path, body) in CALLS.items()
-    }
-    results: dict[str, list[float]] = {name: [] for name in ("plain", *loads)}
+async def _measure(rounds: int, seconds: float) -> Results:
+    pin_to_core(1)
+    votes = ballots()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         plain, _ = start_server(stack, "plain")
+        echo, _ = start_server(stack, ECHO)
         file, _ = start_server(stack, "file", Path(folder) / "data.db")
-        for number in range(rounds + 1):
-            for name in results:
-                address, requests = (plain, ballots()) if name == "plain" else (file, loads[name])
-                measured = await load(*address, requests, connections=CONNECTIONS, seconds=seconds)
-                assert measured.failed == 0, f"{name} was refused {measured.failed} times"
-                if number:
-                    results[name].append(measured.per_second)
-    return results
+        cases = {"plain": Case([plain], lambda: votes)}
+        for name, (method, path, body) in CALLS.items():
+            users = headers("broadcaster" if method == "PATCH" else "viewer")
+            requests = [request(method, path, user, body) for user in users]
+            cases[name] = Case([file], lambda requests=requests: requests)
+        again = {"plain" + AGAIN: cases["plain"], ECHO: Case([echo], lambda: votes)}
+        return await interleave({**cases, **again}, rounds, seconds)
 
 
-def main() -> None:
-    pin_to_core(1)
-    results = uvloop.run(measure(int(argument(1, 5)), argument(2, 1)))
-    print(f"{'call':20} {'req/s':>8}  ratio to the plain route's POST vote (range)")
-    for name, rates in results.items():
-        print(f"{name:20} {statistics.median(rates):8.0f}  {spread(ratios(rates, results['plain']))}")
+def rows(rounds: int, seconds: float) -> list[Row]:
+    """Measure goal 13."""
+    results = uvloop.run(_measure(rounds, seconds))
+    return [results.rate_row("13", f"{name} / plain POST vote", name, "plain", 2.0, 3.0) for name in CALLS]
 
 
 if __name__ == "__main__":
-    main()
+    report.main(rows)

@@ -1,29 +1,34 @@
-"""A poll of a million voters: `python benchmarks/large_poll.py [VOTERS]`.
+"""A poll of a million voters: `python benchmarks/large_poll.py [ROUNDS] [SECONDS] [VOTERS]`.
 
-Prints votes per second divided by those of a poll of a thousand; the time of `vote_logs` over HTTP divided by one
-msgspec encode of its rows; and the 99th percentile of the latency of votes while a log is read, divided by that before.
+Goal 5 compares votes per second with those in a poll of a thousand voters. Goal 6 compares the time of `vote_logs` over
+HTTP with that of one msgspec encode of its rows, and the latency of votes while a log is read with that before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
+import report
 import uvloop
 from audience import ballots, headers
-from common import argument, pin_to_core, start_server
-from load import CONNECTIONS, load, request
-from report import spread
+from common import Address, pin_to_core, start_server
+from load import load, request
+from report import Row, ratios
+from rounds import AGAIN, ECHO, Case, interleave
 
 from emulator.engines import open_engine
 from emulator.engines.base import CastRequest, Key
 
-ROUNDS = 5
+VOTERS = 1_000_000
 
 
 async def fill(file: Path, voters: int) -> None:
@@ -44,66 +49,117 @@ async def fill(file: Path, voters: int) -> None:
             await asyncio.gather(*(engine.ballots.cast(key, cast, now=now, expires_at=expires_at) for cast in casts))
 
 
-async def read_log(host: str, port: int, header: str, poll: str = "large") -> tuple[float, bytes]:
-    """Read the whole log as it arrives, so that the load in this process continues; return seconds and response."""
+async def read_log(host: str, port: int, header: str, poll: str = "large") -> tuple[float, list[bytes]]:
+    """Read the whole log as it arrives, so that the load in this process continues; return seconds and pieces."""
     started = time.perf_counter()
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
-    head = request("GET", f"/v1/e/vote_logs?id={poll}", header)
-    writer.write(head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    writer.write(request("GET", f"/v1/e/vote_logs?id={poll}", header, more="Connection: close\r\n"))
     pieces = []
-    while piece := await reader.read(1 << 16):
+    while piece := await reader.read(1 << 20):
         pieces.append(piece)
     writer.close()
-    return time.perf_counter() - started, b"".join(pieces)
+    return time.perf_counter() - started, pieces
 
 
-def rows_of(response: bytes) -> list[dict[str, object]]:
+async def keep_reading(address: Address, header: str, ended: asyncio.Event) -> None:
+    """Read the log again and again until `ended`."""
+    while not ended.is_set():
+        await read_log(*address, header)
+
+
+def rows_of(pieces: list[bytes]) -> list[dict[str, object]]:
     """Return the entries of a chunked response."""
-    body = bytearray()
-    rest = response.partition(b"\r\n\r\n")[2]
-    while rest:
-        size, _, rest = rest.partition(b"\r\n")
-        body += rest[: int(size, 16)]
-        rest = rest[int(size, 16) + 2 :]
-    return msgspec.json.decode(body)["result"]
+    response, body = b"".join(pieces), bytearray()
+    start = response.index(b"\r\n\r\n") + 4
+    while size := int(response[start : (end := response.index(b"\r\n", start))], 16):
+        body += response[end + 2 : end + 2 + size]
+        start = end + 2 + size + 2
+    entries: list[dict[str, object]] = msgspec.json.decode(body)["result"]
+    return entries
 
 
-async def main() -> None:
-    voters = int(argument(1, 1_000_000))
-    small = ballots()
-    large = [each.replace(b"id=poll", b"id=large") for each in small]
+async def compare_rates(address: Address, echo: Address, voters: int, rounds: int, seconds: float) -> Row:
+    """Compare votes in the large poll with votes in a small one."""
+    small, large = ballots(), ballots(poll="large")
+    cases = {
+        "small": Case([address], lambda: small),
+        "large": Case([address], lambda: large),
+        "small" + AGAIN: Case([address], lambda: small),
+        ECHO: Case([echo], lambda: small),
+    }
+    results = await interleave(cases, rounds, seconds)
+    return results.rate_row("5", f"POST vote, {voters:,} voters / 1,000 voters", "large", "small", 0.9, 0.97)
+
+
+async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Row]:
+    """Read logs, alone and while a crowd votes in another poll."""
+    (backend,), votes = headers("backend", users=1), ballots()
+    _, pieces = await read_log(*address, backend)
+    rows = rows_of(pieces)
+    del pieces
+    gc.collect()
+    logs: list[float] = []
+    tails: dict[str, list[float]] = {"before": [], "before again": [], "during": []}
+    encodes: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for times in encodes:
+            started = time.perf_counter()
+            msgspec.json.encode(rows)
+            times.append(time.perf_counter() - started)
+        elapsed, _ = await read_log(*address, backend)
+        logs.append(elapsed)
+        for name, values in tails.items():
+            ended = asyncio.Event()
+            reading = asyncio.create_task(keep_reading(address, backend, ended)) if name == "during" else None
+            measured = await load(*address, votes, seconds=seconds)
+            assert measured.failed == 0, f"{measured.failed} votes failed"
+            values.append(measured.p99 * 1e3)
+            ended.set()
+            if reading:
+                await reading
+    encode = [(one + two) / 2 for one, two in zip(*encodes, strict=True)]
+    before = [(one + two) / 2 for one, two in zip(tails["before"], tails["before again"], strict=True)]
+    seconds_of = {"vote_logs s": statistics.median(logs), "encode s": statistics.median(encode)}
+    p99 = {f"{name} p99 ms": statistics.median(tails[name]) for name in ("during", "before")}
+    return [
+        Row(
+            "6",
+            f"vote_logs of {len(rows):,} / one msgspec encode",
+            ratios(logs, encode),
+            ratios(encodes[1], encodes[0]),
+            3.0,
+            2.0,
+            higher_is_better=False,
+            figures=seconds_of,
+        ),
+        Row(
+            "6",
+            "p99 of votes while logs are read / before",
+            ratios(tails["during"], before),
+            ratios(tails["before again"], tails["before"]),
+            5.0,
+            2.0,
+            higher_is_better=False,
+            figures=p99,
+        ),
+    ]
+
+
+async def _rows(rounds: int, seconds: float, voters: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         file = Path(folder) / "data.db"
-        started = time.perf_counter()
         await fill(file, voters)
-        print(f"filled {voters:,} votes in {time.perf_counter() - started:.0f} s")
-        (host, port), _ = start_server(stack, "file", file)
-        rates = []
-        for number in range(ROUNDS + 1):
-            one = await load(host, port, small, connections=CONNECTIONS, seconds=1)
-            other = await load(host, port, large, connections=CONNECTIONS, seconds=1)
-            rates += [other.per_second / one.per_second] if number else []
-        print(f"votes/s at {voters:,} / 1,000 voters: {spread(rates)}")
+        address, _ = start_server(stack, "file", file)
+        echo, _ = start_server(stack, ECHO)
+        votes = await compare_rates(address, echo, voters, rounds, seconds)
+        return [votes, *await compare_logs(address, rounds, seconds)]
 
-        (backend,) = headers("backend", users=1)
-        logs = [await read_log(host, port, backend) for _ in range(3)]
-        rows = rows_of(logs[0][1])
-        started = time.perf_counter()
-        msgspec.json.encode(rows)
-        encode = time.perf_counter() - started
-        elapsed = statistics.median(seconds for seconds, _ in logs)
-        print(f"vote_logs: {len(rows):,} rows in {elapsed:.2f} s, {elapsed / encode:.1f} times one encode of them")
 
-        before = await load(host, port, small, connections=CONNECTIONS, seconds=2)
-        reading = asyncio.create_task(read_log(host, port, backend))
-        during = await load(host, port, small, connections=CONNECTIONS, seconds=2)
-        await reading
-        print(
-            f"p99 of votes while the log is read / before: {during.p99 / before.p99:.2f} "
-            f"({before.p99 * 1e3:.1f} ms before)"
-        )
+def rows(rounds: int, seconds: float, voters: int = VOTERS) -> list[Row]:
+    """Measure goals 5 and 6."""
+    pin_to_core(1)
+    return uvloop.run(_rows(rounds, seconds, voters))
 
 
 if __name__ == "__main__":
-    pin_to_core(1)
-    uvloop.run(main())
+    report.main(partial(rows, voters=int(sys.argv[3]) if len(sys.argv) > 3 else VOTERS))

@@ -1,42 +1,39 @@
-"""POST vote with data in Redis against memory: `python benchmarks/nodes.py [ROUNDS] [SECONDS] [FSYNC]`.
+"""POST vote with data in Redis: `python benchmarks/nodes.py [ROUNDS] [SECONDS]`.
 
-Prints the median and range over interleaved rounds of votes per second: of one node on Redis divided by the same
-service in memory, and of two nodes on that Redis divided by one and by memory. It starts its own `redis-server`, which
-must be installed, with an append-only file and `appendfsync` FSYNC: `everysec` or `always`.
+Goal 9 compares one node on Redis with the same service in memory, and two nodes on one Redis with one. The script
+starts its own `redis-server`, which must be installed, with an append-only file and `appendfsync everysec`.
 
-The first node and the service in memory run on the first core, the second node on the second. With only two cores,
-Redis and the load compete with the second node, so the last ratio is lower than on separate machines.
+The service in memory and the first node run on core 0, the second node on core 1. Redis and the load run where there is
+time. On two cores they compete with the second node, so that two nodes gain less than on separate machines.
 """
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import socket
-import statistics
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import report
 import uvloop
-from audience import ballots
-from common import Address, argument, start_server
-from load import CONNECTIONS, load
-from report import ratios, spread
+from audience import Newcomers, ballots
+from common import start_server
+from report import Row
+from rounds import AGAIN, ECHO, Case, Results, interleave
 
 
 @contextmanager
-def redis(folder: Path, fsync: str) -> Iterator[str]:
+def redis(folder: Path) -> Iterator[str]:
     """Run a Redis server; yield its URL."""
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     assert program, "redis-server or valkey-server is not installed"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    persistence = ["--save", "", "--appendonly", "yes", "--appendfsync", fsync, "--dir", str(folder)]
+    persistence = ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", str(folder)]
     command = [program, "--port", str(port), "--bind", "127.0.0.1", *persistence]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -49,40 +46,32 @@ def redis(folder: Path, fsync: str) -> Iterator[str]:
         server.wait(10)
 
 
-async def votes(addresses: Sequence[Address], requests: Sequence[bytes], seconds: float) -> float:
-    """Return the votes per second of all nodes together."""
-    connections = CONNECTIONS // len(addresses)
-    measured = await asyncio.gather(
-        *(load(host, port, requests, connections=connections, seconds=seconds) for host, port in addresses)
-    )
-    assert sum(each.failed for each in measured) == 0, "votes were refused"
-    return sum(each.per_second for each in measured)
-
-
-async def measure(rounds: int, seconds: float, fsync: str) -> dict[str, list[float]]:
-    """Return votes per second in each round; the first round is a warm-up."""
-    requests = ballots()
-    results: dict[str, list[float]] = {"memory": [], "one": [], "two": []}
+async def _measure(rounds: int, seconds: float) -> Results:
+    known, newcomers = ballots(), Newcomers()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        url = stack.enter_context(redis(Path(folder), fsync))
+        url = stack.enter_context(redis(Path(folder)))
         memory, _ = start_server(stack, "memory")
         nodes = [start_server(stack, "redis", url, core)[0] for core in (0, 1)]
-        for number in range(rounds + 1):
-            for name, addresses in (("memory", [memory]), ("one", nodes[:1]), ("two", nodes)):
-                per_second = await votes(addresses, requests, seconds)
-                if number:
-                    results[name].append(per_second)
-    return results
+        echo, _ = start_server(stack, ECHO)
+        servers = {"memory": [memory], "one": nodes[:1], "two": nodes}
+        servers |= {name + AGAIN: servers[name] for name in ("one", "memory")}
+        cases = {name: Case(addresses, lambda: known) for name, addresses in servers.items()}
+        for name, addresses in servers.items():
+            cases[f"new, {name}"] = Case(addresses, lambda: newcomers.round(seconds))
+        return await interleave({**cases, ECHO: Case([echo], lambda: known)}, rounds, seconds)
 
 
-def main() -> None:
-    fsync = sys.argv[3] if len(sys.argv) > 3 else "everysec"
-    results = uvloop.run(measure(int(argument(1, 5)), argument(2, 2), fsync))
-    for name, rates in results.items():
-        print(f"{name:8} {statistics.median(rates):8.0f} votes/s")
-    for name, other in (("one", "memory"), ("two", "memory"), ("two", "one")):
-        print(f"{name} / {other}: {spread(ratios(results[name], results[other]))}")
+def rows(rounds: int, seconds: float) -> list[Row]:
+    """Measure goal 9."""
+    results = uvloop.run(_measure(rounds, seconds))
+    known, new = "POST vote, known tokens", "POST vote, new tokens"
+    return [
+        results.rate_row("9", f"{known}, one node on Redis / memory", "one", "memory", 0.8, 0.95),
+        results.rate_row("9", f"{known}, two nodes on Redis / one", "two", "one", 1.4, 1.7),
+        results.rate_row("9", f"{new}, one node on Redis / memory", "new, one", "new, memory", None, None),
+        results.rate_row("9", f"{new}, two nodes on Redis / one", "new, two", "new, one", None, None),
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    report.main(rows)

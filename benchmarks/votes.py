@@ -19,15 +19,13 @@ from pathlib import Path
 
 import report
 import uvloop
-from audience import Newcomers, ballots, headers, voter_of
+from audience import PREPARED_PER_SECOND, Newcomers, ballots, headers, voter_of
 from common import pin_to_core, start_server
 from large_poll import read_log, rows_of
 from load import load
 from report import Row
 from rounds import AGAIN, ECHO, Case, Results, interleave
 
-PREPARED_PER_SECOND = 15_000
-"""Requests of new voters prepared for each second of a round. A round ends earlier if a server uses them up."""
 CACHED_TOKENS = 65_536
 """Tokens that the service keeps as verified."""
 KILLS = 5
@@ -73,7 +71,7 @@ async def _new_voters(rounds: int, seconds: float) -> Results:
     newcomers, polls = Newcomers(), count()
 
     def requests() -> Iterator[bytes]:
-        return iter(newcomers.ballots(int(PREPARED_PER_SECOND * seconds), poll=f"poll-{next(polls)}"))
+        return newcomers.round(seconds, f"poll-{next(polls)}")
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         names = {"plain": "plain", "file": "file", "many seen": "file", ECHO: ECHO}
