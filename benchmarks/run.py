@@ -33,10 +33,14 @@ SOURCES = [
     Source("votes", "new_voters", ("1", "4")),
     Source("votes", "known_voters", ("1b", "2", "3", "4")),
     Source("votes", "losses", ("3",)),
+    Source("large_poll", "rows", ("5", "6")),
     Source("broadcasts", "rows", ("7", "8")),
+    Source("nodes", "rows", ("9",)),
     Source("codes", "rows", ("10",)),
     Source("startup", "rows", ("11",)),
     Source("peers", "rows", ("12",)),
+    Source("endpoints", "rows", ("13",)),
+    Source("instruments", "rows", ("14",)),
 ]
 GOALS = sorted({goal for source in SOURCES for goal in source.goals}, key=lambda goal: (int(goal.rstrip("b")), goal))
 

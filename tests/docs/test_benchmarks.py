@@ -1,0 +1,73 @@
+"""The benchmarks judge their figures correctly; the measurements themselves are not tests."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
+
+
+def module(name: str) -> Iterator[ModuleType]:
+    sys.path.insert(0, BENCHMARKS)
+    yield importlib.import_module(name)
+    sys.path.remove(BENCHMARKS)
+
+
+@pytest.fixture
+def report() -> Iterator[Any]:
+    yield from module("report")
+
+
+@pytest.fixture
+def load() -> Iterator[Any]:
+    yield from module("load")
+
+
+@pytest.mark.parametrize(
+    ("values", "noise", "must", "higher_is_better", "verdict"),
+    [
+        ([2.0, 2.2, 2.4], [1.0, 0.99, 1.02], 2.0, True, "met"),
+        ([1.4, 1.5, 3.0], [1.0, 0.99, 1.02], 2.0, True, "not met"),
+        ([2.0, 2.1, 2.2], [0.9, 1.1, 1.0], 2.0, True, "within noise"),
+        ([1.8, 1.9, 2.0], [0.9, 1.1, 1.0], 2.0, True, "within noise"),
+        ([0.8, 0.9, 1.2], [1.01, 1.0, 1.0], 1.0, False, "met"),
+        ([1.1, 1.2, 0.2], [1.01, 1.0, 1.0], 1.0, False, "not met"),
+        ([0], [], 0, False, "met"),
+        ([1], [], 0, False, "not met"),
+        ([1.0], [1.0], None, True, ""),
+    ],
+)
+def test_the_median_is_compared_with_the_must_and_the_noise(
+    report: Any, values: list[float], noise: list[float], must: float | None, higher_is_better: bool, verdict: str
+):
+    row = report.Row("1", "a / b", values, noise, must, must, higher_is_better)
+
+    assert verdict == row.verdict
+
+
+@pytest.mark.parametrize(("echo", "warned"), [([310.0], False), ([299.0], True)])
+def test_a_generator_below_three_times_the_fastest_server_is_named(report: Any, echo: list[float], warned: bool):
+    assert warned == report.bound(echo, [50.0], [100.0]).startswith("generator bound")
+
+
+@pytest.mark.parametrize(
+    ("response", "complete"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n", False),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{", False),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx: y\r\n\r\n{}", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{", False),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", True),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n", False),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", True),
+    ],
+)
+def test_the_load_waits_for_complete_responses(load: Any, response: bytes, complete: bool):
+    assert complete == load.is_complete(response)
