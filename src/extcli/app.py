@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -57,7 +58,13 @@ class Nouns(Group):
 def load_noun(name: str) -> Any:
     """Import the module of a noun and return its command: its `app`, or its only function."""
     attribute = name.replace("-", "_")
-    module = import_module(f"extcli.commands.{attribute}")
+    # What an import creates lives as long as the process: looking for garbage in it takes a tenth of the start-up time.
+    gc.disable()
+    try:
+        module = import_module(f"extcli.commands.{attribute}")
+        gc.freeze()
+    finally:
+        gc.enable()
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)

@@ -127,14 +127,13 @@ async def serve(
     """Serve until SIGTERM or SIGINT; call `started` once requests succeed."""
     stops = SignalHandler(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
+    # Collect less often than after each 700 new objects: a request of 64 KiB may create 20,000.
+    gc.set_threshold(10_000, 20, 20)
     async with open_app(settings) as (app, service):
         if not settings.has_peers:
             log_warnings(service.engine.warnings)
-        # Exempt all objects created so far from garbage collection: they live as long as the process.
-        gc.collect()
+        # Exempt all objects created so far from garbage collection: nearly all live as long as the process.
         gc.freeze()
-        # Collect less often than after each 700 new objects: a request of 64 KiB may create 20,000.
-        gc.set_threshold(10_000, 20, 20)
         application: Application = AccessLog(app) if settings.logs.requests else app
         if tracing is not None:
             application = tracing.wrap(application)

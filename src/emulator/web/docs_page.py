@@ -1,4 +1,4 @@
-"""The page that shows the OpenAPI document, with every file served locally under a strict CSP."""
+"""The routes under `/schema`: the OpenAPI document, and a page that shows it, under a strict CSP."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from litestar import Request, get
+from litestar import MediaType, Request, get
 from litestar.datastructures import CacheControlHeader
 from litestar.handlers import HTTPRouteHandler
-from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.response import Response
+
+from emulator.web.dispatch import DISPATCHER, Dispatcher
+from emulator.web.openapi import Document
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -23,7 +25,7 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of everything under `/schema`. Inline styles are allowed because the viewer uses them."""
+"""Headers of all answers under `/schema`. Inline styles are allowed because the viewer uses them."""
 _STARTUP_SCRIPT: Final = "viewer.js"
 VIEWER_FILES: Final = {
     "swagger_bundle.js": "text/javascript",
@@ -57,32 +59,31 @@ _SCRIPT: Final = b"""SwaggerUIBundle({
 """
 
 
-class DocsPage(OpenAPIRenderPlugin):
-    """Serves the page at `/schema` and at the given path."""
+def schema_routes(document: Document) -> list[HTTPRouteHandler]:
+    """Return the routes of the document, the page and its files; the larger files come from the `offapi` package."""
 
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """Return the static page; its script fetches the document."""
-        return _PAGE
+    @get("/schema/openapi.json", media_type=MediaType.JSON, sync_to_thread=False, response_headers=HEADERS)
+    def read_document(request: Request[Any, Any, Any]) -> bytes:
+        dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+        return document.read(dispatcher.serves)
 
-
-def viewer_files() -> list[HTTPRouteHandler]:
-    """Routes for the viewer's scripts and style sheet; all but the startup script come from the `offapi` package."""
-    return [_file(name, content_type) for name, content_type in VIEWER_FILES.items()]
+    return [read_document, _read_page, _read_file]
 
 
-def _file(name: str, content_type: str) -> HTTPRouteHandler:
-    @get(
-        f"/schema/{name}",
-        include_in_schema=False,
-        sync_to_thread=False,
-        name=name,
-        cache_control=CacheControlHeader(max_age=3600),
-        response_headers=HEADERS,
-    )
-    def read_viewer_file() -> Response[bytes]:
-        return Response(_viewer_file(name), media_type=content_type)
+@get(["/schema", "/schema/docs"], media_type=MediaType.HTML, sync_to_thread=False, response_headers=HEADERS)
+def _read_page() -> bytes:
+    return _PAGE
 
-    return read_viewer_file
+
+@get(
+    [f"/schema/{name}" for name in VIEWER_FILES],
+    sync_to_thread=False,
+    cache_control=CacheControlHeader(max_age=3600),
+    response_headers=HEADERS,
+)
+def _read_file(request: Request[Any, Any, Any]) -> Response[bytes]:
+    name = request.scope["path"].rpartition("/")[2]
+    return Response(_viewer_file(name), media_type=VIEWER_FILES[name])
 
 
 @cache

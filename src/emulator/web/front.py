@@ -10,14 +10,13 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
-from emulator.errors import MethodNotAllowed, NotFound, ServiceError
+from emulator.errors import MethodNotAllowed, ServiceError
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import bind_context
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
 from emulator.web.dispatch import DISPATCHER, Dispatcher
-from emulator.web.openapi import PAGES
 from emulator.web.request import WholeRequest
 from emulator.web.response import Reply, error_reply
 
@@ -117,8 +116,6 @@ class Front:
             await reply(send)
         elif method == "OPTIONS":
             await _preflight_reply(path)(send)
-        elif path.startswith("/schema/") and path not in PAGES:  # Litestar would reply with an HTML page
-            await error_reply(NotFound("Not Found", f"there is no {path[:100]}"), cors=False)(send)
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
             inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
-from litestar import Request, Router
-from litestar.enums import MediaType
-from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import OpenAPI, Operation
 
 from emulator.config.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
-from emulator.web.dispatch import DISPATCHER, Dispatcher
-from emulator.web.docs_page import HEADERS, VIEWER_FILES, DocsPage
 from emulator.web.endpoint import Audience, Endpoint, JavaScript
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -25,9 +19,15 @@ _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.CLIENT_ID: [{"credential": []}, {}],
 }
-PAGES = frozenset({"/schema", "/schema/docs", "/schema/openapi.json", *(f"/schema/{name}" for name in VIEWER_FILES)})
-"""Every path under `/schema`."""
-_ERRORS = {
+_SECURITY_SCHEMES: Final = {
+    "credential": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`<client id> <JWT>`, separated by a space",
+    }
+}
+_ERRORS: Final = {
     400: "The input is unreadable or breaks a rule.",
     401: "The credential is missing, malformed, expired or not yet valid.",
     403: "The role or stage is not allowed here.",
@@ -53,15 +53,7 @@ class ErrorAnswer(msgspec.Struct):
     info: str
 
 
-def operation_class(endpoint: Endpoint[Any]) -> type[Operation]:
-    class Described(Operation):
-        def to_schema(self) -> dict[str, Any]:
-            return {**super().to_schema(), **operation(endpoint)}
-
-    return Described
-
-
-def operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
     limit = getattr(Limits(), endpoint.limit)
     notes = [" ".join(description.split()), _roles_note(endpoint), _alias_note(endpoint)]
@@ -119,57 +111,35 @@ def _content(kind: object) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-class _Document(OpenAPI):
-    """Litestar's document plus the schemas of the endpoints' types."""
+class Document:
+    """The OpenAPI document of `endpoints`, built when it is first read."""
 
-    schemas: dict[str, Any]
+    def __init__(self, endpoints: Sequence[Endpoint[Any]], version: str) -> None:
+        self._endpoints = endpoints
+        self._version = version
 
-    def to_schema(self) -> dict[str, Any]:
-        document = super().to_schema()
-        document["components"] = {
-            "schemas": dict(sorted(self.schemas.items())),
-            "securitySchemes": {
-                "credential": {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": "Authorization",
-                    "description": "`<client id> <JWT>`, separated by a space",
-                }
-            },
-        }
-        return document
-
-
-class _Json(JsonRenderPlugin):
-    """The document as JSON, without endpoints that the running service does not have."""
-
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-        paths = {
-            path: {method: each for method, each in item.items() if dispatcher.serves(method.upper(), path)}
-            for path, item in openapi_schema["paths"].items()
-        }
-        served = {path: item for path, item in paths.items() if item}
-        return super().render(request, {**openapi_schema, "paths": served})
-
-
-class DocumentConfig(OpenAPIConfig):
-    """Litestar's configuration for the document and its viewer under `/schema`."""
-
-    def __init__(self, endpoints: Iterable[Endpoint[Any]], version: str) -> None:
-        super().__init__(
-            title="Extension backend",
-            version=version,
-            path="/schema",
-            render_plugins=[DocsPage(path="/docs"), _Json(media_type=MediaType.JSON)],
-            openapi_router=Router(path="/schema", route_handlers=[], response_headers=HEADERS),
+    def read(self, serves: Callable[[str, str], bool]) -> bytes:
+        """Return the document as JSON, with the endpoints whose method and path the running service `serves`."""
+        paths: dict[str, dict[str, Any]] = {}
+        for each, operation in zip(self._endpoints, self._operations, strict=True):
+            if serves(each.method, each.path):
+                paths.setdefault(each.path, {})[each.method.lower()] = operation
+        return msgspec.json.encode(
+            {
+                "info": {"title": "Extension backend", "version": self._version},
+                "openapi": "3.1.0",
+                "servers": [{"url": "/"}],
+                "paths": paths,
+                "components": {"schemas": self._schemas, "securitySchemes": _SECURITY_SCHEMES},
+            }
         )
-        kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind not in (None, *_TEXTS)]
-        _, self._schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
 
-    def to_openapi_schema(self) -> OpenAPI:
-        """Create the document that Litestar fills with paths."""
-        plain = super().to_openapi_schema()
-        document = _Document(info=plain.info, servers=plain.servers, paths=plain.paths, components=plain.components)
-        document.schemas = self._schemas
-        return document
+    @cached_property
+    def _operations(self) -> list[dict[str, Any]]:
+        return [_operation(each) for each in self._endpoints]
+
+    @cached_property
+    def _schemas(self) -> dict[str, Any]:
+        kinds = [kind for each in self._endpoints for kind in (each.body, each.answer) if kind not in (None, *_TEXTS)]
+        _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
+        return dict(sorted(schemas.items()))

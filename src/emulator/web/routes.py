@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -17,9 +17,9 @@ from litestar.response import Stream
 from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
-from emulator.web.docs_page import viewer_files
+from emulator.web.docs_page import schema_routes
 from emulator.web.endpoint import Endpoint
-from emulator.web.openapi import DocumentConfig, operation_class
+from emulator.web.openapi import Document
 from emulator.web.response import Reply, error_reply
 
 _log = logging.getLogger("emulator")
@@ -38,30 +38,31 @@ class _Routes(Litestar):
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
     declared = list(endpoints)
     return _Routes(
-        route_handlers=[*(_route(each) for each in declared), *viewer_files()],
+        route_handlers=[*_handlers(declared), *schema_routes(Document(declared, version("extcli")))],
         exception_handlers={Exception: _failed},
-        openapi_config=DocumentConfig(declared, version("extcli")),
+        openapi_config=None,
         logging_config=None,
     )
 
 
-def _route(endpoint: Endpoint[Any]) -> HTTPRouteHandler:
-    method, path = endpoint.method, endpoint.path
+def _handlers(endpoints: Iterable[Endpoint[Any]]) -> Iterator[HTTPRouteHandler]:
+    """Yield a handler for each set of methods that a path has, because Litestar inspects every handler at start-up."""
+    methods: dict[str, set[str]] = {}
+    for each in endpoints:
+        methods.setdefault(each.path, set()).add(each.method)
+    paths: dict[frozenset[str], list[str]] = {}
+    for path, names in methods.items():
+        paths.setdefault(frozenset(names), []).append(path)
+    for group, alike in paths.items():
+        yield HTTPRouteHandler(alike, http_method=[HttpMethod(name) for name in group], status_code=200)(_perform)
 
-    async def handle(request: Request[Any, Any, Any]) -> Response[Any]:
-        dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-        if not dispatcher.serves(method, path):
-            raise NotFound("Not Found", f"{path} does not exist in this environment")
-        return _response(await dispatcher.perform(method, path, request.scope, request.receive))
 
-    return HTTPRouteHandler(
-        path,
-        http_method=HttpMethod(method),
-        status_code=endpoint.status,
-        name=endpoint.name,
-        operation_id=endpoint.name,
-        operation_class=operation_class(endpoint),
-    )(handle)
+async def _perform(request: Request[Any, Any, Any]) -> Response[Any]:
+    method, path = request.method, request.scope["path"]
+    dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+    if not dispatcher.serves(method, path):
+        raise NotFound("Not Found", f"{path} does not exist in this environment")
+    return _response(await dispatcher.perform(method, path, request.scope, request.receive))
 
 
 def _response(reply: Reply) -> Response[Any]:
@@ -87,7 +88,7 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     hidden = path.startswith((SERVICE, "/_emulator/")) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):
-        hint = "" if path.startswith(SERVICE) else f"; the endpoints are under {SERVICE}"
+        hint = "" if path.startswith((SERVICE, "/schema/")) else f"; the endpoints are under {SERVICE}"
         return NotFound("Not Found", f"there is no {path[:100]}{hint}")
     if error.status_code == 405:
         return MethodNotAllowed("Method Not Allowed", f"{path} does not support {request.method}")
