@@ -213,3 +213,39 @@ class DocumentsContract:
 
 def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
     raise LookupError("not this way")
+
+    @pytest.mark.parametrize("replace", [True, False])
+    async def test_keeping_replaces_a_document_only_if_asked(self, engine: Engine, replace: bool) -> None:
+        await engine.documents.keep({ONE: b"1"}, replace=replace)
+        await engine.documents.keep({ONE: b"2", TWO: b"2"}, replace=replace)
+
+        found = await engine.documents.read([ONE, TWO], now=NEVER - 1)
+
+        assert found == {ONE: b"2" if replace else b"1", TWO: b"2"}
+
+    async def test_kept_documents_are_seen_by_every_operation(self, engine: Engine) -> None:
+        held, user = key("held"), key("held", user="U1")
+        seen = [await engine.documents.peek(held, now=NOW)]
+        await asyncio.gather(
+            engine.documents.keep({held: b"1"}, replace=False),
+            engine.documents.keep({held: b"2", user: b""}, replace=True),
+            engine.documents.update(
+                [held], lambda found: {held: found[held] + b"3"}, now=NOW, expires_at=NEVER
+            ),
+        )
+        seen += [await engine.documents.peek(held, now=NOW), await read(engine, held)]
+
+        assert seen == [None, b"23", b"23"]
+        assert await engine.documents.users(key("held"), after="", limit=9, now=NOW) == ["U1"]
+        assert await engine.documents.drop([held, user], now=NOW) == 2
+        assert await engine.documents.peek(held, now=NOW) is None
+
+    async def test_a_refused_change_leaves_what_was_kept_beside_it(self, engine: Engine) -> None:
+        results = await asyncio.gather(
+            engine.documents.keep({ONE: b"1"}, replace=True),
+            engine.documents.update([ONE], _raising, now=NOW, expires_at=NEVER),
+            return_exceptions=True,
+        )
+
+        assert [None, RuntimeError] == [results[0], type(results[1])]
+        assert await read(engine, ONE) == b"1"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import jwt
 import pytest
 
 from emulator.callers import Caller, Role
 from support.authentication import authenticated_game
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
 
 
 def write(client: Client) -> None:
@@ -156,6 +158,20 @@ def add_users(live: LiveServer, users: int) -> None:
     async def identify() -> None:
         identify = live.service.dispatcher.identify
         callers = [Caller(CLIENT_ID, Role.VIEWER, CHANNEL, f"{user:05}", f"U{user:05}") for user in range(users)]
-        await asyncio.gather(*(identify(caller, writes=True) for caller in callers))
+        for _, recording in await asyncio.gather(*(identify(caller, writes=True) for caller in callers)):
+            if recording is not None:
+                await recording
 
     live.run(identify())
+
+
+@pytest.mark.parametrize("identity", [{"user_id": "5551"}, {"user_id": "5551", "opaque_user_id": "Ukept"}])
+def test_the_first_vote_of_a_user_is_one_commit(live: LiveServer, identity: dict[str, str]):
+    viewer = live.bearer(jwt.encode({"role": "viewer", "channel_id": CHANNEL, **identity}, SECRET))
+    live.client("viewer", user="1", channel=CHANNEL).post("vote", json={"value": 1}).raise_for_status()
+    engine: Any = live.service.engine
+    before = engine._group_commit.commits
+
+    answer = viewer.post("vote", json={"value": 1})
+
+    assert (200, 1) == (answer.status_code, engine._group_commit.commits - before)

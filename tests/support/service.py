@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import jwt
 from emulator.app import Service, open_app
 from emulator.clock import Clock
 from emulator.config.settings import Settings
+from emulator.server.middleware import Application
 from emulator.server.run import Server, config_of, listen, url_of
 from emulator.web.front import HOT
 
@@ -100,7 +101,11 @@ class LiveServer(RunningService):
 
 @contextmanager
 def live_server(
-    settings: Settings | None = None, *, clock: Clock | None = None, hot: frozenset[tuple[str, str]] = HOT
+    settings: Settings | None = None,
+    *,
+    clock: Clock | None = None,
+    hot: frozenset[tuple[str, str]] = HOT,
+    wrap: Callable[[Application], Application] = lambda app: app,
 ) -> Iterator[LiveServer]:
     """Run a service in a thread until the context ends. A test may pass the service's clock to move it itself."""
     listener = listen("127.0.0.1", 0)
@@ -111,7 +116,7 @@ def live_server(
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
-            server = Server(config_of(app, chosen.proxies), ready.set, timeout=chosen.limits.request_timeout)
+            server = Server(config_of(wrap(app), chosen.proxies), ready.set, timeout=chosen.limits.request_timeout)
             started.append((LiveServer(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 

@@ -1,15 +1,26 @@
-"""The hot path answers exactly like the router."""
+"""The hot path answers exactly like the router, and byte for byte like ASGI.
+
+`HOT_PATH_EXAMPLES=2000 pytest tests/web/test_hot_path.py` compares more generated connections.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import re
+import socket
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import jwt
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from litestar.types import Receive, Scope, Send
 
+from emulator.server.middleware import Middleware
 from emulator.web.front import HOT
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
@@ -113,3 +124,93 @@ def test_the_compared_requests_cover_every_status(live: LiveServer):
         }
 
     assert {200, 400, 401, 403, 413} == statuses
+
+
+class ThroughAsgi(Middleware):
+    """An application like any other, which has no hot path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+@pytest.fixture
+def addresses() -> Iterator[tuple[str, str]]:
+    """URLs of two empty services at the same time: with the hot path, and with all requests through ASGI."""
+    with live_server() as hot, live_server(wrap=ThroughAsgi) as ordinary:
+        for live in (hot, ordinary):
+            live.set(NOW)
+        yield hot.url, ordinary.url
+
+
+LAST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: last\r\nConnection: close\r\n\r\n"
+"""Ends a connection, so that everything before it has been answered."""
+
+EXTRA_HEADERS = [
+    *(b"", b"Accept: */*\r\nAccept: text/html\r\n", b"connection: Keep-Alive\r\n", b"Expect: 100-continue\r\n"),
+    *(b"Connection: close\r\n", b"Host: other\r\n"),
+]
+PIPELINED_HEADERS = EXTRA_HEADERS[:3]
+"""Without what ends a connection: through ASGI, that may precede the responses to the requests before it."""
+
+
+@st.composite
+def raw_requests(draw: st.DrawFn, extra_headers: list[bytes]) -> bytes:
+    """The bytes of one request, most often of a hot endpoint."""
+    method, path = draw(st.sampled_from(sorted(HOT)))
+    target = draw(
+        st.sampled_from([path] * 6 + [f"/v1/e/{each}" for each in PATHS] + ["http://x/v1/e/vote", "/v1/e/vote#f"])
+    )
+    method = draw(st.sampled_from([method] * 6 + METHODS))
+    version = draw(st.sampled_from(["HTTP/1.1"] * 9 + ["HTTP/1.0"])) if extra_headers is EXTRA_HEADERS else "HTTP/1.1"
+    credential = draw(st.sampled_from(credentials()[:3] * 4 + credentials()))
+    body = draw(st.sampled_from(BODIES) | st.binary(max_size=40))
+    head = (
+        f"{method} {target} {version}\r\nHost: x\r\nX-Request-Id: {draw(st.sampled_from(['one', 'two']))}\r\n".encode()
+    )
+    if credential is not None:
+        head += f"Authorization: {credential}\r\n".encode()
+    head += draw(st.sampled_from([b""] * 12 + extra_headers))
+    if draw(st.integers(0, 9)) == 0:
+        return head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(body), body) + b"0\r\n\r\n" * bool(body)
+    length = draw(st.sampled_from([b"%d" % len(body)] * 19 + [b"0%d" % len(body)]))
+    return head + b"Content-Length: " + length + b"\r\n\r\n" + body
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> list[bytes]:
+    """Some requests on one connection, cut into segments anywhere."""
+    pipelined = st.lists(raw_requests(PIPELINED_HEADERS), min_size=2, max_size=4)
+    data = b"".join(draw(st.lists(raw_requests(EXTRA_HEADERS), min_size=1, max_size=1) | pipelined))
+    cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=4)))
+    return [*(data[start:end] for start, end in pairwise([0, *cuts, len(data)])), LAST]
+
+
+def exchange(url: str, sent: list[bytes]) -> bytes:
+    """Send the segments, and return all that is received, without dates."""
+    parts = urlsplit(url)
+    received = b""
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            for segment in sent:
+                connection.sendall(segment)
+            while piece := connection.recv(1 << 16):
+                received += piece
+        except (BrokenPipeError, ConnectionResetError):  # the service closes after a malformed request
+            pass
+    return re.sub(rb"date: [^\r]*\r\n", b"", received)
+
+
+def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str]):
+    hot, ordinary = addresses
+
+    @settings(
+        max_examples=int(os.environ.get("HOT_PATH_EXAMPLES", "150")),
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+    )
+    @given(segments())
+    def compare(sent: list[bytes]) -> None:
+        assert exchange(ordinary, sent) == exchange(hot, sent)
+
+    compare()
