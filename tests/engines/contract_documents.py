@@ -210,10 +210,6 @@ class DocumentsContract:
         assert await engine.documents.users(key(), after="", limit=10, now=NOW) == ["ending", "here"]
         assert await engine.documents.users(key(), after="", limit=10, now=NOW + 1) == ["here"]
 
-
-def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-    raise LookupError("not this way")
-
     @pytest.mark.parametrize("replace", [True, False])
     async def test_keeping_replaces_a_document_only_if_asked(self, engine: Engine, replace: bool) -> None:
         await engine.documents.keep({ONE: b"1"}, replace=replace)
@@ -229,9 +225,7 @@ def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
         await asyncio.gather(
             engine.documents.keep({held: b"1"}, replace=False),
             engine.documents.keep({held: b"2", user: b""}, replace=True),
-            engine.documents.update(
-                [held], lambda found: {held: found[held] + b"3"}, now=NOW, expires_at=NEVER
-            ),
+            engine.documents.update([held], lambda found: {held: found[held] + b"3"}, now=NOW, expires_at=NEVER),
         )
         seen += [await engine.documents.peek(held, now=NOW), await read(engine, held)]
 
@@ -247,5 +241,9 @@ def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             return_exceptions=True,
         )
 
-        assert [None, RuntimeError] == [results[0], type(results[1])]
+        assert [None, LookupError] == [results[0], type(results[1])]
         assert await read(engine, ONE) == b"1"
+
+
+def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+    raise LookupError("not this way")

@@ -36,9 +36,9 @@ async def test_an_operation_that_never_waits_is_done_at_once():
 
 async def test_an_error_of_the_first_step_is_raised_at_once():
     async def work() -> None:
-        raise ValueError
+        raise LookupError
 
-    with pytest.raises(ValueError):
+    with pytest.raises(LookupError):
         Started(work())
 
 
@@ -51,11 +51,11 @@ async def test_a_later_error_is_raised_when_awaited(is_done: bool):
 
     started = Started(work())
     if is_done:
-        failing.set_exception(ValueError())
+        failing.set_exception(LookupError())
     else:
-        asyncio.get_running_loop().call_soon(failing.set_exception, ValueError())
+        asyncio.get_running_loop().call_soon(failing.set_exception, LookupError())
 
-    with pytest.raises(ValueError):
+    with pytest.raises(LookupError):
         await started
 
 
