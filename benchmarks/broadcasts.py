@@ -1,29 +1,47 @@
-"""Broadcasts: `python benchmarks/broadcasts.py [ROUNDS] [SUBSCRIBERS]`.
+"""Goals 7 and 8, broadcasts: `python benchmarks/broadcasts.py [ROUNDS]`, or `make bench-peers`.
 
-Prints, for games and for pages with the published SDK, how long one broadcast takes to reach the last of 1,000 and of
-SUBSCRIBERS subscribers, and the deliveries per second of a burst of 20. Both are divided by those of the `websockets`
-library's server and its `broadcast()`, with the same clients and bytes, in the same rounds. Finally, it prints the
-latency of the other subscribers while one never reads, divided by that before.
+A game broadcasts an event to many subscribers, all on sockets of one client process. The servers run on core 0 and the
+clients on core 1, one server at a time in each round, with equal texts:
+
+service      games that subscribe to an event, or pages with the published SDK
+websockets   the `websockets` library's server and its `broadcast()`
+ws           `peers/ws.js`: the Node library sends each message to each client
+nats-server  of Debian's package, with its own protocol, not WebSocket
+
+Goal 7 is the deliveries per second of a burst of 20 to 1,000 subscribers: once with all messages in one segment, which
+a server can answer with one write per subscriber, and once spaced: each message is sent as soon as the first client
+has received the one before. Goal 8 is the time until the last client has one broadcast. A round is the median of
+several repetitions.
+
+The service receives and answers each broadcast as a request with JSON, and checks it; the others only repeat bytes.
+Figures include the processor time of the server per delivery, of which most is the kernel's. Without a goal: pages, and
+the latency of the other subscribers while one never reads, divided by that before.
 """
 
 from __future__ import annotations
 
 import gc
 import resource
-import time
+import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
-from common import Address, argument, pin_to_core, start_server
+from common import Address, pin_to_core, start_server
 from crowd import Crowd, Socket
-from report import ratios, spread
+from nats import NatsSocket
+from peers import start_node, start_program
+from report import Row, main, ratios
 from servers import CLIENT_ID
 from sockets import authentication, socket_request
 
 SUBSCRIBERS = 1_000
+MANY = 5_000
 BURST = 20
-STALLED_ROUNDS = 300
+REPEATS = 3
+STALLED_ROUNDS = 100
 
 
 class Kind(NamedTuple):
@@ -43,15 +61,30 @@ class Setup(NamedTuple):
     request: bytes
     length: int
     """Bytes of the text that each subscriber receives."""
+    process: int
+    """The id of the server's process."""
 
-    def broadcast(self, times: int = 1) -> list[float]:
+    def broadcast(self, times: int = 1, *, spaced: bool = False) -> list[float]:
         """Broadcast `times` times; return the seconds until each subscriber had all of them, in order."""
-        started = time.perf_counter()
-        self.sender.send(*[self.request] * times)
-        received = self.crowd.wait_for(times, self.length)
+        started = perf_counter()
+        if spaced:
+            self.sender.send(self.request)
+            received = self.crowd.wait_for(times, self.length, lambda: self.sender.send(self.request))
+        else:
+            self.sender.send(*[self.request] * times)
+            received = self.crowd.wait_for(times, self.length)
         for _ in range(times):
             self.sender.message()
         return [each - started for each in received]
+
+    def last(self, times: int = 1, *, spaced: bool = False) -> float:
+        """Return the median time until the last subscriber had all of `times` broadcasts, in seconds."""
+        return statistics.median(self.broadcast(times, spaced=spaced)[-1] for _ in range(REPEATS))
+
+    def processor_time(self) -> float:
+        """Return the processor time that the server has used, in seconds."""
+        tasks = Path(f"/proc/{self.process}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def kinds(address: Address) -> dict[str, Kind]:
@@ -66,95 +99,143 @@ def kinds(address: Address) -> dict[str, Kind]:
 
 
 @contextmanager
-def service(address: Address, kind: Kind, size: int, data: int = 100) -> Iterator[Setup]:
-    """Open `size` subscribers of the service, and a game that broadcasts."""
-    request = socket_request("broadcast", topic="hit", data="x" * data)
-    with (
-        closing(Crowd(address, size, kind.requests, path=kind.path, greetings=kind.greetings)) as crowd,
-        closing(Socket(address)) as sender,
-    ):
+def service(name: str, size: int, data: int = 100) -> Iterator[tuple[Setup, Address, Kind]]:
+    """Open `size` games or pages, and a game that broadcasts `data` bytes."""
+    with ExitStack() as stack:
+        address, process = start_server(stack, "sockets")
+        kind = kinds(address)[name]
+        crowd = stack.enter_context(
+            closing(Crowd(address, size, kind.requests, path=kind.path, greetings=kind.greetings))
+        )
+        sender = stack.enter_context(closing(Socket(address)))
         sender.finish_handshake()
-        sender.send(authentication(address), request)
-        for _ in range(2):
+        request = socket_request("broadcast", topic="hit", data="x" * data)
+        for each in (authentication(address), request):
+            sender.send(each)
             assert b'"errors"' not in sender.message()
         (length,) = {len(one.message()) for one in crowd.sockets}
-        yield Setup(crowd, sender, request, length)
+        yield Setup(crowd, sender, request, length, process), address, kind
 
 
 @contextmanager
-def reference(address: Address, path: str, size: int, length: int) -> Iterator[Setup]:
-    """Open `size` clients of the library's server, which repeats each text to all, the sender included."""
-    with closing(Crowd(address, size, path=path)) as crowd, closing(Socket(address)) as sender:
+def reference(name: str, size: int, length: int) -> Iterator[Setup]:
+    """Open `size` clients of a server that repeats each text to all, the sender included."""
+    with ExitStack() as stack:
+        client = Socket
+        if name == "websockets":
+            address, process = start_server(stack, "websockets")
+        elif name == "ws":
+            address, process = start_node(stack, "ws.js", "PORT")
+        else:
+            address, process = start_program(stack, "nats-server", "-c", "nats.conf", "-a", "127.0.0.1", "-p", "PORT")
+            client = NatsSocket
+        crowd = stack.enter_context(closing(Crowd(address, size, client=client)))
+        sender = stack.enter_context(closing(client(address)))
         sender.finish_handshake()
-        yield Setup(crowd, sender, b"x" * length, length)
+        for each in (*crowd.sockets, sender):
+            if isinstance(each, NatsSocket):
+                each.answer_first_ping()
+        yield Setup(crowd, sender, b"x" * length, length, process)
 
 
-def compare(name: str, size: int, rounds: int) -> None:
-    """Measure one broadcast and a burst on both servers in turn."""
-    with ExitStack() as stack:
-        address, _ = start_server(stack, "sockets")
-        other, _ = start_server(stack, "websockets")
-        kind = kinds(address)[name]
-        ours = stack.enter_context(service(address, kind, size))
-        theirs = stack.enter_context(reference(other, kind.path, size, ours.length))
-        results: dict[tuple[str, int], list[float]] = {}
-        for number in range(rounds + 2):
-            for which, setup in (("ours", ours), ("theirs", theirs)):
-                for times in (1, BURST):
-                    gc.collect()
-                    last = setup.broadcast(times)[-1]
-                    if number > 1:
-                        results.setdefault((which, times), []).append(last)
-    one, burst = (ratios(results["ours", times], results["theirs", times]) for times in (1, BURST))
-    print(
-        f"{size:,} {name}, one broadcast: last after {spread([each * 1e3 for each in results['ours', 1]], '.1f')} ms; "
-        f"/ websockets.broadcast(): {spread(one)}"
-    )
-    rates = spread([BURST * size / each for each in results["ours", BURST]], ",.0f")
-    print(
-        f"{size:,} {name}, {BURST} at once: {rates} deliveries/s; "
-        f"/ websockets.broadcast(): {spread([1 / each for each in burst])}"
-    )
+class Burst(NamedTuple):
+    """How a number of broadcasts is sent."""
+
+    name: str
+    times: int = 1
+    spaced: bool = False
 
 
-def compare_with_stalled_subscriber(name: str) -> None:
+ONE = Burst("one broadcast")
+BURSTS = (Burst(f"{BURST} in one segment", BURST), Burst(f"{BURST} spaced", BURST, spaced=True))
+
+
+class Results:
+    """The time of the last subscriber in each round, in seconds, and the processor time, by server and burst."""
+
+    def __init__(self, name: str, size: int, rounds: int, references: Sequence[str], bursts: Sequence[Burst]) -> None:
+        self._size = size
+        self._last: dict[tuple[str, Burst], list[float]] = {}
+        self._used: dict[tuple[str, Burst], list[float]] = {}
+        with ExitStack() as stack:
+            ours, *_ = stack.enter_context(service(name, size))
+            setups = {"service": ours}
+            for each in references:
+                setups[each] = stack.enter_context(reference(each, size, ours.length))
+            setups["again"] = setups[references[0]]
+            for number in range(rounds + 1):
+                for burst in bursts:
+                    for server, setup in setups.items():
+                        self._measure(server, setup, burst, keep=number > 0)
+
+    def _measure(self, server: str, setup: Setup, burst: Burst, *, keep: bool) -> None:
+        gc.collect()
+        before = setup.processor_time()
+        last = setup.last(burst.times, spaced=burst.spaced)
+        if keep:  # the first round is a warm-up
+            deliveries = REPEATS * burst.times * self._size
+            self._last.setdefault((server, burst), []).append(last)
+            self._used.setdefault((server, burst), []).append((setup.processor_time() - before) / deliveries)
+
+    def row(self, goal: str, name: str, burst: Burst, server: str, must: float | None, stretch: float | None) -> Row:
+        """Compare the time of the last client (goal 8), or the deliveries per second."""
+        is_time = burst.times == 1
+        ours, theirs = self._last["service", burst], self._last[server, burst]
+        first = next(each for each, _ in self._last if each != "service")
+        again = ratios(self._last["again", burst], self._last[first, burst])
+        figures = {}
+        for each in ("service", server):
+            median = statistics.median(self._last[each, burst])
+            if is_time:
+                figures[f"{each}: ms"] = median * 1e3
+            else:
+                figures[f"{each}: deliveries/s"] = burst.times * self._size / median
+            figures[f"{each}: processor µs per delivery"] = statistics.median(self._used[each, burst]) * 1e6
+        values = ratios(ours, theirs) if is_time else ratios(theirs, ours)
+        title = f"{burst.name} to {self._size:,} {name} / {server}"
+        return Row(goal, title, values, again, must, stretch, higher_is_better=not is_time, figures=figures)
+
+
+def stalled_row(name: str) -> Row:
     """Compare the latency of the other subscribers before and while one never reads."""
-    with ExitStack() as stack:
-        address, _ = start_server(stack, "sockets")
-        kind = kinds(address)[name]
-        setup = stack.enter_context(service(address, kind, SUBSCRIBERS, 4_000))
+    with service(name, SUBSCRIBERS, 4_000) as (setup, address, kind):
 
-        def latencies() -> list[float]:
-            return sorted(each for _ in range(STALLED_ROUNDS) for each in setup.broadcast())
+        def p99() -> float:
+            times = sorted(each for _ in range(STALLED_ROUNDS) for each in setup.broadcast())
+            return times[int(len(times) * 0.99)]
 
-        latencies()
-        before = latencies()
-        stalled = stack.enter_context(closing(Socket(address, 4_096, kind.path)))
-        stalled.finish_handshake()
-        for request in kind.requests:
-            stalled.send(request)
-        for _ in range(len(kind.requests) + kind.greetings):
-            stalled.message()
-        during = latencies()
-    at = int(len(before) * 0.99)
-    print(
-        f"{SUBSCRIBERS:,} {name}, p99 while one never reads / before: {during[at] / before[at]:.2f} "
-        f"({during[at] * 1e3:.1f} / {before[at] * 1e3:.1f} ms)"
-    )
+        p99()
+        before, again = p99(), p99()
+        with closing(Socket(address, 4_096, kind.path)) as stalled:
+            stalled.finish_handshake()
+            for request in kind.requests:
+                stalled.send(request)
+            for _ in range(len(kind.requests) + kind.greetings):
+                stalled.message()
+            during = p99()
+    title = f"p99 of a broadcast to {SUBSCRIBERS:,} {name} while one never reads / before"
+    return Row("8", title, [during / before], [again / before], None, None, higher_is_better=False)
 
 
-def main() -> None:
-    rounds, most = int(argument(1, 15)), int(argument(2, 5_000))
+def rows(rounds: int, seconds: float) -> list[Row]:
+    """Measure goals 7 and 8. The time of a round follows from the number of messages, not from `seconds`."""
     _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     pin_to_core(1)
     gc.disable()  # so that the clients do not pause during a measurement
-    for name in ("games", "pages"):
-        for size in (SUBSCRIBERS, most):
-            compare(name, size, rounds)
-    for name in ("games", "pages"):
-        compare_with_stalled_subscriber(name)
+    games = Results("games", SUBSCRIBERS, rounds, ("websockets", "ws", "nats-server"), (ONE, *BURSTS))
+    many = Results("games", MANY, rounds, ("ws",), (ONE,))
+    pages = Results("pages", SUBSCRIBERS, rounds, ("websockets",), (ONE, *BURSTS))
+    found = []
+    for burst in BURSTS:
+        found.append(games.row("7", "games", burst, "websockets", 2.0, 4.0))
+        found.append(games.row("7", "games", burst, "nats-server", 0.8, 1.2))
+        found.append(pages.row("7", "pages", burst, "websockets", None, None))
+    found.append(games.row("8", "games", ONE, "ws", 0.9, 0.7))
+    found.append(many.row("8", "games", ONE, "ws", 0.5, 0.35))
+    found.append(pages.row("8", "pages", ONE, "websockets", None, None))
+    return [*found, *map(stalled_row, ("games", "pages"))]
 
 
 if __name__ == "__main__":
-    main()
+    main(rows)

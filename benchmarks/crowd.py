@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 BATCH = 250
 """Connections opened at the same time."""
@@ -20,13 +20,13 @@ def frame(text: bytes) -> bytes:
     return head + b"\x00\x00\x00\x00" + text
 
 
-def _framed(size: int) -> int:
-    """Return the size of a server's text frame with a payload of `size` bytes."""
-    return size + (2 if size < 126 else 4 if size < 65_536 else 10)
-
-
 class Socket:
     """A WebSocket client that counts the bytes it receives."""
+
+    @staticmethod
+    def framed(size: int) -> int:
+        """Return the bytes that a server sends for a text of `size` bytes."""
+        return size + (2 if size < 126 else 4 if size < 65_536 else 10)
 
     def __init__(self, address: tuple[str, int], receive_buffer: int | None = None, path: str = "/0.2.0/bench") -> None:
         self._socket = socket.socket()
@@ -83,16 +83,18 @@ class Crowd:
         *,
         path: str = "/0.2.0/bench",
         greetings: int = 0,
+        client: type[Socket] = Socket,
     ) -> None:
         """Open `size` clients, which send each of `requests` and wait for its reply.
 
         `greetings` is the number of texts that the server sends first.
         """
+        self._framed = client.framed
         self.sockets: list[Socket] = []
         self._poll = select.epoll()
         started = time.perf_counter()
         while len(self.sockets) < size:
-            batch = [Socket(address, path=path) for _ in range(min(BATCH, size - len(self.sockets)))]
+            batch = [client(address, path=path) for _ in range(min(BATCH, size - len(self.sockets)))]
             for each in batch:
                 each.finish_handshake()
                 for _ in range(greetings):
@@ -109,15 +111,23 @@ class Crowd:
         for each in self.sockets:
             self._poll.register(each.fileno(), select.EPOLLIN)
 
-    def wait_for(self, texts: int, size: int) -> list[float]:
-        """Wait until each client has `texts` texts of `size` bytes; return the times, in order, of `perf_counter`."""
-        target = texts * _framed(size)
+    def wait_for(self, texts: int, size: int, send_next: Callable[[], None] | None = None) -> list[float]:
+        """Wait until each client has `texts` texts of `size` bytes; return the times, in order, of `perf_counter`.
+
+        As soon as one client has received each text but the last, call `send_next`.
+        """
+        framed = self._framed(size)
+        target = texts * framed
+        next_at = framed if send_next and texts > 1 else target + 1
         deadline = time.perf_counter() + TIMEOUT
         times: list[float] = []
         while len(times) < len(self.sockets):
             for descriptor, _ in self._poll.poll(1, len(self.sockets)):
                 each = self._by_descriptor[descriptor]
                 each.receive()
+                if each.received >= next_at and send_next:
+                    send_next()
+                    next_at += framed if next_at + framed < target else target
                 if each.received >= target:
                     assert each.received == target, "received more than expected"
                     each.received = 0

@@ -23,7 +23,6 @@ import http.client
 import json
 import os
 import random
-import signal
 import socket
 import statistics
 import subprocess
@@ -54,50 +53,62 @@ Prepare = Callable[[str, int, int], bytes]
 """Returns a request from a path, the number of the voter and a value."""
 
 
-def start_node(stack: ExitStack, script: Path, *args: object) -> int:
-    """Run a Node script on core 0 until the stack closes; `PORT` in `args` is a free port, which is returned."""
+def start_program(stack: ExitStack, *command: object) -> tuple[Address, int]:
+    """Run a server on core 0 until the stack closes; return its address and process id.
+
+    The word `PORT` in its command becomes a free port.
+    """
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    words = [str(port) if arg == "PORT" else str(arg) for arg in args]
-    command = ["node", str(script), *words]
-    environment = os.environ | {"NODE_ENV": "production"}
-    pin = functools.partial(pin_to_core, 0)
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment, cwd=FOLDER, preexec_fn=pin)
+        address: Address = free.getsockname()
+    words = [str(address[1]) if word == "PORT" else str(word) for word in command]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"NODE_ENV": "production"},
+        cwd=FOLDER,
+        preexec_fn=lambda: pin_to_core(0),
+    )
     stack.callback(process.wait, 20)
-    stack.callback(process.send_signal, signal.SIGKILL)
+    stack.callback(process.kill)
     deadline = time.monotonic() + 60
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return port
+            socket.create_connection(address).close()
+            return address, process.pid
         except ConnectionRefusedError:
-            assert process.poll() is None, f"{script.name} did not start: run `make bench-peers`, which installs it"
-            assert time.monotonic() < deadline, f"{script.name} did not listen within 60 s"
+            assert process.poll() is None, f"{words} ended at once"
+            assert time.monotonic() < deadline, f"{words} did not listen within 60 s"
             time.sleep(0.05)
+
+
+def start_node(stack: ExitStack, script: str, *args: object) -> tuple[Address, int]:
+    """Run a script of the folder `peers` as `start_program` does."""
+    assert (FOLDER / "node_modules").exists(), "`make bench-peers` installs the packages"
+    return start_program(stack, "node", script, *args)
 
 
 @contextmanager
 def peer(name: str) -> Iterator[Address]:
     """Run a peer with an empty file, if it has one."""
-    programs = FOLDER / "node_modules"
+    modules = "node_modules"
     with ExitStack() as stack:
         if name == "fastify":
-            port = start_node(stack, FOLDER / "fastify.js", "PORT")
+            command: tuple[object, ...] = ("fastify.js", "PORT")
         elif name == "json-server":
             data = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "db.json"
             data.write_text('{"votes": []}')
-            script = programs / "json-server/lib/cli/bin.js"
-            port = start_node(stack, script, "--host", "127.0.0.1", "--port", "PORT", "--quiet", data)
+            options = ("--host", "127.0.0.1", "--port", "PORT", "--quiet")
+            command = (f"{modules}/json-server/lib/cli/bin.js", *options, data)
         elif name == "prism":
-            script = programs / "@stoplight/prism-cli/dist/index.js"
             # Without `-m false`, this version fails to start in production mode.
-            port = start_node(stack, script, "mock", "-p", "PORT", "-m", "false", "-v", "silent", "openapi.yaml")
+            options = ("-p", "PORT", "-m", "false", "-v", "silent")
+            command = (f"{modules}/@stoplight/prism-cli/dist/index.js", "mock", *options, "openapi.yaml")
         else:
-            script = programs / "@mockoon/cli/bin/run.js"
             options = ("--port", "PORT", "--disable-log-to-file", "--disable-admin-api")
-            port = start_node(stack, script, "start", "--data", "mockoon.json", *options)
-        yield "127.0.0.1", port
+            command = (f"{modules}/@mockoon/cli/bin/run.js", "start", "--data", "mockoon.json", *options)
+        yield start_node(stack, *map(str, command))[0]
 
 
 def encoded(data: object) -> bytes:
