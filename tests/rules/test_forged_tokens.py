@@ -16,6 +16,7 @@ from emulator.errors import Unauthorized
 from support import signing
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment
+from support.verdicts import fast_verdict, pyjwt_verdict
 
 
 def claims() -> dict[str, Any]:
@@ -133,6 +134,18 @@ def test_a_forged_token_is_refused_every_time(tokens: Tokens, forgery: str):
     for _ in range(2):
         with pytest.raises(Unauthorized):
             verify(tokens, token)
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+@pytest.mark.ruling("A1")
+def test_a_forged_token_gets_the_error_of_pyjwt(tokens: Tokens, forgery: str):
+    token = FORGERIES[forgery]()
+
+    with pytest.raises(Unauthorized) as refused:
+        verify(tokens, token)
+
+    assert fast_verdict(token) is None
+    assert pyjwt_verdict(token) == refused.value.detail
 
 
 @pytest.mark.parametrize("field", ["jwk", "jku", "x5u"])

@@ -33,8 +33,8 @@ def signed(header: Any, payload: Any, *, hashed: str = "HS256", key: bytes = SEC
     return f"{text}.{segment(hmac.new(key, text.encode(), HASHES[hashed]).digest())}"
 
 
-def production_tokens() -> Tokens:
-    """Return the verification of a production service at `NOW`."""
+def production_tokens(secrets: tuple[bytes, ...] = (SECRET,)) -> Tokens:
+    """Return the verification of a production service at `NOW`, with one extension."""
     clock = Clock(lambda: NOW * 1000)
-    extensions = Extensions({CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, admits_any=False)
+    extensions = Extensions({CLIENT_ID: Extension(CLIENT_ID, secrets)}, admits_any=False)
     return Tokens(Settings(PRODUCTION), extensions, clock, SigningKey(documents=None, clock=clock))

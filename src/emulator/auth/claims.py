@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from emulator.callers import Caller, Grant, Role, opaque_id_of
@@ -11,6 +12,7 @@ from emulator.errors import Unauthorized
 UNAUTHORIZED = "User was unauthorized to access this resource"
 _LEAST_MILLISECONDS = 10**11
 """A time from here up is in Unix ms, below in seconds."""
+_ROLES = {role.value: role for role in Role}
 
 
 def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller:
@@ -23,7 +25,16 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller
     opaque_id = claimed or derived or f"A-{role}"
     if role is Role.BROADCASTER:
         channel_id = channel_id or user_id
-    return Caller(client_id, role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived)
+    channel_id = channel_id and _shared(channel_id)
+    return Caller(
+        _shared(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived
+    )
+
+
+@lru_cache(maxsize=1024)
+def _shared(text: str) -> str:
+    """Return one object for equal texts, so that the many cached callers of a channel hold its id once."""
+    return text
 
 
 def grant_of(claims: Mapping[str, Any]) -> Grant:
@@ -45,22 +56,24 @@ def check_exp(claims: Mapping[str, Any]) -> int:
 
 
 def role_of(value: Any) -> Role:
-    return Role(value) if isinstance(value, str) and value in Role.__members__.values() else Role.VIEWER
+    return _ROLES.get(value, Role.VIEWER) if isinstance(value, str) else Role.VIEWER
 
 
 def id_of(claims: Mapping[str, Any], name: str) -> str | None:
     value = claims.get(name)
+    if value is None:
+        return None
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if value is not None and not isinstance(value, str):
+    if not isinstance(value, str):
         raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
-    if value and any("\ud800" <= character <= "\udfff" for character in value):
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
     return value or None
 
 
 def milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
-    """A claim in Unix seconds, converted to milliseconds."""
+    """Return a claim in Unix seconds as milliseconds; raise `Unauthorized` if it is no number below 1e15."""
     value = claims.get(name)
     if value is None:
         return None

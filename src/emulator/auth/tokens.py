@@ -1,20 +1,20 @@
-"""Verification and signing of JWTs; the only user of pyjwt (rulings A1, A2, A5)."""
+"""Who sent a request: verification of `Authorization` headers, and issued tokens (rulings A1, A2, A5)."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-import jwt
 from msgspec import Struct
 
+from emulator.auth import hs256, jwts
 from emulator.auth.claims import UNAUTHORIZED, caller_of, check_exp, grant_of, id_of, milliseconds, role_of
 from emulator.auth.signing_key import SigningKey
+from emulator.bounded_cache import BoundedCache
 from emulator.callers import EXTENSION_WRITERS, Caller, Grant, Role
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
@@ -29,24 +29,6 @@ _MAX_CACHED = 65_536
 _MAX_CACHED_LENGTH = 1_024
 _MAX_HEADER_LENGTH = 8_192
 
-_FORBIDDEN_HEADERS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
-"""Header fields that supply a key or change how the token is verified. `kid` is allowed but ignored: some libraries
-always add it."""
-
-# Lifetimes are checked against the service's clock, not pyjwt's.
-_UNVERIFIED: Any = {"verify_signature": False}
-_SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
-
-
-class _PlainBase64Encoder(json.JSONEncoder):
-    """Escapes `>`, `?`, `~` and DEL, so that the base64url payload contains no `-` or `_` (ruling A5)."""
-
-    def encode(self, o: Any) -> str:
-        text = super().encode(o)
-        for character in ">?~\x7f":
-            text = text.replace(character, f"\\u{ord(character):04x}")
-        return text
-
 
 class Credential(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbage collector need not visit them
     """A token that passed every check except those of its lifetime."""
@@ -56,6 +38,17 @@ class Credential(Struct, frozen=True, gc=False):  # 65,536 may be cached: the ga
     """In Unix ms; 0 without `nbf`."""
     pin_token_id: str = ""
     """The `jti` of a PIN token, whose validity and channel are stored separately; empty for other tokens."""
+
+
+class _Keys(NamedTuple):
+    """The keys of one extension, by name."""
+
+    secrets: Mapping[str, bytes]
+    """The extension's secrets by fingerprint, in their order. Fingerprints are keyed, so they do not help to guess."""
+    all: Mapping[str, bytes]
+    """The secrets, then the service's own key, which has no name."""
+    fast: Mapping[str, hmac.HMAC]
+    """All, prepared for `hs256`. Empty if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
 class Tokens:
@@ -68,17 +61,17 @@ class Tokens:
         self._clock = clock
         self._service_key = service_key
         service_key.on_change(self.forget)
-        self._cache: dict[str, Credential] = {}
+        self._cache: BoundedCache[str, Credential] = BoundedCache(_MAX_CACHED)
         self._cached_for = extensions.current
-        self._secrets_of: dict[str, dict[str, bytes]] = {}
-        """The secrets of each extension by fingerprint, as far as they were needed."""
+        self._keys_of: dict[str, _Keys] = {}
+        """The keys of each extension, as far as they were needed."""
         self._endless: set[str] = set()
         """The client ids that the log has warned about."""
 
     def forget(self) -> None:
         """Clear the cache of verified tokens. A change of secrets also clears it."""
         self._cache.clear()
-        self._secrets_of.clear()
+        self._keys_of.clear()
         self._cached_for = self._extensions.current
 
     def cached_caller(self, header: str | None) -> Caller | None:
@@ -99,16 +92,13 @@ class Tokens:
         credential = Credential(caller_of(client_id, claims, grant), milliseconds(claims, "nbf") or 0, pin_token_id)
         self._check_lifetime(credential)
         if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
-            if len(self._cache) >= _MAX_CACHED:
-                del self._cache[next(iter(self._cache))]
             self._cache[header] = credential
         return credential
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
         """The claims of an unexpired token that this service signed for `use`; otherwise `None`."""
-        try:
-            claims = jwt.decode(token, self._service_key.value, algorithms=["HS256"], options=_SIGNATURE_ONLY)
-        except (jwt.InvalidTokenError, RecursionError, ValueError):
+        claims = jwts.signed_claims(token, self._service_key.value.encode())
+        if claims is None:
             return None
         exp = claims.get("exp")
         alive = isinstance(exp, int) and self._clock.now() < exp * 1000
@@ -133,7 +123,7 @@ class Tokens:
         if not self._environment.verifies_tokens:
             return True
         extension = self._extensions.find(client_id)
-        if extension is None or grant.secret not in self._secrets(extension):
+        if extension is None or grant.secret not in self._keys(extension).secrets:
             return False
         return not grant.link or grant.linked_at >= extension.tokens_not_before
 
@@ -144,7 +134,7 @@ class Tokens:
         payload = {"jti": token_id(), **payload, "iat": now, "exp": now + lifetime // 1000}
         if self._environment.stage:
             payload["allowed_stage"] = self._environment.stage
-        return jwt.encode(payload, self._service_key.value, algorithm="HS256", json_encoder=_PlainBase64Encoder)
+        return jwts.sign(payload, self._service_key.value.encode())
 
     def _check_lifetime(self, credential: Credential) -> Caller:
         now = self._clock.now()
@@ -160,11 +150,7 @@ class Tokens:
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
         self.check_registered(client_id)
         if not self._environment.verifies_tokens:
-            try:
-                header_and_claims = ".".join(token.split(".")[:2])
-                sandbox_claims = jwt.decode(f"{header_and_claims}.", options=_UNVERIFIED)
-            except (jwt.InvalidTokenError, RecursionError, ValueError):
-                raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT") from None
+            sandbox_claims = jwts.unverified_claims(token)
             return sandbox_claims, grant_of(sandbox_claims)._replace(secret="")
         claims, secret = self._verified(client_id, token)
         stage = claims.get("allowed_stage")
@@ -206,29 +192,27 @@ class Tokens:
 
     def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
         """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
-        _check_header(token)
         extension = self._extensions.find(client_id)
-        secrets = self._secrets(extension) if extension else {}
-        for fingerprint, key in (*secrets.items(), ("", self._service_key.value)):
-            try:
-                return jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY), fingerprint
-            except jwt.InvalidSignatureError:
-                continue
-            except (jwt.InvalidTokenError, RecursionError, ValueError):
-                raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
-        raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
+        if extension is None:
+            return jwts.verified(token, {"": self._service_key.value.encode()})
+        keys = self._keys(extension)
+        return hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
 
-    def _secrets(self, extension: Extension) -> Mapping[str, bytes]:
-        """Return the secrets by fingerprint, in their order. Fingerprints are keyed, so they do not help to guess."""
+    def _keys(self, extension: Extension) -> _Keys:
         if self._cached_for is not self._extensions.current:
             self.forget()
-        if extension.client_id not in self._secrets_of:
-            key = self._service_key.value.encode()
-            self._secrets_of[extension.client_id] = {
-                hmac.new(key, b"secret\n" + secret, hashlib.sha256).hexdigest()[:16]: secret
+        keys = self._keys_of.get(extension.client_id)
+        if keys is None:
+            own = self._service_key.value.encode()
+            secrets = {
+                hmac.digest(own, b"secret\n" + secret, hashlib.sha256).hex()[:16]: secret
                 for secret in extension.secrets
             }
-        return self._secrets_of[extension.client_id]
+            every = {**secrets, "": own}
+            is_fast = all(map(jwts.accepts, every.values()))
+            fast = {name: hs256.prepared(key) for name, key in every.items()} if is_fast else {}
+            keys = self._keys_of[extension.client_id] = _Keys(secrets, every, fast)
+        return keys
 
     def check_registered(self, client_id: str) -> None:
         """Raise `Unauthorized` for a client id that this service does not accept."""
@@ -240,16 +224,6 @@ class Tokens:
 def _grant_by(secret: str) -> Grant:
     """Return the grant of a self-signed token; one for all tokens of a secret, as many are cached."""
     return Grant(secret)
-
-
-def _check_header(token: str) -> None:
-    """Raise `Unauthorized` for a token that tries to control its own verification."""
-    try:
-        header = jwt.get_unverified_header(token)
-    except (jwt.InvalidTokenError, RecursionError, ValueError):
-        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
-    if found := sorted(_FORBIDDEN_HEADERS & header.keys()):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: {', '.join(found)} is not allowed in the header")
 
 
 def _split_header(header: str | None) -> tuple[str, str]:

@@ -7,9 +7,10 @@ far named the shared id only. The one under the opaque id holds the shared id.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock

@@ -1,0 +1,87 @@
+"""The fast way to verify a JWT signed with HS256: a tenth of pyjwt's time. Pure.
+
+It only ever answers "valid" or "cannot tell". pyjwt decides the rest, and words every error (`auth/jwts.py`). So this
+module accepts less than pyjwt: one spelling of base64, a header of `alg`, `typ` and `kid`, claims of the usual types.
+"""
+
+from __future__ import annotations
+
+import hmac
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+_SIGNATURE_LENGTH = 43
+"""Characters of base64url, without padding, for 32 bytes."""
+_TO_URL = bytes.maketrans(b"+/", b"-_")
+_FROM_URL = bytes.maketrans(b"-_+/=", b"+/!!!")
+"""Turns what is not base64url into `!`, which is not base64 either."""
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    """The only headers that this module knows. pyjwt ignores `typ` and `kid`, but requires `kid` to be a string."""
+
+    alg: Literal["HS256"]
+    typ: str = ""
+    kid: str = ""
+
+
+_Scalar = str | int | bool | None
+"""No floats: msgspec refuses 1e400, which `json` reads as infinity."""
+_Claim = _Scalar | list[_Scalar] | dict[str, _Scalar | list[_Scalar]]
+_header = msgspec.json.Decoder(_Header)
+_claims = msgspec.json.Decoder(dict[str, _Claim])
+
+
+def prepared(key: bytes) -> hmac.HMAC:
+    """Return what `verified` needs of a key. Preparing it once halves the time of a signature."""
+    return hmac.new(key, digestmod="sha256")
+
+
+def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any], str] | None:
+    """Return the claims, and the name of the first of `keys` that signed the token; `None` if this cannot tell."""
+    signed, _, signature = token.rpartition(".")
+    if len(signature) != _SIGNATURE_LENGTH or not token.isascii():
+        return None
+    message = signed.encode()
+    name = _signer(message, signature.encode(), keys)
+    if name is None:
+        return None
+    header, _, payload = message.partition(b".")
+    try:
+        return (_claims.decode(_decoded(payload)), name) if _is_usual(header) else None
+    except ValueError:  # in the base64, UTF-8, JSON or types of the claims
+        return None
+
+
+def _signer(message: bytes, signature: bytes, keys: Mapping[str, hmac.HMAC]) -> str | None:
+    """Return the name of the first key with this signature. Compared as text, as each signature has one spelling."""
+    for name, key in keys.items():
+        signing = key.copy()
+        signing.update(message)
+        expected = b2a_base64(signing.digest(), newline=False).translate(_TO_URL, b"=")
+        if hmac.compare_digest(expected, signature):
+            return name
+    return None
+
+
+@lru_cache(maxsize=128)
+def _is_usual(header: bytes) -> bool:
+    """Whether a header segment is one that this module knows. Only headers of signed tokens fill the cache."""
+    try:
+        _header.decode(_decoded(header))
+    except ValueError:
+        return False
+    return True
+
+
+def _decoded(segment: bytes) -> bytes:
+    """Decode base64url without padding. Raises `ValueError` unless encoding the result gives the segment again."""
+    padded = segment.translate(_FROM_URL) + b"=" * (-len(segment) % 4)
+    data = a2b_base64(padded)
+    if b2a_base64(data, newline=False) != padded:
+        raise Error("not canonical base64url")
+    return data

@@ -1,0 +1,89 @@
+"""Verifying and signing JWTs with pyjwt, whose only user this is (rulings A1, A5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import jwt
+
+from emulator.auth.claims import UNAUTHORIZED
+from emulator.errors import Unauthorized
+
+_FORBIDDEN_HEADERS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
+"""Header fields that supply a key or change how the token is verified. `kid` is allowed but ignored: some libraries
+always add it."""
+
+# Lifetimes are checked against the service's clock, not pyjwt's.
+_UNVERIFIED: Any = {"verify_signature": False}
+_SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+_MALFORMED = (jwt.InvalidTokenError, RecursionError, ValueError)
+
+
+class _PlainBase64Encoder(json.JSONEncoder):
+    """Escapes `>`, `?`, `~` and DEL, so that the base64url payload contains no `-` or `_` (ruling A5)."""
+
+    def encode(self, o: Any) -> str:
+        text = super().encode(o)
+        for character in ">?~\x7f":
+            text = text.replace(character, f"\\u{ord(character):04x}")
+        return text
+
+
+def sign(claims: Mapping[str, Any], key: bytes) -> str:
+    return jwt.encode(dict(claims), key, algorithm="HS256", json_encoder=_PlainBase64Encoder)
+
+
+def verified(token: str, keys: Mapping[str, bytes]) -> tuple[Mapping[str, Any], str]:
+    """Return the claims, and the name of the first of `keys` that signed the token. Raises `Unauthorized`."""
+    _check_header(token)
+    for name, key in keys.items():
+        try:
+            return _decode(token, key), name
+        except jwt.InvalidSignatureError:
+            continue
+        except _MALFORMED:
+            raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+    raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
+
+
+def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
+    """Return the claims of a token signed with this key; otherwise `None`."""
+    try:
+        return _decode(token, key)
+    except _MALFORMED:
+        return None
+
+
+def unverified_claims(token: str) -> Mapping[str, Any]:
+    """Return the claims of a token with any signature, or none. Raises `Unauthorized`."""
+    try:
+        header_and_claims = ".".join(token.split(".")[:2])
+        claims: Mapping[str, Any] = jwt.decode(f"{header_and_claims}.", options=_UNVERIFIED)
+    except _MALFORMED:
+        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT") from None
+    return claims
+
+
+def accepts(key: bytes) -> bool:
+    """Whether pyjwt verifies tokens with this key. It refuses what looks like a public key, certificate or JWK."""
+    try:
+        return bool(_decode(sign({"is": "accepted"}, key), key))
+    except (jwt.PyJWTError, *_MALFORMED):
+        return False
+
+
+def _decode(token: str, key: bytes) -> Mapping[str, Any]:
+    claims: Mapping[str, Any] = jwt.decode(token, key, algorithms=["HS256"], options=_SIGNATURE_ONLY)
+    return claims
+
+
+def _check_header(token: str) -> None:
+    """Raise `Unauthorized` for a token that tries to control its own verification."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except _MALFORMED:
+        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+    if found := sorted(_FORBIDDEN_HEADERS & header.keys()):
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: {', '.join(found)} is not allowed in the header")
