@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from common import ratios, spread
+from report import Row, ratios, show, spread
 
 PROGRAM = str(Path(sys.executable).with_name("extcli"))
 EMPTY_APPLICATION = """
@@ -51,12 +51,13 @@ class Goal:
     reference: str
     must: float
     stretch: float
+    unit: str = "s"
 
 
 GOALS = (
     Goal("extcli --help / import typer", "help", "typer", 1.4, 1.15),
     Goal("first answer: serve / empty Litestar", "serve", "empty", 1.4, 1.15),
-    Goal("idle memory: serve / empty Litestar", "serve memory", "empty memory", 1.3, 1.15),
+    Goal("idle memory: serve / empty Litestar", "serve memory", "empty memory", 1.3, 1.15, "KiB"),
 )
 
 
@@ -142,18 +143,21 @@ def measure(cases: dict[str, Callable[[], Cost]], rounds: int, read: Callable[[C
     return found
 
 
-def print_goals(found: dict[str, list[float]]) -> None:
-    """Print a line for each goal."""
-    for goal in GOALS:
-        reference = found[goal.reference]
-        values = ratios(found[goal.measured], reference)
-        noise = ratios(found[again(goal.reference)], reference)
-        reached = median(values)
-        met = "stretch met" if reached <= goal.stretch else "must met" if reached <= goal.must else "not met"
-        print(
-            f"{goal.name:38} {spread(values)}  must {goal.must}  stretch {goal.stretch}  {met};"
-            f" noise {spread(noise)}; reference {median(reference):.4g}"
+def goal_rows(found: dict[str, list[float]]) -> list[Row]:
+    """Return a row for each goal. The reference of a round is its first measurement."""
+    return [
+        Row(
+            "11",
+            goal.name,
+            ratios(found[goal.measured], found[goal.reference]),
+            ratios(found[again(goal.reference)], found[goal.reference]),
+            goal.must,
+            goal.stretch,
+            higher_is_better=False,
+            figures={f"{name} {goal.unit}": median(found[name]) for name in (goal.measured, goal.reference)},
         )
+        for goal in GOALS
+    ]
 
 
 def again(name: str) -> str:
@@ -161,12 +165,8 @@ def again(name: str) -> str:
     return name.replace("typer", "typer again").replace("empty", "empty again")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", 9)))
-    parser.add_argument("--cpu", action="store_true", help="compare processor time")
-    parser.add_argument("--commands", action="store_true", help="also time other commands")
-    args = parser.parse_args()
+def measure_all(rounds: int, *, cpu: bool = False, commands: bool = False) -> dict[str, list[float]]:
+    """Measure the cases of the goals and, on request, further commands."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Poll)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with bytecode_cache() as environment:
@@ -187,15 +187,30 @@ def main() -> None:
             "serve": lambda: serve([PROGRAM, "serve", "--port"], environment),
             "empty again": empty,
         }
-        if args.commands:
+        if commands:
             cases["libraries"] = lambda: run([*python, LIBRARIES], environment)
             for name, command in COMMANDS.items():
                 cases[name] = lambda command=command: run([PROGRAM, *command], environment)  # type: ignore[misc]
-        found = measure(cases, args.rounds, lambda cost: cost.cpu if args.cpu else cost.elapsed)
-    print_goals(found)
+        found = measure(cases, rounds, lambda cost: cost.cpu if cpu else cost.elapsed)
+    server.shutdown()
+    return found
+
+
+def rows(rounds: int, seconds: float) -> list[Row]:
+    """Measure goal 11. A start has no duration to choose, so `seconds` is not used."""
+    return goal_rows(measure_all(rounds))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--cpu", action="store_true", help="compare processor time")
+    parser.add_argument("--commands", action="store_true", help="also time other commands")
+    args = parser.parse_args()
+    found = measure_all(args.rounds, cpu=args.cpu, commands=args.commands)
+    show(goal_rows(found))
     for name in COMMANDS if args.commands else ():
         print(f"{name:38} {spread(ratios(found[name], found['libraries']))} of {LIBRARIES!r}")
-    server.shutdown()
 
 
 if __name__ == "__main__":
