@@ -25,6 +25,7 @@ _LENGTH = b"content-length: "
 class Measured:
     """One round. Latencies are in seconds."""
 
+    answered: int
     per_second: float
     p50: float
     p99: float
@@ -181,6 +182,7 @@ async def load_all(
     latencies = sorted(this.latencies)
     assert latencies, "no request was answered"
     return Measured(
+        len(latencies),
         len(latencies) / elapsed,
         latencies[len(latencies) // 2],
         latencies[int(len(latencies) * 0.99)],

@@ -26,8 +26,8 @@ from rounds import AGAIN, ECHO, Case, Results, interleave
 
 
 @contextmanager
-def redis(folder: Path) -> Iterator[str]:
-    """Run a Redis server; yield its URL."""
+def redis(folder: Path) -> Iterator[tuple[str, int]]:
+    """Run a Redis server; yield its URL and process id."""
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     assert program, "redis-server or valkey-server is not installed"
     with socket.socket() as probe:
@@ -40,7 +40,7 @@ def redis(folder: Path) -> Iterator[str]:
     while "Ready to accept connections" not in (line := server.stdout.readline()):
         assert line, "Redis did not start"
     try:
-        yield f"redis://127.0.0.1:{port}/0"
+        yield f"redis://127.0.0.1:{port}/0", server.pid
     finally:
         server.terminate()
         server.wait(10)
@@ -49,7 +49,7 @@ def redis(folder: Path) -> Iterator[str]:
 async def _measure(rounds: int, seconds: float) -> Results:
     known, newcomers = ballots(), Newcomers()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        url = stack.enter_context(redis(Path(folder)))
+        url, _ = stack.enter_context(redis(Path(folder)))
         memory, _ = start_server(stack, "memory")
         nodes = [start_server(stack, "redis", url, core)[0] for core in (0, 1)]
         echo, _ = start_server(stack, ECHO)

@@ -76,7 +76,7 @@ async def _new_voters(rounds: int, seconds: float) -> Results:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         names = {"plain": "plain", "file": "file", "many seen": "file", ECHO: ECHO}
         started = {name: start_server(stack, server, Path(folder) / f"{name}.db")[0] for name, server in names.items()}
-        seen = await load(*started["many seen"], iter(newcomers.ballots(CACHED_TOKENS)), seconds=120)
+        seen = await load(*started["many seen"], iter(newcomers.ballots(CACHED_TOKENS)), seconds=300)
         assert seen.failed == 0, f"{seen.failed} votes were refused"
         cases = {name: Case([address], requests) for name, address in started.items()}
         return await interleave({**cases, "plain" + AGAIN: cases["plain"]}, rounds, seconds)
