@@ -21,7 +21,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix docs bench bench-peers clean check-system
+.PHONY: help serve test quick lint fix docs bench bench-docs bench-peers clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -53,6 +53,9 @@ docs: $(DEV_STAMP)  ## Write docs/cli.md from the commands
 
 bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)
+
+bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into the documents
+	$(PYTHON) benchmarks/page.py
 
 bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-server; ROUNDS=5 SECONDS=2
 	@$(MAKE) --no-print-directory bench GOAL="7 8 12"

@@ -13,11 +13,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 RESULTS = Path(__file__).with_name("results")
+MEASUREMENTS = Path(__file__).with_name("measurements.json")
+"""The measurements that the documents show."""
 HEADROOM = 3.0
 """Times the fastest server's rate that a load generator must reach."""
 
@@ -94,6 +97,8 @@ class Result(msgspec.Struct):
     """One run of a measurement, as stored in `results/NAME.json`."""
 
     name: str
+    day: str
+    """UTC, such as `2026-01-31`."""
     machine: Machine
     rows: list[Row]
 
@@ -120,30 +125,45 @@ def number(value: float | None, sign: str = "") -> str:
 
 def show(rows: Iterable[Row]) -> None:
     """Print a table of rows."""
-    print(f"{'goal':5}{'ratio':62}{'median (range)':22}{'noise':20}{'must':>6}{'stretch':>9}  verdict")
+    print(f"{'goal':6}{'ratio':62}{'median (range)':22}{'noise':20}{'must':>6}{'stretch':>9}  verdict")
     for row in rows:
         sign = "" if row.higher_is_better else "≤"
         noise = spread(row.noise) if row.noise else ""
         print(
-            f"{row.goal:5}{row.name:62}{spread(row.values):22}{noise:20}"
+            f"{row.goal:6}{row.name:62}{spread(row.values):22}{noise:20}"
             f"{number(row.must, sign):>6}{number(row.stretch, sign):>9}  {row.verdict}"
         )
         if row.warning:
-            print(f"     {row.warning}")
+            print(f"      {row.warning}")
         if row.figures:
-            print("     " + ", ".join(f"{name} {value:,.4g}" for name, value in row.figures.items()))
+            print("      " + ", ".join(f"{name} {value:,.4g}" for name, value in row.figures.items()))
 
 
 def store(name: str, rows: list[Row]) -> None:
     """Write `results/NAME.json`."""
     RESULTS.mkdir(exist_ok=True)
-    result = msgspec.json.encode(Result(name, Machine.here(), rows))
+    result = msgspec.json.encode(Result(name, f"{datetime.now(UTC):%Y-%m-%d}", Machine.here(), rows))
     (RESULTS / f"{name}.json").write_bytes(msgspec.json.format(result, indent=1) + b"\n")
 
 
 def stored() -> list[Result]:
     """Return all stored results, by name."""
     return [msgspec.json.decode(path.read_bytes(), type=Result) for path in sorted(RESULTS.glob("*.json"))]
+
+
+def load_measurements() -> list[Result]:
+    """Return the measurements that the documents show."""
+    return msgspec.json.decode(MEASUREMENTS.read_bytes(), type=list[Result]) if MEASUREMENTS.exists() else []
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows by the number of their goal; those of other measurements are last."""
+
+    def key(row: Row) -> tuple[int, str]:
+        digits = row.goal.rstrip("b")
+        return (int(digits), row.goal) if digits.isdigit() else (1_000, row.goal)
+
+    return sorted(rows, key=key)
 
 
 def main(*measurements: Measurement, rounds: int = 5, seconds: float = 2.0) -> None:

@@ -1,0 +1,96 @@
+"""Writes the measured parts of the documents: `make bench-docs`, or `python benchmarks/page.py`.
+
+Takes the results of the last runs into `benchmarks/measurements.json`, and writes from it the table and the plot of
+`docs/performance.md` and the tables of `docs/scaling.md`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import plot
+import scaling
+from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, spread, stored
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def collect() -> None:
+    """Replace the measurements that were run again."""
+    results = {result.name: result for result in (*load_measurements(), *stored())}
+    text = msgspec.json.format(msgspec.json.encode(list(results.values())), indent=1)
+    MEASUREMENTS.write_bytes(text + b"\n")
+
+
+def machine(results: list[Result]) -> str:
+    """Describe where and when the results were measured."""
+    systems = sorted(
+        {
+            f"{one.cores} cores of {one.processor}, {one.memory_gib} GiB, {one.system}, Python {one.python}"
+            for one in (result.machine for result in results)
+        }
+    )
+    commits = sorted({result.machine.commit for result in results})
+    days = sorted({result.day for result in results})
+    return f"Measured {' and '.join(days)} on {' and '.join(systems)}; commit {', '.join(commits)}."
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows that have a goal as a Markdown table."""
+    lines = ["| Goal | Ratio | Median (range) | Must | Stretch | Noise | |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        if row.must is None:
+            continue
+        sign = "" if row.higher_is_better else "≤ "
+        verdict = row.verdict + (f"; {row.warning}" if row.warning else "")
+        cells = (
+            row.goal,
+            row.name,
+            spread(row.values) if row.noise else f"{row.median:g}",
+            number(row.must, sign),
+            number(row.stretch, sign),
+            spread(row.noise) if row.noise else "",
+            verdict,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def others(rows: list[Row]) -> str:
+    """Return the rows without a goal as a Markdown table."""
+    lines = ["| Ratio | Median (range) | Noise | Absolute medians |", "|---|---|---|---|"]
+    for row in rows:
+        if row.must is None:
+            figures = ", ".join(f"{name} {value:,.3g}" for name, value in row.figures.items())
+            lines.append(f"| {row.name} | {spread(row.values)} | {spread(row.noise)} | {figures} |")
+    return "\n".join(lines)
+
+
+def fill(text: str, name: str, content: str) -> str:
+    """Return a document with new content between the comments `NAME` and `/NAME`."""
+    pattern = re.compile(rf"(<!-- {name}: [^\n]* -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    assert pattern.search(text), f"no part {name}"
+    return pattern.sub(lambda match: f"{match[1]}\n{content}\n\n{match[2]}", text)
+
+
+def render() -> dict[Path, str]:
+    """Return the documents as the measurements have them."""
+    results = load_measurements()
+    rows = in_order(row for result in results for row in result.rows)
+    performance, growth = DOCS / "performance.md", DOCS / "scaling.md"
+    text = performance.read_text()
+    for name, content in (("machine", machine(results)), ("goals", table(rows)), ("others", others(rows))):
+        text = fill(text, name, content)
+    return {
+        performance: text,
+        DOCS / "performance.svg": plot.draw(rows),
+        growth: fill(growth.read_text(), "needs", scaling.report(rows)),
+    }
+
+
+if __name__ == "__main__":
+    collect()
+    for path, text in render().items():
+        path.write_text(text)

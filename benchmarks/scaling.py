@@ -1,0 +1,185 @@
+"""What audiences of different sizes need: arithmetic on assumptions and on measured figures.
+
+`page.py` writes the tables of `docs/scaling.md` with it; `python benchmarks/scaling.py` prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+
+from report import Row, load_measurements
+
+AUDIENCES = (10_000, 1_000_000, 20_000_000)
+"""Viewers of one channel, who vote in one poll."""
+WINDOWS = (60, 30)
+"""Seconds in which a poll is open."""
+VOTING_SHARE = 0.5
+"""Share of the viewers who vote."""
+PEAK = 3.0
+"""Rate in the busiest second of a window divided by the average: most votes come early."""
+READS_PER_VIEWER = 2
+"""Requests when a page shows a poll: its results and the state of the channel."""
+LISTENING_SHARE = 1.0
+"""Share of the viewers whose page keeps a socket open for updates."""
+UPDATE_INTERVAL = 5
+"""Seconds between two updates of one poll for pages (ruling B5)."""
+UPDATE_BYTES = 700
+"""Bytes of one update for a page, with its headers down to IP."""
+SOCKETS_PER_PROCESS = 10_000
+"""Default of `--max-sockets`."""
+SOCKET_KIB = 7.1
+"""Memory of an idle socket in KiB, which `benchmarks/sockets.py` prints."""
+VOTE_BYTES = 220
+"""Bytes of one vote in the file, with its index and the ids of its voter."""
+LOAD = 0.6
+"""Share of its measured rate that a process is planned for."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Measured figures of one process, on one core."""
+
+    votes: float
+    """First votes per second, data in a file."""
+    reads: float
+    """Reads of a poll per second."""
+    redis: float
+    """Votes per second that one Redis has processor time for."""
+    deliveries: float
+    """Texts per second that one process sends to sockets."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Rates:
+        """Take the figures from the rows; raises `LookupError` if a measurement is missing."""
+        found = list(rows)
+        return cls(
+            votes=figure(found, "1", "file per s"),
+            reads=figure(found, "13", "GET vote per s"),
+            redis=1e6 / figure(found, "cores", "Redis µs per vote"),
+            deliveries=figure(found, "7", "deliveries/s"),
+        )
+
+
+def figure(rows: Iterable[Row], goal: str, name: str) -> float:
+    """Return the first figure of a goal with this text in its name."""
+    for row in rows:
+        for each, value in row.figures.items():
+            if row.goal == goal and name in each:
+                return value
+    raise LookupError(f"goal {goal} has no figure {name}: run `make bench` and `make bench-docs`")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one poll needs."""
+
+    viewers: int
+    window: int
+    """Seconds."""
+    rates: Rates
+
+    @property
+    def votes_per_second(self) -> float:
+        """In the busiest second."""
+        return self.viewers * VOTING_SHARE / self.window * PEAK
+
+    @property
+    def reads_per_second(self) -> float:
+        """In the busiest second. Pages show the poll when it opens."""
+        return self.viewers * READS_PER_VIEWER / self.window * PEAK
+
+    @property
+    def sockets(self) -> float:
+        return self.viewers * LISTENING_SHARE
+
+    @property
+    def deliveries_per_second(self) -> float:
+        return self.sockets / UPDATE_INTERVAL
+
+    @property
+    def gigabits_per_second(self) -> float:
+        """Outgoing updates."""
+        return self.deliveries_per_second * UPDATE_BYTES * 8 / 1e9
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """Processes of the service that each part needs alone."""
+        return {
+            "votes": ceil(self.votes_per_second / self.rates.votes / LOAD),
+            "reads": ceil(self.reads_per_second / self.rates.reads / LOAD),
+            "sockets": ceil(self.sockets / SOCKETS_PER_PROCESS),
+            "updates": ceil(self.deliveries_per_second / self.rates.deliveries / LOAD),
+        }
+
+    @property
+    def redis_share(self) -> float:
+        """Votes in the busiest second divided by what one Redis can record; a poll cannot be divided over several."""
+        return self.votes_per_second / self.rates.redis
+
+    @property
+    def socket_gib(self) -> float:
+        """Memory of all sockets."""
+        return self.sockets * SOCKET_KIB / 2**20
+
+    @property
+    def stored_gib(self) -> float:
+        """Votes of this poll in the file or in Redis."""
+        return self.viewers * VOTING_SHARE * VOTE_BYTES / 2**30
+
+
+def limit_of(need: Need) -> str:
+    """Name what an audience of this size exceeds first."""
+    together = need.processes["votes"] + need.processes["reads"]
+    if need.redis_share > LOAD:
+        return "Redis: all votes of a poll are recorded by one"
+    if together > 1:
+        return "one process: several on one Redis"
+    if need.processes["sockets"] > 1:
+        return "`--max-sockets` of one process"
+    return "nothing"
+
+
+def report(rows: Iterable[Row]) -> str:
+    """Return the tables as Markdown."""
+    try:
+        rates = Rates.of(rows)
+    except LookupError as error:
+        return f"Not measured yet: {error.args[0]}."
+    measured = (
+        f"One process records {rates.votes:,.0f} first votes, answers {rates.reads:,.0f} reads, or sends "
+        f"{rates.deliveries:,.0f} updates per second. One Redis has processor time for {rates.redis:,.0f} votes per "
+        f"second.\n"
+    )
+    lines = [
+        measured,
+        "| Viewers | Window | Votes/s | Reads/s | Processes for votes, reads | Redis busy | First limit |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for viewers in AUDIENCES:
+        for window in WINDOWS:
+            need = Need(viewers, window, rates)
+            processes = f"{need.processes['votes']:,}, {need.processes['reads']:,}"
+            lines.append(
+                f"| {viewers:,} | {window} s | {need.votes_per_second:,.0f} | {need.reads_per_second:,.0f} | "
+                f"{processes} | {need.redis_share:,.0%} | {limit_of(need)} |"
+            )
+    lines += [
+        "",
+        "| Viewers | Sockets | Processes for sockets | Updates/s | Processes for updates | Bandwidth | "
+        "Memory of sockets | Stored votes |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for viewers in AUDIENCES:
+        need = Need(viewers, WINDOWS[0], rates)
+        lines.append(
+            f"| {viewers:,} | {need.sockets:,.0f} | {need.processes['sockets']:,} | "
+            f"{need.deliveries_per_second:,.0f} | {need.processes['updates']:,} | "
+            f"{need.gigabits_per_second:,.2g} Gbit/s | {need.socket_gib:,.2g} GiB | {need.stored_gib:,.2g} GiB |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(report(row for result in load_measurements() for row in result.rows))
