@@ -98,6 +98,7 @@ class Service:
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
+        self.is_dropped = False
         self.clock = clock
         self.scheduler = Scheduler(clock)
         self.hub = Hub()
@@ -174,6 +175,9 @@ class Service:
 
     async def reset(self) -> None:
         await self.control.reset()
+
+    def drop_on_close(self) -> None:
+        self.is_dropped = True
 
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the registered extensions, and close the sockets whose secret or link this ends."""
@@ -289,6 +293,9 @@ async def open_service(
                 with suppress(asyncio.CancelledError):
                     await task
             await service.close()
+            if service.is_dropped:
+                with suppress(EngineError):  # the data was deleted before; a few rows may stay
+                    await engine.drop()
 
 
 async def _sweep(control: Control, metrics: Metrics) -> None:

@@ -145,6 +145,7 @@ class Namespaces:
         await front.reset()
         tenant = self._tenants.pop(name, None)
         if tenant is not None:
+            front.drop_on_close()
             await tenant.stack.aclose()
 
     async def close(self) -> None:

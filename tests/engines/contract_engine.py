@@ -105,6 +105,19 @@ class NamespacesContract:
 
             assert fresh == await everything(engine)
 
+    async def test_a_dropped_namespace_is_empty_when_it_is_opened_again(self, engine: Engine, open: Open) -> None:
+        await fill(engine, "a")
+        kept = await everything(engine)
+        for _ in range(2):
+            async with open(namespace="other") as other:
+                assert await everything(other) == NOTHING
+                await fill(other, "b")
+                await other.drop()
+
+        await engine.tidy()
+
+        assert kept == await everything(engine)
+
     async def test_a_purge_after_a_reset_reports_nothing(self, engine: Engine) -> None:
         await asyncio.gather(*(cast(engine, f"U{number}", "a") for number in range(1000)))
         await engine.reset()

@@ -246,6 +246,18 @@ async def test_tidying_deletes_only_the_keys_before_a_reset(
         assert b"1" == await read(other, key("early", channel="x"))
 
 
+async def test_a_dropped_namespace_leaves_three_small_keys(
+    engine: Engine, database: redis.Redis, open_other: Open
+) -> None:
+    before = names(database)
+    async with open_other(namespace="other") as other:
+        await cast_many(other)
+        await fill_shapes(other)
+        await other.drop()
+
+    assert {b"{emulator|other}" + end for end in (b"", b":format", b":numbers")} == names(database) - before
+
+
 @pytest.fixture
 def open_other(url: str) -> Open:
     return partial(open_engine, url)

@@ -54,6 +54,20 @@ async def test_two_engines_on_one_file_act_as_one(path: Path) -> None:
         assert await choice_of(two, "U1") == "b"
 
 
+async def test_a_namespace_that_another_engine_dropped_is_empty_and_usable(path: Path) -> None:
+    async with opened(path) as one:
+        await cast(one, "U1", "a")
+        await write(one, b"1")
+        async with opened(path) as two:
+            await two.drop()
+
+        assert ([], None) == (await counts(one), await read(one))
+        assert (await cast(one, "U2", "b")).tally.counts == (("b", 1),)
+        await one.tidy()
+        async with opened(path) as three:
+            assert await counts(three) == [("b", 1)]
+
+
 async def test_two_processes_on_one_new_file_lose_nothing(path: Path) -> None:
     times = 400
     with process("share", path, "x", times) as one, process("share", path, "y", times) as two:

@@ -48,3 +48,9 @@ class Engine(Protocol):
 
     async def reset(self) -> None:
         """Delete everything in this namespace, in constant time."""
+
+    async def drop(self) -> None:
+        """Delete everything in this namespace, and what the engine keeps per namespace. Close the engine next.
+
+        Another process that has the namespace open finds it empty.
+        """

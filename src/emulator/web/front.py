@@ -76,6 +76,9 @@ class Running(Protocol):
     async def reset(self) -> None:
         """Delete all data and reset the clock."""
 
+    def drop_on_close(self) -> None:
+        """Leave nothing of the namespace in storage when the service closes."""
+
 
 class Front:
     """The ASGI application of one running service."""
@@ -102,6 +105,9 @@ class Front:
         """Delete all data and close all sockets."""
         self._service.gateway.close_all()
         await self._service.reset()
+
+    def drop_on_close(self) -> None:
+        self._service.drop_on_close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the ASGI lifespan."""

@@ -83,6 +83,11 @@ class RedisEngine:
     async def reset(self) -> None:
         await self._purge.reset()
 
+    async def drop(self) -> None:
+        # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.
+        await self._purge.reset()
+        await self._purge.tidy()
+
     async def _inspect(self) -> None:
         """Check that the server is usable, and collect warnings about its configuration."""
         await self.check()

@@ -100,7 +100,17 @@ class SqliteEngine:
     async def reset(self) -> None:
         await self._group_commit.write(self._reset)
 
+    async def drop(self) -> None:
+        await self._group_commit.write(self._drop)
+
     def _reset(self) -> None:
+        self._forget()
+        self._namespace.reset()
+
+    def _drop(self) -> None:
+        self._forget()
+        self._namespace.drop()
+
+    def _forget(self) -> None:
         for cache in (self._ballot_cache, self._pool_cache, self._documents):
             cache.forget()
-        self._namespace.reset()

@@ -60,6 +60,11 @@ class GroupCommit:
             raise EngineError("the engine is closed")
         return self._connection
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a group's transaction is open."""
+        return self._group is not None
+
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
         if self.path is not None:

@@ -10,6 +10,8 @@ BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND ho
 KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
 LISTED_ORDER = "place, name, holder"
+_NO_ID = 0
+"""The id of no namespace: numbers begin at 1."""
 
 
 class NamespaceIds:
@@ -25,8 +27,12 @@ class NamespaceIds:
     @property
     def id(self) -> int:
         if self._id is None:
-            self._id = self._stored()
-            assert self._id is not None
+            stored = self._stored()
+            if stored is None:  # another process has dropped the namespace
+                if not self._group_commit.is_writing:
+                    return _NO_ID
+                self._store(stored := self.next_number())
+            self._id = stored
         return self._id
 
     def next_number(self) -> int:
@@ -79,6 +85,12 @@ class NamespaceIds:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
         self._group_commit.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
         self._store(self.next_number())
+        self._id = None
+
+    def drop(self) -> None:
+        """Remove the namespace. `tidy` deletes its rows."""
+        self._group_commit.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
+        self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._namespace,))
         self._id = None
 
     def probe_read(self) -> None:

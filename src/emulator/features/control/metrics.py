@@ -139,6 +139,7 @@ class Metrics(Collector):
         yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))
         waiting = "Open WebSocket connections of games that have not authenticated"
         yield GaugeMetricFamily("emulator_unauthenticated_sockets", waiting, value=sockets.unauthenticated)
+        yield GaugeMetricFamily("emulator_tasks", "asyncio tasks of this process", value=len(asyncio.all_tasks()))
         lag = "Duration of one event loop iteration, measured at this scrape"
         yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)
 

@@ -13,7 +13,7 @@ from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.features.votes.definitions import Definition, next_status_change
 from emulator.features.votes.results import PollResults
-from emulator.features.votes.rules import Stats, is_global
+from emulator.features.votes.rules import LIFETIME, Stats, is_global
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.scheduling.throttle import Throttle
@@ -126,13 +126,17 @@ class PollUpdates:
             self._publisher.publish_locally(poll, "poll", results)
 
     def _schedule(self, poll: Key, definition: Definition) -> None:
-        at = next_status_change(definition, now=self._clock.now())
+        now = self._clock.now()
+        at = next_status_change(definition, now=now)
         if at is None:
             self._scheduler.cancel(poll)
             return
+        # The poll may expire long before, and then needs no timer.
+        look_at = min(at, now + LIFETIME)
 
         async def callback() -> None:
-            self._request_update(poll)
+            if self._clock.now() >= at:
+                self._request_update(poll)
             await self.watch(poll)
 
-        self._scheduler.schedule(poll, at, callback)
+        self._scheduler.schedule(poll, look_at, callback)

@@ -1,0 +1,105 @@
+"""Things that end leave nothing behind: polls, namespaces, PINs, connections."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from emulator.clock import DAY, WEEK
+from emulator.config.settings import Settings
+from support.service import CHANNEL, Client, LiveServer, live_server
+from support.socket_client import linked_game
+from support.socket_polls import create, statuses, subscribe, vote
+
+FAR = 3_000_000_000
+"""Unix seconds, decades ahead."""
+
+
+def rows_of(path: Path) -> dict[str, int]:
+    """Return the number of rows of each table that is not empty, except of messages, of which the newest are kept."""
+    with sqlite3.connect(path) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        counts = {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    return {name: count for name, count in counts.items() if count and name not in ("messages", "sqlite_sequence")}
+
+
+def test_an_expired_poll_leaves_no_timer_however_late_it_would_close(live: LiveServer):
+    broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
+    for number in range(20):
+        config = {"prompt": "?", "options": ["a"], "endsAt": FAR}
+        broadcaster.post("vote_config", json={"id": f"p{number}", "config": config}).raise_for_status()
+    timers = live.service.scheduler
+
+    before = len(timers)
+    live.advance(WEEK + DAY)
+
+    assert (20, 0) == (before, len(timers))
+
+
+def test_a_poll_that_is_open_for_longer_than_an_unused_one_lives_reports_its_end(live: LiveServer):
+    live.freeze()
+    with linked_game(live) as game:
+        create(game, config={"endsIn": 10 * DAY // 1000})
+        subscribe(game)
+        live.advance(6 * DAY)
+        vote(live, "1", 1)
+        assert ["active"] == statuses(game, 1)
+
+        live.advance(5 * DAY)
+
+        assert "expired" == game.update()["data"]["poll"]["status"]
+
+
+def test_the_end_of_a_poll_stays_scheduled_while_it_is_in_use(live: LiveServer):
+    live.freeze()
+    with linked_game(live) as game:
+        create(game, config={"endsIn": 10 * DAY // 1000})
+    live.advance(6 * DAY)
+    vote(live, "1", 1)
+    live.advance(2 * DAY)
+    before = len(live.service.scheduler)
+
+    live.advance(3 * DAY)
+
+    assert (1, 0) == (before, len(live.service.scheduler))
+
+
+@pytest.mark.slow
+def test_dropped_namespaces_leave_no_row_in_the_file(tmp_path: Path):
+    path = tmp_path / "data.db"
+    with live_server(Settings(data=f"sqlite://{path}")) as live:
+        live.run(live.service.control.sweep())
+        before = rows_of(path)
+        for number in range(20):
+            url = f"{live.url}/_ns/n{number}"
+            Client().post(f"{url}/v1/e/pin", headers={"Authorization": "my-extension x"})
+            Client().get(f"{url}/_emulator/clock").raise_for_status()
+            Client().delete(url).raise_for_status()
+        live.run(live.service.control.sweep())
+
+        assert before == rows_of(path)
+
+
+@pytest.mark.slow
+def test_connections_and_namespaces_that_end_leave_no_task(tmp_path: Path):
+    with live_server(Settings(data=f"sqlite://{tmp_path}/data.db")) as live:
+
+        def tasks() -> int:
+            text = Client().get(f"{live.url}/_emulator/metrics").text
+            (found,) = re.findall(r"(?m)^emulator_tasks (\S+)", text)
+            return int(float(found))
+
+        before = tasks()
+        for number in range(10):
+            Client().get(f"{live.url}/_ns/n{number}/_emulator/clock").raise_for_status()
+            with linked_game(live):
+                pass
+        during = tasks()
+        for number in range(10):
+            Client().delete(f"{live.url}/_ns/n{number}").raise_for_status()
+
+        assert during >= before + 10
+        assert before == tasks()
