@@ -1,4 +1,4 @@
-"""The engine on one node of Redis 6.2 or later, or of a compatible server such as Valkey.
+"""The engine on Redis 6.2 or later, alone or a cluster, or on a compatible server such as Valkey.
 
 Each shape has its own module, and each operation is one call of a script in `lua/`.
 """
@@ -12,10 +12,11 @@ from typing import Self
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.redis.ballots import RedisBallots
-from emulator.engines.redis.connection import connection_factory, location_of
 from emulator.engines.redis.documents import RedisDocuments
+from emulator.engines.redis.driver import connection_factory, location_of
 from emulator.engines.redis.keys import namespace_key
 from emulator.engines.redis.logs import RedisLogs
+from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
@@ -37,14 +38,16 @@ class RedisEngine:
         self._namespace = key = namespace_key(namespace)
         pool = connection_factory(url)
         self.location = location_of(url)
-        self._pipeline = Pipeline(pool, key)
-        self._purge = Purge(self._pipeline, key)
+        nodes = Nodes(pool, key)
+        self._pipeline = Pipeline(nodes, key)
+        self._purge = Purge(self._pipeline, nodes, key)
         self.documents: Documents = RedisDocuments(self._pipeline)
         self.ballots: Ballots = RedisBallots(self._pipeline)
         self.logs: Logs = RedisLogs(self._pipeline)
         self.pools: Pools = RedisPools(self._pipeline)
         self.rosters: Rosters = RedisRosters(self._pipeline)
-        self._relay = RedisRelay(self._pipeline, pool, key)
+        database = pool.connection_kwargs.get("db", 0)  # channels are common to all databases of a server
+        self._relay = RedisRelay(self._pipeline, nodes, key + b":relay:%d" % database)
         self.relay: Relay = self._relay
 
     def claimed(self) -> AbstractContextManager[None]:
@@ -71,8 +74,9 @@ class RedisEngine:
         await self._pipeline.close()
 
     async def check(self) -> None:
-        # A write, which a replica and a full server refuse; but of nothing, so it leaves no key.
-        await self._pipeline.send(b"SETRANGE", self._namespace + b":nothing", b"0", b"")
+        # A write, which a replica and a full server refuse, and of two keys, which a node refuses while it moves their
+        # slot; but of nothing, so it leaves no key.
+        await self._pipeline.send(b"COPY", self._namespace + b":never", self._namespace + b":nothing")
 
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)

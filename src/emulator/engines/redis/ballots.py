@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from emulator.engines.base import Cast, CastRequest, Entry, Key, ListedBallot, Tally, Terms
 from emulator.engines.redis.cast_batch import CastBatch, parse_counts
-from emulator.engines.redis.connection import Reply
+from emulator.engines.redis.driver import Reply
 from emulator.engines.redis.entries import Readings
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.listing import listing

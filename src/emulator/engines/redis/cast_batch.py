@@ -7,13 +7,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from emulator.engines.base import EMPTY_TALLY, Cast, Tally
-from emulator.engines.redis.connection import Reply
+from emulator.engines.redis.driver import Reply
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
 MAX_CASTS = 250
 """Casts in one call, which blocks all other clients of Redis."""
-_WANTS_TALLY = 6
+_WANTS_TALLY = 7
 """The index of that flag in the command."""
 
 Counts = tuple[tuple[str, int], ...]

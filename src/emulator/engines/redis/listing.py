@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.engines.base import Key
-from emulator.engines.redis.connection import Reply
+from emulator.engines.redis.driver import Reply
 from emulator.engines.redis.keys import listed_group, listed_range, now_arg, parse_place
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import Script

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from redis.asyncio.connection import ConnectionPool
-
-from emulator.engines.redis.connection import Connection, Reply
+from emulator.engines.redis.connection import Connection
+from emulator.engines.redis.driver import Reply
+from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.scripts import Script
 from emulator.errors import EngineError
 
@@ -28,9 +28,11 @@ class ScriptCall:
 class Pipeline:
     """Runs commands on one connection, in the order in which they were queued."""
 
-    def __init__(self, pool: ConnectionPool, namespace: bytes) -> None:
-        self._connection = Connection(pool)
-        self._namespace = namespace
+    def __init__(self, nodes: Nodes, namespace: bytes) -> None:
+        self._connection = Connection(nodes)
+        # A cluster refuses commands of several keys, of which one does not exist, while their slot is being moved. So
+        # no script sees only a part of the namespace.
+        self._keys = (b"2", namespace, namespace + b":never")
         self._queue: list[ScriptCall] = []
         self._sending: asyncio.Task[None] | None = None
         self._is_open = False
@@ -53,7 +55,7 @@ class Pipeline:
         return await self._enqueue(list(command)).reply
 
     def enqueue(self, script: Script, args: Iterable[bytes]) -> ScriptCall:
-        return self._enqueue([b"EVALSHA", script.digest, b"1", self._namespace, *args])
+        return self._enqueue([b"EVALSHA", script.digest, *self._keys, *args])
 
     def _enqueue(self, command: list[bytes]) -> ScriptCall:
         if not self._is_open:

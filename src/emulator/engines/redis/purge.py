@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
 from emulator.engines.redis.keys import now_arg, parse_channel_last, parse_user_last
+from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import PURGE
 
@@ -14,8 +15,9 @@ _PARSE = {b"d": parse_user_last, b"b": parse_channel_last, b"l": parse_channel_l
 
 
 class Purge:
-    def __init__(self, pipeline: Pipeline, namespace: bytes) -> None:
+    def __init__(self, pipeline: Pipeline, nodes: Nodes, namespace: bytes) -> None:
         self._pipeline = pipeline
+        self._nodes = nodes
         self._namespace = namespace
 
     async def __call__(self, now: int) -> list[Expired]:
@@ -38,7 +40,8 @@ class Purge:
 
     async def tidy(self) -> None:
         """Delete the keys of generations before a reset. Redis frees all other space by itself."""
-        dead = await self._pipeline.send(b"SMEMBERS", self._namespace + b":dead")
+        moves = self._nodes.moves
+        dead = await self._pipeline.run(PURGE, b"dead")
         if not dead:
             return
         prefixes = tuple(self._namespace + b":" + generation + b":" for generation in dead)
@@ -50,4 +53,6 @@ class Purge:
                 await self._pipeline.send(b"UNLINK", *unreachable)
             if cursor == b"0":
                 break
-        await self._pipeline.send(b"SREM", self._namespace + b":dead", *dead)
+        await self._pipeline.run(PURGE, b"dead")
+        if moves == self._nodes.moves:  # otherwise SCAN may have missed keys, because it lists one node of a cluster
+            await self._pipeline.run(PURGE, b"bury", *dead)

@@ -1,7 +1,8 @@
 """Messages between processes, by Redis's publish and subscribe, on one channel for each namespace.
 
-From Redis 7 on it is a sharded channel, whose messages a cluster does not copy to all nodes. Each publication and
-subscription tries that first and falls back, so that all processes agree even after another server takes over.
+From Redis 7 on it is a sharded channel, whose messages a cluster does not copy to all nodes; the node that owns the
+namespace's slot serves it. Each publication and subscription tries that first and falls back, so that all processes
+agree even after another server takes over.
 
 Messages that are published while the subscription is lost are not delivered.
 """
@@ -15,17 +16,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
-from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import ResponseError
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import MovedError, ResponseError
 
 from emulator.engines.base import Key
-from emulator.engines.redis.connection import engine_errors, new_connection
+from emulator.engines.redis.driver import engine_errors
 from emulator.engines.redis.keys import parse_user_last, user_last
+from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.errors import EngineError
 
 RETRY_AFTER = 0.3
 """Seconds between two attempts to subscribe."""
+MAX_REDIRECTIONS = 5
 PING_AFTER = 5.0
 """Seconds without a message after which the connection is pinged."""
 _log = logging.getLogger("emulator.engines")
@@ -34,11 +37,10 @@ _log = logging.getLogger("emulator.engines")
 class RedisRelay:
     is_local = False
 
-    def __init__(self, pipeline: Pipeline, pool: ConnectionPool, namespace: bytes) -> None:
+    def __init__(self, pipeline: Pipeline, nodes: Nodes, channel: bytes) -> None:
         self._pipeline = pipeline
-        self._pool = pool
-        database = pool.connection_kwargs.get("db", 0)
-        self._channel = namespace + b":relay:%d" % database  # channels are common to all databases of a server
+        self._nodes = nodes
+        self._channel = channel
         self._sender = uuid.uuid4().bytes
         self._listeners: list[Callable[[Key, bytes], None]] = []
         self._task: asyncio.Task[None] | None = None
@@ -74,21 +76,28 @@ class RedisRelay:
             deliver(topic, message)
 
     async def _connect(self) -> AbstractConnection:
-        connection = new_connection(self._pool)
-        try:
-            await connection.connect()  # type: ignore[no-untyped-call]
+        for _ in range(MAX_REDIRECTIONS):
+            connection = await self._nodes.connect()
             try:
-                await self._subscribe(connection, b"SSUBSCRIBE")
-            except ResponseError as error:
-                if not _is_unknown_command(error):
-                    raise
-                await self._subscribe(connection, b"SUBSCRIBE")
-        except BaseException:
-            await connection.disconnect(nowait=True)
-            raise
-        return connection
+                await self._subscribe(connection)
+                return connection
+            except MovedError as moved:
+                await connection.disconnect(nowait=True)
+                self._nodes.follow(moved)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
+        raise ConnectionError(f"the nodes of the cluster redirected {MAX_REDIRECTIONS} times")
 
-    async def _subscribe(self, connection: AbstractConnection, command: bytes) -> None:
+    async def _subscribe(self, connection: AbstractConnection) -> None:
+        try:
+            await self._send(connection, b"SSUBSCRIBE")
+        except ResponseError as error:
+            if not _is_unknown_command(error):
+                raise
+            await self._send(connection, b"SUBSCRIBE")
+
+    async def _send(self, connection: AbstractConnection, command: bytes) -> None:
         await connection.send_packed_command(connection.pack_command(command, self._channel))
         await connection.read_response(disable_decoding=True)
 
@@ -106,13 +115,16 @@ class RedisRelay:
                     reason = str(error) or "Redis does not answer"
                     _log.warning("cannot receive messages from other processes: %s", reason)
                 is_failing = True
+                self._nodes.doubt()
             finally:
                 if connection is not None:
                     await connection.disconnect(nowait=True)
             connection = None
-            await asyncio.sleep(RETRY_AFTER)
+            if is_failing:
+                await asyncio.sleep(RETRY_AFTER)
 
     async def _receive_from(self, connection: AbstractConnection) -> None:
+        """Deliver messages until the node ends the subscription because another has become the channel's owner."""
         is_pinged = False
         while True:
             try:
@@ -127,8 +139,11 @@ class RedisRelay:
                 is_pinged = True
                 continue
             is_pinged = False
-            if isinstance(reply, list) and reply[0] in (b"smessage", b"message"):
+            kind = reply[0] if isinstance(reply, list) else None
+            if kind in (b"smessage", b"message"):
                 self._parse(reply[2])
+            elif kind == b"sunsubscribe":
+                return
 
     def _parse(self, packet: bytes) -> None:
         if packet[:16] == self._sender:

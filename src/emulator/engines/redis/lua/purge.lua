@@ -80,4 +80,15 @@ function ops.reset()
   return 1
 end
 
+-- → the generations of which keys may remain
+function ops.dead()
+  return redis.call('SMEMBERS', KEYS[1] .. ':dead')
+end
+
+-- generations… → nothing. None of their keys remain.
+function ops.bury()
+  for i = 2, #ARGV do redis.call('SREM', KEYS[1] .. ':dead', ARGV[i]) end
+  return 1
+end
+
 return ops[ARGV[1]]()
