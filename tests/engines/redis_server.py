@@ -26,7 +26,7 @@ class RedisServer:
         self._program = program
         self._folder = folder
         self._options = options
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class RedisServer:
             return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as wire:
         wire.bind(("127.0.0.1", 0))
         port: int = wire.getsockname()[1]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import Self, TypeVar
 
 from emulator.engines.base import Cast, CastRequest, Entry, Item, Key, Terms
 from emulator.engines.engine import Engine
+from emulator.errors import EngineError
 
 NOW = 1_700_000_000_000
 END = NOW + 60_000
@@ -127,6 +129,17 @@ class Listener:
     def _receive(self, topic: Key, message: bytes) -> None:
         self.received.append((topic, message))
         self._news.set()
+
+
+async def wait_until_connected(engines: Sequence[Engine]) -> None:
+    """Publish repeatedly on each engine, until all others get its messages."""
+    for publisher in engines:
+        listeners = [Listener(each) for each in engines if each is not publisher]
+        async with asyncio.timeout(WITHIN):
+            while not all(each.received for each in listeners):
+                with suppress(EngineError):
+                    await publisher.relay.publish(key(), b"1")
+                await asyncio.sleep(0.02)
 
 
 class LoopPasses:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +14,10 @@ import uvloop
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
-from emulator.errors import EngineError
 from engines.contract_relay import LAST, RelayContract
 from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer
-from engines.shorthand import WITHIN, Listener, Open, key
+from engines.shorthand import WITHIN, Listener, Open, key, wait_until_connected
 
 SHARDED = ("SSUBSCRIBE", "SPUBLISH")
 OLDER = [word for name in SHARDED for word in ("--rename-command", name, "")]
@@ -47,17 +45,6 @@ class TestOnAnOlderServer(RelayContract):
     async def engine(self, open: Open) -> AsyncIterator[Engine]:
         async with open(namespace="main") as engine:
             yield engine
-
-
-async def wait_until_connected(engines: Sequence[Engine]) -> None:
-    """Publish repeatedly on each engine, until all others get its messages."""
-    for publisher in engines:
-        listeners = [Listener(each) for each in engines if each is not publisher]
-        async with asyncio.timeout(WITHIN):
-            while not all(each.received for each in listeners):
-                with suppress(EngineError):
-                    await publisher.relay.publish(key(), b"1")
-                await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(("before", "after"), [([], OLDER), (OLDER, [])], ids=["an older", "a newer"])

@@ -48,7 +48,7 @@ class Connection:
         """The arguments of CLIENT KILL that match this connection and no other."""
         self._abandoned: dict[Address, Command] = {}
         """The same for those that failed, by node: commands sent on them may still be on their way."""
-        self._cooldown_until = 0.0
+        self._cooldown_until = self._gave_up_until = 0.0
 
     async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands together and return their replies in order. After a failure, any may have run."""
@@ -79,17 +79,18 @@ class Connection:
     async def _retry(self, commands: Sequence[Command], replies: list[Reply]) -> None:
         """Send the commands that did not run again until they do, or `TIMEOUT` ends, and replace their replies."""
         now = asyncio.get_running_loop().time
-        until = now() + TIMEOUT
+        # Commands that waited in the queue while others gave up have waited long enough.
+        until = now() + TIMEOUT if now() >= self._gave_up_until else 0
         for attempt in count():
             again = [index for index, reply in enumerate(replies) if isinstance(reply, _NOT_RUN)]
             if not again:
                 return
-            if attempt:
-                await asyncio.sleep(MOVING_PAUSE)
             some: Sequence[Reply]
             try:
-                if now() >= until:
-                    self._start_cooldown()
+                if attempt:
+                    await asyncio.sleep(MOVING_PAUSE)
+                if attempt and now() >= until:
+                    self._gave_up_until = now() + COOLDOWN
                     raise EngineError("Redis: the cluster is moving this data to another node; try again later")
                 await self._prepare([replies[index] for index in again])
                 some = await self._try([commands[index] for index in again])

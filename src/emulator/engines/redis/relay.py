@@ -13,7 +13,6 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from math import inf
 
 from redis.asyncio.connection import AbstractConnection
@@ -66,9 +65,9 @@ class RedisRelay:
 
     async def close(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            while not self._task.done():
+                self._task.cancel()  # again, because `asyncio.wait_for` before Python 3.12 may swallow a cancellation
+                await asyncio.wait([self._task], timeout=0.1)
             self._task = None
 
     def _deliver(self, topic: Key, message: bytes) -> None:
