@@ -1,8 +1,7 @@
 """The text form of keys and times in Redis.
 
 All keys of a namespace begin with one hash tag, so a cluster keeps them in one slot. That lets one atomic operation
-write documents of several owners, and lets a purge or reset cover everything. The engine supports one node only, so it
-loses nothing by this.
+write documents of several owners, and lets a purge or reset cover everything.
 
 A `Key` is written with a different part last depending on the shape: the part that some operations search across.
 """
