@@ -39,7 +39,10 @@ async def read_metrics(metrics: Metrics, call: Call) -> Text:
     """Read the counters in the Prometheus text format."""
     began = monotonic()
     await asyncio.sleep(0)  # one iteration of the event loop: every ready callback runs first
-    return Text(metrics.text(lag=monotonic() - began), _METRICS_TYPE)
+    lag = monotonic() - began
+    from emulator.features.control.exposition import text_of
+
+    return Text(text_of(metrics, lag=lag), _METRICS_TYPE)
 
 
 @endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL)

@@ -1,18 +1,13 @@
-"""The Prometheus metrics of one running service, and its storage outages."""
+"""The counts of one running service, and its storage outages. `exposition` writes them for Prometheus."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterator, Sized
+from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Final, Protocol
-
-from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from emulator.clock import monotonic
 from emulator.errors import EngineError, HeadTooLarge, RequestTimeout, ServiceError, TooLarge, TooManyRequests
@@ -67,7 +62,7 @@ class Outages:
 
 
 @dataclass(slots=True)
-class _Responses:
+class Responses:
     """The responses of one endpoint or action."""
 
     statuses: dict[int, int] = field(default_factory=dict)
@@ -80,90 +75,35 @@ class _Responses:
         self.seconds += seconds
 
 
-class Metrics(Collector):
+class Metrics:
     """The metrics of one service. Implements `Recorder`. Label cardinality is bounded."""
 
     def __init__(self, environment: str, version: str, *, sockets: Callable[[], Sockets]) -> None:
-        self._sockets = sockets
-        self._endpoints: dict[tuple[str, str], _Responses] = {}
-        self._actions: dict[str, _Responses] = {}
-        self._refused: dict[str, int] = {}
-        self._storage_failures = 0
+        self.environment = environment
+        self.version = version
+        self.sockets = sockets
+        self.endpoints: dict[tuple[str, str], Responses] = {}
+        """By method and path."""
+        self.actions: dict[str, Responses] = {}
+        self.limited: dict[str, int] = {}
+        """The number of refusals, by reason."""
+        self.storage_failures = 0
         self.outages = Outages()
-        self._lag = 0.0
-        self._registry = CollectorRegistry()
-        Info("emulator", "The running service", registry=self._registry).info(
-            {"environment": environment, "version": version}
-        )
-        ProcessCollector(registry=self._registry)
-        self._registry.register(self)
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        responses = self._endpoints.get((method, path))
+        responses = self.endpoints.get((method, path))
         if responses is None:
-            responses = self._endpoints[method, path] = _Responses()
+            responses = self.endpoints[method, path] = Responses()
         responses.add(status, seconds)
 
     def replied(self, action: str, status: int, seconds: float) -> None:
-        self._actions.setdefault(action, _Responses()).add(status, seconds)
+        self.actions.setdefault(action, Responses()).add(status, seconds)
 
     def refused(self, error: ServiceError) -> None:
         """Count an error response, if a limit caused it."""
         if isinstance(error, _LIMITS):
-            self._refused[error.reason] = self._refused.get(error.reason, 0) + 1
+            self.limited[error.reason] = self.limited.get(error.reason, 0) + 1
 
     def storage(self, *, ok: bool) -> None:
         self.outages.note(ok=ok)
-        self._storage_failures += not ok
-
-    def collect(self) -> Iterator[Metric]:
-        """Build the metric families; called by the registry at each scrape."""
-        endpoints = [([method, path], responses) for (method, path), responses in self._endpoints.items()]
-        actions = [([action], responses) for action, responses in self._actions.items()]
-        yield _counter("emulator_requests", "Handled requests", ["method", "path"], endpoints)
-        yield _histogram("emulator_request_duration_seconds", "Duration of requests", ["method", "path"], endpoints)
-        yield _counter("emulator_socket_requests", "Handled requests over WebSockets", ["action"], actions)
-        yield _histogram(
-            "emulator_socket_request_duration_seconds", "Duration of requests over WebSockets", ["action"], actions
-        )
-        refused = CounterMetricFamily("emulator_limited", "Requests refused by a limit", labels=["reason"])
-        for reason, number in self._refused.items():
-            refused.add_metric([reason], number)
-        yield refused
-        failures = CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage")
-        failures.add_metric([], self._storage_failures)
-        yield failures
-        reachable = "1 if the last use of storage succeeded, else 0"
-        yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=not self.outages.is_on)
-        sockets = self._sockets()
-        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))
-        waiting = "Open WebSocket connections of games that have not authenticated"
-        yield GaugeMetricFamily("emulator_unauthenticated_sockets", waiting, value=sockets.unauthenticated)
-        yield GaugeMetricFamily("emulator_tasks", "asyncio tasks of this process", value=len(asyncio.all_tasks()))
-        lag = "Duration of one event loop iteration, measured at this scrape"
-        yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)
-
-    def text(self, *, lag: float) -> bytes:
-        """The metrics in the Prometheus text format; `lag` is the event loop lag in seconds."""
-        self._lag = lag
-        return generate_latest(self._registry)
-
-
-_Labeled = list[tuple[list[str], _Responses]]
-
-
-def _counter(name: str, help_text: str, labels: list[str], series: _Labeled) -> Metric:
-    family = CounterMetricFamily(name, help_text, labels=[*labels, "status"])
-    for values, responses in series:
-        for status, number in responses.statuses.items():
-            family.add_metric([*values, str(status)], number)
-    return family
-
-
-def _histogram(name: str, help_text: str, labels: list[str], series: _Labeled) -> Metric:
-    family = HistogramMetricFamily(name, help_text, labels=labels)
-    for values, responses in series:
-        bounds = [*map(str, BOUNDS), "+Inf"]
-        buckets = list(zip(bounds, accumulate(responses.buckets), strict=True))
-        family.add_metric(values, buckets, responses.seconds)
-    return family
+        self.storage_failures += not ok
