@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from enum import IntEnum
@@ -11,7 +10,7 @@ from typing import Any, Protocol
 LOG = "the service's log has details"
 
 _ROLE = "(?:viewer|broadcaster|admin|backend)"
-_ALLOWED = re.compile(f"allowed: ({_ROLE}(?:, {_ROLE})*)")
+_ALLOWED = f"allowed: ({_ROLE}(?:, {_ROLE})*)"
 
 
 class ExitCode(IntEnum):
@@ -138,6 +137,8 @@ def status_line(status: int) -> str:
 
 def reason_of(body: bytes) -> str:
     """Return the error message in a body, on one line: from any error shape of ruling W4, or plain text."""
+    import json
+
     document = _readable(body)
     if isinstance(document, str) and document.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
         return "an HTML page"
@@ -158,7 +159,7 @@ def forbidden_advice(body: bytes) -> str:
     reason = reason_of(body)
     if "stage mismatch" in reason:
         return "the token is for the sandbox: use a token of production, or sign one with EXTCLI_SECRET"
-    if allowed := _ALLOWED.search(reason):
+    if allowed := re.search(_ALLOWED, reason):
         return f"act in another role: {' or '.join(f'--as {role}' for role in allowed[1].split(', '))}"
     return "this identity may not do that: use another token, or another role with --as"
 
@@ -178,6 +179,8 @@ def shortened(text: str, limit: int = 300) -> str:
 
 
 def _readable(body: bytes) -> Any:
+    import json
+
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

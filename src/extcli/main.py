@@ -32,11 +32,11 @@ def _run(args: list[str]) -> int:
     from typer import Abort, TyperException
 
     from extcli.app import run
-    from extcli.output.printer import flush, silence, write_stderr
+    from extcli.output.streams import flush, silence
 
     try:
         if not _is_text(args):
-            write_stderr(["extcli: an argument is not UTF-8 text"])
+            _write_stderr(["extcli: an argument is not UTF-8 text"])
             return ExitCode.USAGE
         code = run(args) or ExitCode.DONE
         flush()
@@ -45,7 +45,7 @@ def _run(args: list[str]) -> int:
         error.show()  # type: ignore[attr-defined]
         return error.exit_code
     except CliError as error:
-        write_stderr(error.lines())
+        _write_stderr(error.lines())
         return error.exit_code
     except Abort:
         return ExitCode.INTERRUPTED
@@ -56,8 +56,14 @@ def _run(args: list[str]) -> int:
     except Exception:
         import traceback
 
-        write_stderr(["extcli: this is a bug in extcli; please report it with these lines:", traceback.format_exc()])
+        _write_stderr(["extcli: this is a bug in extcli; please report it with these lines:", traceback.format_exc()])
         return ExitCode.BUG
+
+
+def _write_stderr(lines: list[str]) -> None:
+    from extcli.output.printer import write_stderr
+
+    write_stderr(lines)
 
 
 def _is_text(args: list[str]) -> bool:

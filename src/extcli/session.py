@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from extcli import clock
 from extcli.config import settings
+from extcli.config.flags import Flags
 from extcli.config.resolver import Found, Resolver
-from extcli.config.settings import DEFAULT_USER, Flags
+from extcli.config.settings import DEFAULT_USER
 from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
 from extcli.output.format import Format
 from extcli.output.printer import Output

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import Limits, Settings
-from extcli.config.settings import Flags
+from extcli.config.flags import Flags
 from extcli.errors import CliError, ExitCode, Unreachable
 from extcli.realtime.listener import Listener
 from extcli.session import Session

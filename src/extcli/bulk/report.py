@@ -13,8 +13,9 @@ from extcli.bulk.input_lines import Input
 from extcli.bulk.resume import ResumePoint
 from extcli.errors import CliError, ExitCode, status_line
 from extcli.output.format import Format
-from extcli.output.printer import Output, flush, write_stderr
+from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import compact
+from extcli.output.streams import flush
 
 _NAMED = 20
 _REFRESH_SECONDS = 0.2

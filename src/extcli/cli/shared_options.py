@@ -12,13 +12,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from extcli.cli.confirm import guarded
 from extcli.cli.fast_parser import parse_fast
-from extcli.config.settings import Flags
+from extcli.config.flags import Flags
 from extcli.errors import CliError
 from extcli.output.format import Format
-from extcli.output.printer import print_error, silence
-from extcli.session import Session
+from extcli.output.streams import silence
 
 _SHARED = "shared"
 
@@ -157,14 +155,20 @@ def command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        confirming = guarded(loses)(function) if loses else function
-        return app.command(name, cls=Command)(shared(confirming, use_profile=use_profile))
+        if loses:
+            from extcli.cli.confirm import guarded
+
+            function = guarded(loses)(function)
+        return app.command(name, cls=Command)(shared(function, use_profile=use_profile))
 
     return add
 
 
 def shared(function: Callable[..., None], *, use_profile: bool = True) -> Callable[..., None]:
     """Give a function the shared options, and turn `CliError` into its exit code."""
+    # `extcli --help` needs none of these.
+    from extcli.output.printer import print_error
+    from extcli.session import Session
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:

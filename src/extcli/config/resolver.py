@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from extcli.config import settings
+from extcli.config.flags import Flags
 from extcli.config.profiles import Profile, Profiles, profiles_file, read_profiles
-from extcli.config.settings import Flags, Identity, Setting
+from extcli.config.settings import Identity, Setting
 from extcli.config.urls import socket_of
 from extcli.output.format import Format
 

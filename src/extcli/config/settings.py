@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from extcli.config.flags import Flags
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
 from extcli.errors import UsageError, shortened
 from extcli.output import times
@@ -23,30 +24,6 @@ DEFAULT_TIMEOUT = 30.0
 DEFAULT_BROADCAST_METHOD = "GET"
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The shared options as given; `None` where not given."""
-
-    profile: str | None = None
-    url: str | None = None
-    client_id: str | None = None
-    acts_as: str | None = None
-    channel: str | None = None
-    token_file: Path | None = None
-    output: Format | None = None
-    timeout: str | None = None
-    quiet: bool = False
-    verbose: bool = False
-
-    def over(self, outer: Flags) -> Flags:
-        """These options, filled up with those that were given before the command's name."""
-        given = {each.name: getattr(self, each.name) for each in fields(Flags)}
-        # An empty text counts as given; the command reports it.
-        return Flags(
-            **{name: getattr(outer, name) if value in (None, False) else value for name, value in given.items()}
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from extcli.errors import Answered, CliError, UnexpectedAnswer
 from extcli.output.format import Format
 from extcli.output.sanitize import compact, printable
+from extcli.output.streams import silence, writable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -171,39 +171,14 @@ def write_stderr(lines: Iterable[str]) -> None:
         silence(sys.stderr)
 
 
-def silence(stream: Any) -> None:
-    """Discard the rest of a stream whose reader is gone, including the flush at exit."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, stream.fileno())
-    os.close(nothing)
-
-
 def print_error(error: CliError, *, as_json: bool) -> None:
     """Print an error: in up to three lines, or as one JSON object."""
     write_stderr([json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines())
 
 
-def flush() -> None:
-    """Flush standard output. Raises `CliError` if it cannot be written."""
-    with _writable():
-        sys.stdout.flush()
-
-
 def _write(data: bytes) -> None:
-    with _writable():
+    with writable():
         sys.stdout.buffer.write(data)
-
-
-@contextmanager
-def _writable() -> Iterator[None]:
-    """Turn a full disk into `CliError`. A closed reader stays `BrokenPipeError`, which is not a failure."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        silence(sys.stdout)
-        raise CliError("cannot write the output", why=error.strerror or "") from None
 
 
 def _render(renderable: RenderableType) -> None:

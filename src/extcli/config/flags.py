@@ -1,0 +1,30 @@
+"""The shared options of one run. In a file of its own, because every command line reads it, `--help` too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from extcli.output.format import Format
+
+
+class Flags(NamedTuple):
+    """The shared options as given; `None` where not given."""
+
+    profile: str | None = None
+    url: str | None = None
+    client_id: str | None = None
+    acts_as: str | None = None
+    channel: str | None = None
+    token_file: Path | None = None
+    output: Format | None = None
+    timeout: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    def over(self, outer: Flags) -> Flags:
+        """These options, filled up with those that were given before the command's name."""
+        # An empty text counts as given; the command reports it.
+        return self._replace(
+            **{name: getattr(outer, name) for name, value in self._asdict().items() if value in (None, False)}
+        )
