@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,12 +166,3 @@ def test_an_invalid_variable_exits_2_with_one_line():
 
     assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines()))
     assert ended.stderr.startswith("extcli serve: --otel: an OTEL_… variable is invalid")
-
-
-def test_opentelemetry_is_not_imported_without_the_option():
-    script = (
-        "import sys, emulator.server.run, extcli.commands.serve; "
-        "print([m for m in sys.modules if 'opentelemetry' in m])"
-    )
-
-    assert "[]\n" == subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20).stdout

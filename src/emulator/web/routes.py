@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from litestar import Litestar, Request, Response
+from litestar.config.app import AppConfig
 from litestar.enums import HttpMethod
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
@@ -26,13 +27,17 @@ _log = logging.getLogger("emulator")
 
 
 class _Routes(Litestar):
-    """Litestar without its default plugins: no endpoint uses them, and they import pydantic and attrs."""
+    """Litestar without its default plugins, which import pydantic, attrs and opentelemetry. No endpoint uses them."""
 
     __slots__ = ()
 
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
         return plugins
+
+    @staticmethod
+    def _patch_opentelemetry_middleware(config: AppConfig) -> AppConfig:
+        return config
 
 
 def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:

@@ -1,0 +1,61 @@
+"""What the program imports before its first output or answer: start-up time and idle memory depend on it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from support.process import STOP_TIMEOUT
+from support.program import PROGRAM
+
+pytestmark = pytest.mark.slow
+
+UNUSED = {
+    "--help": {
+        "emulator", "litestar", "uvicorn", "uvloop", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich",
+        "pydantic", "json", "logging", "email", "tomlkit", "tomllib", "platformdirs", "filelock", "ijson", "click",
+        "extcli.commands", "extcli.session", "extcli.config.settings", "extcli.output.printer",
+    },
+    "serve": {
+        "pydantic", "attr", "attrs", "polyfactory", "faker", "jinja2", "jsonschema", "rich", "httpx", "httpcore", "h11",
+        "redis", "hiredis", "opentelemetry", "prometheus_client", "offapi", "ijson", "tomlkit", "platformdirs",
+        "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.server.tracing",
+        "emulator.features.control.exposition",
+    },
+}  # fmt: skip
+"""Modules by command; a package stands for its modules, too. `serve` has its default options."""
+
+
+def started(*args: str) -> subprocess.Popen[str]:
+    """Start the program; Python logs its imports to standard error."""
+    command = [sys.executable, "-X", "importtime", PROGRAM, *args]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def unused(command: str, log: str) -> list[str]:
+    """Return the modules of the log that this command must not import."""
+    names = re.findall(r"^import time: .* \| +(\S+)$", log, re.MULTILINE)
+    assert "typer" in names
+    return [name for name in names if any(f"{name}.".startswith(f"{each}.") for each in UNUSED[command])]
+
+
+def test_help_imports_only_what_it_prints_with():
+    process = started("--help")
+    _, log = process.communicate(timeout=STOP_TIMEOUT)
+
+    assert [] == unused("--help", log)
+
+
+def test_serve_imports_nothing_that_only_other_options_or_paths_need():
+    process = started("serve", "--port", "0")
+    assert process.stdout is not None
+    url = process.stdout.readline().removeprefix("listening on ").strip()
+    answer = httpx.get(f"{url}/_emulator/ready")
+    process.terminate()
+    _, log = process.communicate(timeout=STOP_TIMEOUT)
+
+    assert (200, []) == (answer.status_code, unused("serve", log))
