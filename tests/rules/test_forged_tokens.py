@@ -16,7 +16,7 @@ from emulator.errors import Unauthorized
 from support import signing
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment
-from support.verdicts import fast_verdict, pyjwt_verdict
+from support.verdicts import fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 
 
 def claims() -> dict[str, Any]:
@@ -146,6 +146,7 @@ def test_a_forged_token_gets_the_error_of_pyjwt(tokens: Tokens, forgery: str):
 
     assert fast_verdict(token) is None
     assert pyjwt_verdict(token) == refused.value.detail
+    assert fast_reading(token) in (None, pyjwt_reading(token))
 
 
 @pytest.mark.parametrize("field", ["jwk", "jku", "x5u"])

@@ -1,7 +1,8 @@
-"""The fast way to verify a JWT signed with HS256: a tenth of pyjwt's time. Pure.
+"""The fast way to verify a JWT signed with HS256, or to read one: a tenth of pyjwt's time. Pure.
 
-It only ever answers "valid" or "cannot tell". pyjwt decides the rest, and words every error (`auth/jwts.py`). So this
-module accepts less than pyjwt: one spelling of base64, a header of `alg`, `typ` and `kid`, claims of the usual types.
+It only ever answers with the claims or "cannot tell". pyjwt decides the rest, and words every error (`auth/jwts.py`).
+So this module accepts less than pyjwt: one spelling of base64, a header of `alg`, `typ` and `kid`, claims of the usual
+types.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 _Scalar = str | int | bool | None
 """No floats: msgspec refuses 1e400, which `json` reads as infinity."""
 _Claim = _Scalar | list[_Scalar] | dict[str, _Scalar | list[_Scalar]]
-_header = msgspec.json.Decoder(_Header)
-_claims = msgspec.json.Decoder(dict[str, _Claim])
+_header_of = msgspec.json.Decoder(_Header).decode
+_claims_of = msgspec.json.Decoder(dict[str, _Claim]).decode
 
 
 def prepared(key: bytes) -> hmac.HMAC:
@@ -51,8 +52,21 @@ def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any],
     if name is None:
         return None
     header, _, payload = message.partition(b".")
+    claims = _read(header, payload)
+    return None if claims is None else (claims, name)
+
+
+def unverified(token: str) -> dict[str, Any] | None:
+    """Return the claims of a token with any signature, or none; `None` if this cannot tell."""
+    if not token.isascii():
+        return None
+    header, _, rest = token.encode().partition(b".")
+    return _read(header, rest.partition(b".")[0])
+
+
+def _read(header: bytes, payload: bytes) -> dict[str, Any] | None:
     try:
-        return (_claims.decode(_decoded(payload)), name) if _is_usual(header) else None
+        return _claims_of(_decoded(payload)) if _is_usual(header) else None
     except ValueError:  # in the base64, UTF-8, JSON or types of the claims
         return None
 
@@ -70,9 +84,9 @@ def _signer(message: bytes, signature: bytes, keys: Mapping[str, hmac.HMAC]) -> 
 
 @lru_cache(maxsize=128)
 def _is_usual(header: bytes) -> bool:
-    """Whether a header segment is one that this module knows. Only headers of signed tokens fill the cache."""
+    """Whether a header segment is one that this module knows."""
     try:
-        _header.decode(_decoded(header))
+        _header_of(_decoded(header))
     except ValueError:
         return False
     return True

@@ -56,7 +56,7 @@ def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
         return None
 
 
-def unverified_claims(token: str) -> Mapping[str, Any]:
+def unverified(token: str) -> Mapping[str, Any]:
     """Return the claims of a token with any signature, or none. Raises `Unauthorized`."""
     try:
         header_and_claims = ".".join(token.split(".")[:2])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, InitVar, dataclass
 
 from litestar.types import HTTPScope, Receive
@@ -106,8 +105,11 @@ class Dispatcher:
             header = _text(headers.get(b"authorization"))
             client_id = _bare_client_id(header)
             if client_id:
-                with self._counting_failures(peer):
+                try:
                     self.check_registered(client_id)
+                except Unauthorized:
+                    self.rate_limits.check_failures(peer, one_more=True)
+                    raise
             elif header:
                 context.caller = caller = self.cached_caller(header) or await self._authenticated(header, peer)
                 client_id = caller.client_id
@@ -131,16 +133,10 @@ class Dispatcher:
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
 
     async def _authenticated(self, header: str | None, peer: str) -> Caller:
-        """Authenticate a header that is not cached, unless its address has failed too often."""
+        """Authenticate a header that is not cached, unless its address has failed too often. Count a 401 or 403."""
         self.rate_limits.check_failures(peer)
-        with self._counting_failures(peer):
-            return await self.authenticate(header)
-
-    @contextmanager
-    def _counting_failures(self, peer: str) -> Iterator[None]:
-        """Count a 401 or 403 raised in the block against the address."""
         try:
-            yield
+            return await self.authenticate(header)
         except (Unauthorized, Forbidden):
             self.rate_limits.check_failures(peer, one_more=True)
             raise
