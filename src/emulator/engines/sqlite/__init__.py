@@ -15,7 +15,7 @@ from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.lists import Lists
+from emulator.engines.sqlite.lists import Lists, SpentItems
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.namespace_ids import NamespaceIds
 from emulator.engines.sqlite.pool_cache import PoolCache
@@ -24,7 +24,6 @@ from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.relay import SqliteRelay
 from emulator.engines.sqlite.rosters import SqliteRosters
 from emulator.engines.sqlite.service_lock import service_lock
-from emulator.engines.sqlite.spent_items import SpentItems
 
 
 class SqliteEngine:

@@ -1,12 +1,14 @@
-"""Caches ballots, with their counts if there are few. Changes are written once per group commit."""
+"""Caches ballots, with their counts if there are few. Changes, and casts, are written once per group commit."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
 
+from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key, Terms
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.marks import Marks
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 
 MAX_BALLOTS = 1024
@@ -84,12 +86,15 @@ class CachedBallot:
     definition: bytes | None
     counts: Histogram | None
     """`None` if there are more than `MAX_CHOICES`."""
+    generation: int = 0
+    """That of the filter of voters since the ballot had no casts; 0 if the filter may lack some of its voters."""
 
 
 class BallotCache(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
         super().__init__(group_commit, namespace)
-        self._ballots: dict[Key, CachedBallot] = {}
+        self.marks = Marks(group_commit, namespace)
+        self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)
         self._changed: set[CachedBallot] = set()
 
     def alive(self, key: Key, now: int) -> CachedBallot | None:
@@ -102,7 +107,9 @@ class BallotCache(Tables):
         id = self._namespace.next_number()
         terms = Terms()
         self._group_commit.connection.execute(_CREATE, (id, *self._namespace.params(key), expires_at, *terms))
-        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, None, Histogram([])))
+        return self._add(
+            key, CachedBallot(id, expires_at, expires_at, terms, None, Histogram([]), self.marks.generation)
+        )
 
     def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
         self._group_commit.connection.execute(_DEFINE, (definition, *terms, ballot.id))
@@ -136,13 +143,14 @@ class BallotCache(Tables):
 
     def tombstone(self, id: int, key: Key) -> None:
         """Remove a ballot; `tidy` deletes its casts and counts."""
-        ballot = self._ballots.pop(key, None)
+        ballot = self._ballots.pop(key)
         if ballot is not None:
             self._changed.discard(ballot)
         self._group_commit.connection.execute("DELETE FROM ballots WHERE id = ?", (id,))
         self._group_commit.connection.execute("INSERT INTO dead VALUES (?)", (id,))
 
     def flush(self) -> None:
+        self.marks.flush()
         for ballot in self._changed:
             if ballot.expires_at != ballot.stored_expiry:
                 self._group_commit.connection.execute(_SET_EXPIRY, (ballot.expires_at, ballot.id))
@@ -151,6 +159,7 @@ class BallotCache(Tables):
         self._changed.clear()
 
     def forget(self) -> None:
+        self.marks.forget()
         self._ballots.clear()
         self._changed.clear()
 
@@ -169,11 +178,11 @@ class BallotCache(Tables):
         rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
         terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
         counts = Histogram(rows) if len(rows) <= MAX_CHOICES else None
-        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, definition, counts))
+        generation = 0 if rows else self.marks.generation
+        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, definition, counts, generation))
 
     def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:
         if len(self._ballots) >= MAX_BALLOTS:
             self.flush()
-            del self._ballots[next(iter(self._ballots))]
         self._ballots[key] = ballot
         return ballot

@@ -22,15 +22,9 @@ from emulator.engines.base import (
 from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.engines.sqlite.entries import Readings
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.marks import Row
 from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, NamespaceIds, Tables
 
-_OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ?"
-_WRITE = """
-    INSERT INTO marks (ballot, voter, slot, choice, times, cast_at, number, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
-        cast_at = excluded.cast_at, number = excluded.number, note = excluded.note
-"""
-_DROP_OTHERS = "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot <> ?"
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
 _CHANNELS = f"SELECT place FROM ballots WHERE {BY_KEY_ALL_CHANNELS}"
@@ -50,9 +44,6 @@ _COUNT = f"""
     )
 """
 
-Row = tuple[int, int, str, int]
-"""number, slot, choice, times: a voter's casts for one choice, as `_OF_VOTER` selects them."""
-
 _DEFAULT = Terms()
 
 
@@ -60,7 +51,8 @@ class SqliteBallots(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
         super().__init__(group_commit, namespace)
         self._ballot_cache = ballot_cache
-        self._readings = Readings(group_commit, namespace)
+        self._marks = ballot_cache.marks
+        self._readings = Readings(group_commit, namespace, ballot_cache.marks)
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._define, key, definition, terms, now, expires_at)
@@ -102,36 +94,34 @@ class SqliteBallots(Tables):
             self._ballot_cache.set_expiry(ballot, expires_at)
 
     def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
-        voter, choice, note, _, _ = request
+        voter, choice, note, _, more = request
         (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
         ballot = self._ballot_cache.alive(key, now)
-        rows = self._rows_of(voter, ballot)
-        previous = max(rows)[2] if rows else None
+        rows = self._marks.of_caster(ballot.id, voter, ballot.generation) if ballot else ()
+        previous = rows[-1][2] if rows else None
         terms = ballot.terms if ballot else _DEFAULT
         if refused := _refusal(terms, request, rows, now):
             return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
         if ballot is None:
             ballot = self._ballot_cache.create(key, now, expires_at)
-        replaced = rows if terms.per_voter == 1 else [row for row in rows if row[2] == choice]
+        slot, times, replaced = 0, 1, rows
+        others: tuple[Row, ...] = ()
+        if terms.per_voter > 1:
+            replaced = tuple([row for row in rows if row[2] == choice])
+            others = tuple([row for row in rows if row[2] != choice])
+            slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
+            times = more + sum(row[3] for row in replaced)
         if replaced and self._readings.active:
             self._readings.keep(ballot.id, voter, [row[0] for row in replaced])
-        if terms.per_voter == 1:
-            slot, times = rows[0][1] if rows else 0, 1
+        if rows and terms.per_voter == 1:
+            slot = rows[0][1]
             if len(rows) > 1:
-                self._group_commit.connection.execute(_DROP_OTHERS, (ballot.id, voter, slot))
-        else:
-            slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
-            times = request.times + sum(row[3] for row in replaced)
+                self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()
-        self._group_commit.connection.execute(_WRITE, (ballot.id, voter, slot, choice, times, now, number, note))
+        self._marks.write((ballot.id, voter, slot, choice, times, now, number, note), others)
         self._count(ballot, choice, times, replaced, number)
         self._ballot_cache.set_expiry(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
-
-    def _rows_of(self, voter: str, ballot: CachedBallot | None) -> list[Row]:
-        if ballot is None:
-            return []
-        return self._group_commit.connection.execute(_OF_VOTER, (ballot.id, voter)).fetchall()
 
     def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
         for _, _, earlier, fewer in replaced:
@@ -152,8 +142,8 @@ class SqliteBallots(Tables):
 
     def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         ballot = self._ballot_cache.alive(key, now)
-        rows = self._rows_of(voter, ballot) if voter is not None else []
-        return self._counts(ballot, max(rows)[2] if rows else None, top)
+        rows = self._marks.of_voter(ballot.id, voter) if ballot and voter is not None else ()
+        return self._counts(ballot, rows[-1][2] if rows else None, top)
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         self._ballot_cache.flush()

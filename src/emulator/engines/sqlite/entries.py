@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.connection import engine_errors
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.marks import Marks
 from emulator.engines.sqlite.merge import Row, merged
 from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
 
@@ -67,8 +68,9 @@ class Reading:
 
 
 class Readings(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, marks: Marks) -> None:
         super().__init__(group_commit, namespace)
+        self._marks = marks
         self.active: dict[int, list[Reading]] = {}
         """The readings in memory, by ballot."""
 
@@ -97,6 +99,7 @@ class Readings(Tables):
                 yield readings
             return
         with engine_errors():
+            self._marks.flush()  # of a group that began meanwhile; its casts are below the bound
             readings = self._readings(self._group_commit.connection, key, now, since, self._namespace.upper_bound())
         for reading in readings:
             self.active.setdefault(reading.ballot, []).append(reading)

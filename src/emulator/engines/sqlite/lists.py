@@ -1,4 +1,7 @@
-"""The lists that pools hand out from: rows of many items each, which never change."""
+"""The lists that pools hand out from, and the items that each family of pools has handed out.
+
+A list is rows of many items each, which never change. Of a handed-out item, a digest stays until a reset.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import NamedTuple
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
+from emulator.engines.sqlite.schema import digest_of
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because a process that draws alternately with another one reads the same row repeatedly."""
@@ -19,6 +23,11 @@ _ADD_CHUNK = "INSERT INTO chunks (list, first, items) VALUES (?, ?, ?)"
 _GROW = "UPDATE lists SET size = ?, expires_at = ? WHERE id = ?"
 _ASSIGN = "UPDATE lists SET pool = ?, expires_at = ? WHERE id = ?"
 _CHUNK = "SELECT first, items FROM chunks WHERE list = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+_FAMILY = "SELECT id FROM families WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ?"
+_CREATE_FAMILY = "INSERT INTO families (id, space, shelf, owner, holder, place) VALUES (?, ?, ?, ?, ?, ?)"
+_IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
+_SPENT_AMONG = "SELECT digest FROM spent WHERE family = ? AND digest IN ({})"
+_SPEND = "INSERT OR IGNORE INTO spent (family, digest) VALUES (?, ?)"
 
 
 class ListRow(NamedTuple):
@@ -62,6 +71,31 @@ class Lists(Tables):
         """Remove the list; `tidy` deletes its items."""
         self._group_commit.connection.execute("DELETE FROM lists WHERE id = ?", (id,))
         self._group_commit.connection.execute("INSERT INTO dead_lists VALUES (?)", (id,))
+
+
+class SpentItems(Tables):
+    def family(self, key: Key) -> int:
+        """Return the id of the family of a pool, and create the family if needed. Only inside a write."""
+        namespace, kind, owner, _, user, channel = self._namespace.params(key)
+        found = self._group_commit.connection.execute(_FAMILY, (namespace, kind, owner, user, channel)).fetchone()
+        family = int(found[0]) if found else self._namespace.next_number()
+        if not found:
+            self._group_commit.connection.execute(_CREATE_FAMILY, (family, namespace, kind, owner, user, channel))
+        return family
+
+    def is_unspent(self, family: int, item: str) -> bool:
+        return self._group_commit.connection.execute(_IS_SPENT, (family, digest_of(item))).fetchone() is None
+
+    def count_first(self, family: int, items: Sequence[str]) -> int:
+        """Return how many items at the front of a chunk of a list are spent."""
+        digests = list(map(digest_of, items))
+        among = _SPENT_AMONG.format(", ".join("?" * len(digests)))
+        spent = {digest for (digest,) in self._group_commit.connection.execute(among, (family, *digests))}
+        return next((at for at, digest in enumerate(digests) if digest not in spent), len(digests))
+
+    def spend(self, family: int, item: str) -> bool:
+        """Note an item as spent; return whether it was not before."""
+        return self._group_commit.connection.execute(_SPEND, (family, digest_of(item))).rowcount == 1
 
 
 def packed(items: Sequence[str]) -> list[tuple[int, bytes]]:

@@ -37,7 +37,9 @@ class NamespaceIds:
 
     def next_number(self) -> int:
         """Return a number greater than all before; only inside a write."""
-        number = self.upper_bound()
+        number = self._next
+        if number is None:
+            number = self.upper_bound()
         self._next = number + 1
         self._is_changed = True
         return number

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.lists import Lists
+from emulator.engines.sqlite.lists import Lists, SpentItems
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
-from emulator.engines.sqlite.spent_items import SpentItems
 
 MAX_POOLS = 256
 

@@ -151,6 +151,7 @@ class Purge:
 
     def _collect_some(self) -> bool:
         """Delete some rows; return False if there were none."""
+        self._ballot_cache.flush()  # removed ballots may have unsaved casts
         connection = self._group_commit.connection
         for dead, statements in _ROWS_OF.items():
             if row := connection.execute(f"SELECT rowid FROM {dead} LIMIT 1").fetchone():

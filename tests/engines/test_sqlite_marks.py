@@ -1,0 +1,139 @@
+"""Casts in SQLite: which voters are looked up, and casts that are not written yet."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from emulator.engines import open_engine
+from emulator.engines.base import CastRequest
+from emulator.engines.engine import Engine
+from emulator.engines.sqlite import marks
+from emulator.engines.sqlite.marks import VoterFilter
+from engines.database_files import opened
+from engines.shorthand import END, EVERYWHERE, NOW, cast, choice_of, counts, entries, key
+
+
+@contextmanager
+def statements(engine: Engine, start: str) -> Iterator[list[str]]:
+    """Record the statements in this block that begin with `start`."""
+    found: list[str] = []
+    connection = engine._group_commit.connection  # type: ignore[attr-defined]
+    connection.set_trace_callback(lambda text: found.append(text) if text.strip().startswith(start) else None)
+    try:
+        yield found
+    finally:
+        connection.set_trace_callback(None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.db"
+
+
+async def test_neither_new_voters_nor_known_ones_are_looked_up(path: Path) -> None:
+    async with opened(path) as engine:
+        with statements(engine, "SELECT number, slot") as lookups:
+            for choice in "ab":
+                await asyncio.gather(*(cast(engine, f"U{number}", choice) for number in range(50)))
+
+        assert await counts(engine) == [("b", 50)]
+        assert len(lookups) <= 1  # one bit of the filter may be shared
+
+
+async def test_voters_from_before_the_file_was_opened_are_looked_up_once(path: Path) -> None:
+    async with opened(path) as engine:
+        await cast(engine, "U1", "a")
+    async with opened(path) as engine:
+        with statements(engine, "SELECT number, slot") as lookups:
+            previous = [(await cast(engine, "U1", choice)).previous for choice in "bc"]
+
+        assert previous == ["a", "b"]
+        assert len(lookups) == 1
+
+
+async def test_voters_who_only_read_a_ballot_are_not_taken_for_its_voters(path: Path) -> None:
+    async with opened(path) as engine:
+        await cast(engine, "U1", "a")
+        assert await choice_of(engine, "U2") is None
+
+        assert (await cast(engine, "U2", "b")).previous is None
+        assert await choice_of(engine, "U2") == "b"
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite://{path}"])
+async def test_full_caches_and_filters_change_no_count(path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "MAX_HELD", 3)
+    monkeypatch.setattr(marks, "MAX_ADDED", 5)
+    generator, held = random.Random(3), dict[str, str]()
+    async with open_engine(url.format(path=path), namespace="main") as engine:
+        for _ in range(60):
+            votes = [(f"U{generator.randrange(25)}", generator.choice("abc")) for _ in range(4)]
+            done = await asyncio.gather(*(cast(engine, voter, choice) for voter, choice in votes))
+            for (voter, choice), each in zip(votes, done, strict=True):
+                assert each.previous == held.get(voter)
+                held[voter] = choice
+
+        assert dict(await counts(engine)) == Counter(held.values())
+        assert {entry.voter: entry.choice for entry in await entries(engine)} == held
+
+
+async def test_unsaved_casts_count_in_the_tally_of_all_channels() -> None:
+    async with open_engine("sqlite://", namespace="main") as engine:
+        _, tally = await asyncio.gather(cast(engine, "U1", "a"), engine.ballots.tally(EVERYWHERE, now=NOW, voter="U1"))
+
+        assert (tally.counts, tally.choice) == ((("a", 1),), "a")
+
+
+async def test_a_ballot_dropped_right_after_a_cast_leaves_no_rows(path: Path) -> None:
+    async with opened(path) as engine:
+        await asyncio.gather(cast(engine, "U1", "a"), engine.ballots.drop(key(), now=NOW), engine.tidy())
+        await engine.tidy()
+
+        rows = engine._group_commit.connection.execute("SELECT count(*) FROM marks").fetchone()  # type: ignore[attr-defined]
+        assert rows == (0,)
+
+
+async def test_unusable_text_raises_before_anything_is_counted() -> None:
+    async with open_engine("sqlite://", namespace="main") as engine:
+        for request in (CastRequest("\ud800", "a"), CastRequest("U1", "\ud800")):
+            with pytest.raises(UnicodeEncodeError):
+                await engine.ballots.cast(key(), request, now=NOW, expires_at=END)
+
+        assert await counts(engine) == []
+
+
+async def test_casts_of_a_failed_commit_are_forgotten(path: Path) -> None:
+    async with opened(path) as engine:
+        await cast(engine, "U0", "a")
+        connection = engine._group_commit.connection  # type: ignore[attr-defined]
+        connection.execute("CREATE TEMP TRIGGER full BEFORE INSERT ON marks BEGIN SELECT RAISE(ABORT, 'full'); END")
+        results = await asyncio.gather(cast(engine, "U0", "b"), cast(engine, "U1", "b"), return_exceptions=True)
+        assert [type(each).__name__ for each in results] == ["EngineError"] * 2
+        connection.execute("DROP TRIGGER full")
+
+        assert [(await cast(engine, voter, "c")).previous for voter in ("U0", "U1")] == ["a", None]
+        assert await counts(engine) == [("c", 2)]
+
+
+def test_a_voter_is_new_to_the_filter_once() -> None:
+    voters = VoterFilter()
+
+    assert [voters.add(1, "U1"), voters.add(1, "U1"), voters.add(2, "U1")] == [True, False, True]
+
+
+def test_a_full_filter_starts_again_in_a_new_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "MAX_ADDED", 2)
+    voters = VoterFilter()
+
+    assert [(voters.add(1, f"U{number}"), voters.generation) for number in (1, 2, 1)] == [
+        (True, 1),
+        (True, 2),
+        (True, 2),
+    ]
