@@ -131,7 +131,7 @@ class Service:
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages)
         self.metrics = Metrics(settings.environment.name, version("extcli"), sockets=lambda: self.gateway.admission)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
-        rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.client_rate)
+        rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
         updates = self.polls.updates
         for clear in (
             rate_limits.clear,
@@ -275,7 +275,7 @@ async def open_service(
     """Open a service with its engine and background tasks; raises `EngineError`."""
     clock = clock or Clock()
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
-    async with open_engine(settings.data, namespace=name) as engine:
+    async with open_engine(settings.data, namespace=name, is_alone=not settings.has_peers) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
         service = Service(settings, extensions, engine, clock, key)

@@ -61,10 +61,9 @@ def _range(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    rates = {"caller_rate", "client_rate"}
-    if parameter.name in rates:
-        assert not getattr(SANDBOX, parameter.name)
-        return f"production: {getattr(PRODUCTION, parameter.name)}; sandbox: none"
+    if parameter.name == "caller_rate":
+        assert not SANDBOX.caller_rate
+        return f"production: {PRODUCTION.caller_rate}; sandbox: none"
     if hasattr(PRODUCTION.anonymous, parameter.name):
         assert not getattr(SANDBOX.anonymous, parameter.name)
         return f"production: {getattr(PRODUCTION.anonymous, parameter.name)}; sandbox: none"

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from emulator.callers import Caller, Role
 from emulator.clock import SECOND, Clock
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
-from emulator.limits.rate_limit import RateLimit
+from emulator.limits.rate_limit import RateLimit, RateLimits
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient
 
@@ -49,6 +50,16 @@ def test_after_retry_after_requests_succeed_again(limited: LiveServer):
         refused.json().items()
     )
     assert [200, 200, 429] == statuses(viewer, 3)
+
+
+def test_by_default_the_crowd_of_one_extension_is_not_limited():
+    settings = Settings(PRODUCTION)
+    clock = Clock()
+    clock.freeze(True)
+    limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
+
+    for number in range(50_000):  # at one instant
+        limits.check(Caller(CLIENT_ID, Role.VIEWER, "777", None, f"U{number}"))
 
 
 def test_a_refused_request_has_no_effect(limited: LiveServer):

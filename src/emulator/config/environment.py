@@ -47,8 +47,6 @@ class Environment:
     """The `allowed_stage` that is refused with 403."""
     caller_rate: int
     """Default requests per second of one caller; 0 is no limit."""
-    client_rate: int
-    """Default requests per second of all callers of one client id; 0 is no limit."""
     anonymous: AnonymousLimits
     """Default limits on callers without a token."""
     has_control: bool
@@ -70,7 +68,6 @@ SANDBOX = Environment(
     stage="sandbox",
     refused_stage=None,
     caller_rate=0,
-    client_rate=0,
     anonymous=AnonymousLimits(),
     has_control=True,
     state_lifetime=DAY,
@@ -84,7 +81,6 @@ PRODUCTION = Environment(
     stage=None,
     refused_stage="sandbox",
     caller_rate=100,
-    client_rate=5_000,
     anonymous=AnonymousLimits(
         address_pins=30,
         address_pin_attempts=10,

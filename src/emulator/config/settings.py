@@ -41,8 +41,9 @@ class Limits:
     """Open namespaces."""
     caller_rate: int | None = None
     """Requests per second of one caller; 0 is no limit, `None` the environment's default."""
-    client_rate: int | None = None
-    """Requests per second of one client id; 0 is no limit, `None` the environment's default."""
+    client_rate: int = 0
+    """Requests per second of one client id; 0 is no limit. Off by default: a limit that one process can reach would
+    throttle the crowd of a poll, and any other would do nothing."""
     sockets: int = 10_000
     """Open connections of one client id."""
     ids: int = 1_000
@@ -87,12 +88,6 @@ class Settings:
         """Requests per second of one caller; 0 is no limit."""
         rate = self.limits.caller_rate
         return self.environment.caller_rate if rate is None else rate
-
-    @property
-    def client_rate(self) -> int:
-        """Requests per second of one client id; 0 is no limit."""
-        rate = self.limits.client_rate
-        return self.environment.client_rate if rate is None else rate
 
     @property
     def anonymous(self) -> AnonymousLimits:

@@ -11,8 +11,10 @@ ACCEPTED = (
 )
 
 
-def open_engine(url: str, *, namespace: str) -> Engine:
+def open_engine(url: str, *, namespace: str, is_alone: bool = False) -> Engine:
     """Return the engine that `url` names. It is closed: `async with` opens it.
+
+    `is_alone` states that no other process uses this namespace of a file, so that messages need not be stored for it.
 
     A file path is used literally, up to a `?`: leading slashes count as one, and percent-escapes are not decoded.
     Raises `ValueError` for an unsupported URL; the message never shows a password.
@@ -28,7 +30,8 @@ def open_engine(url: str, *, namespace: str) -> Engine:
                 raise _refusal(url, f"synchronous is {value!r}; normal and full are accepted")
             if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
                 raise _refusal(url)
-            return SqliteEngine(_file_path(rest, url), namespace=namespace, awaits_disk=query.endswith("full"))
+            file, awaits_disk = _file_path(rest, url), query.endswith("full")
+            return SqliteEngine(file, namespace=namespace, awaits_disk=awaits_disk, is_alone=is_alone)
         case "redis" | "rediss" | "valkey", "://":
             from emulator.engines.redis import RedisEngine
 

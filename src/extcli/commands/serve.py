@@ -133,14 +133,14 @@ def serve(
         ),
     ] = None,
     client_rate: Annotated[
-        int | None,
+        int,
         _option(
             "client-rate",
-            "Requests per second of one client id. 0: no limit. Default: 5000 in production, none in the sandbox.",
+            "Requests per second of all callers of one client id, in each process. 0: no limit.",
             min=0,
             metavar="N",
         ),
-    ] = None,
+    ] = 0,
     address_pins: Annotated[
         int | None,
         _option(

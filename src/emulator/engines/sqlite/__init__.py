@@ -29,12 +29,13 @@ from emulator.engines.sqlite.service_lock import service_lock
 class SqliteEngine:
     """Keeps data in the file `path`, created if missing, or with `None` in memory until the engine closes.
 
-    With `awaits_disk`, a commit waits for the disk, so that not even a power cut loses data.
+    With `awaits_disk`, a commit waits for the disk, so that not even a power cut loses data. `is_alone` states that no
+    other process uses this namespace of the file.
     """
 
     name = "sqlite"
 
-    def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False) -> None:
+    def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False, is_alone: bool = False) -> None:
         self._path, self._name = path, namespace
         self.warnings: Sequence[str] = ()
         self.location = path or "memory"
@@ -54,7 +55,9 @@ class SqliteEngine:
         rosters = SqliteRosters(self._group_commit, self._namespace)
         self.rosters: Rosters = rosters
         self._checkpoints = Checkpoints(self._group_commit)
-        self._relay = SqliteRelay(self._group_commit, self._namespace, uuid.uuid4().hex)
+        self._relay = SqliteRelay(
+            self._group_commit, self._namespace, uuid.uuid4().hex, is_local=is_alone or path is None
+        )
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
         self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._documents, self._namespace]

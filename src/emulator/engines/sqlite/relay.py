@@ -30,7 +30,8 @@ _log = logging.getLogger("emulator.engines")
 
 
 class SqliteRelay:
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, sender: str) -> None:
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, sender: str, *, is_local: bool) -> None:
+        self.is_local = is_local
         self._group_commit = group_commit
         self._namespace = namespace
         self._sender = sender
@@ -39,10 +40,6 @@ class SqliteRelay:
         self._previous_id = 0
         """The id of the namespace at the last poll. Messages from before a reset have it, and still count."""
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def is_local(self) -> bool:
-        return self._group_commit.path is None
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
         self._listeners.append(deliver)

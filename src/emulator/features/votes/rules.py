@@ -21,6 +21,8 @@ SPECIFIC_VALUES = 64
 MAX_COUNT = 30
 """Votes in one request."""
 GLOBAL = "global-"
+_VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
+"""The values by their text, which an engine stores; a lookup costs a third of `int`."""
 
 _POLL_ID = re.compile(r"[A-Za-z0-9$_-]{1,64}")
 _REFUSALS = {
@@ -95,7 +97,7 @@ def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
     count = total = squares = 0
     specific = [0] * SPECIFIC_VALUES
     for choice, votes in counts:
-        value = int(choice)
+        value = _VALUES[choice]
         weighted = value * votes
         count += votes
         total += weighted
