@@ -21,7 +21,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix docs bench bench-docs bench-peers clean check-system
+.PHONY: help serve test quick lint fix docs soak bench bench-docs bench-peers clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -59,6 +59,9 @@ bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into the document
 
 bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-server; ROUNDS=5 SECONDS=2
 	@$(MAKE) --no-print-directory bench GOAL="7 8 12"
+
+soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
+	$(PYTHON) benchmarks/soak.py $(or $(MINUTES),30)
 
 clean:  ## Remove .venv, the Node packages and the stamps
 	rm -rf .venv tests/sdk/node_modules benchmarks/peers/node_modules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,3 +72,37 @@ def test_a_generator_below_three_times_the_fastest_server_is_named(report: Any, 
 )
 def test_the_load_waits_for_complete_responses(load: Any, response: bytes, complete: bool):
     assert complete == load.is_complete(response)
+
+
+@pytest.fixture
+def soak() -> Iterator[Any]:
+    yield from module("soak")
+
+
+def soaked(soak: Any, memory: list[float], **changes: list[int]) -> list[Any]:
+    """Return one sample per minute with this memory; `changes` has the other figures that vary."""
+    constant = {"files": 20, "tasks": 8, "sockets": 0, "votes": 1, "failed_votes": 0, "p99_ms": 1.0, "data_mib": 1.0}
+    return [
+        soak.Sample(**constant | {name: values[at] for name, values in changes.items()}, minutes=at, memory_mib=each)
+        for at, each in enumerate(memory)
+    ]
+
+
+def test_a_soak_fails_if_memory_grows_steadily(soak: Any):
+    steady = [100 + 0.2 * (at % 2) for at in range(20)]
+    assert [] == soak.faults(soaked(soak, steady))
+    assert [] == soak.faults(soaked(soak, [*steady[:-1], 130]))
+    assert 1 == len(soak.faults(soaked(soak, [100 + 0.12 * at for at in range(20)])))
+
+
+@pytest.mark.parametrize("name", ["files", "tasks", "sockets", "failed_votes"])
+def test_a_soak_fails_if_another_figure_changes(soak: Any, name: str):
+    assert 1 == len(soak.faults(soaked(soak, [100.0] * 3, **{name: [0, 0, 1]})))
+
+
+def test_the_plot_of_a_soak_has_a_point_per_sample(soak: Any):
+    samples = [soak.asdict(each) for each in soaked(soak, [100.0] * 5)]
+
+    lines = re.findall(r'points="([^"]*)"', soak.draw(samples, since=2))
+
+    assert [5] * 6 == [len(each.split()) for each in lines]

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from emulator.bounded_cache import BoundedCache
 from emulator.clock import HOUR, Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest
@@ -45,7 +46,7 @@ class IdQuota:
         self._documents = documents
         self._clock = clock
         self._limit = limit
-        self._recorded: dict[Key, int] = {}
+        self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
         """When this process last recorded an id, in Unix ms."""
 
     async def claim(self, key: Key, lifetime: int) -> None:
@@ -56,13 +57,11 @@ class IdQuota:
             return
         # Uses within the next hour extend the lifetime without being recorded, so record one hour more.
         await self._record(key, now, now + lifetime + _REFRESH_AFTER)
-        if len(self._recorded) >= _MAX_CACHED:
-            self._recorded.clear()
         self._recorded[key] = now
 
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""
-        self._recorded.pop(key, None)
+        self._recorded.pop(key)
         id, counts, now = _id_of(key), _counts_of(key), self._clock.now()
         found = await self._documents.read([id, counts], now=now)
         if id not in found or not await self._documents.drop([id], now=now):
