@@ -62,6 +62,8 @@ class Tokens:
         self._service_key = service_key
         service_key.on_change(self.forget)
         self._cache: BoundedCache[str, Credential] = BoundedCache(_MAX_CACHED)
+        self._cached = self._cache.get
+        """Held to save a look-up per request."""
         self._cached_for = extensions.current
         self._keys_of: dict[str, _Keys] = {}
         """The keys of each extension, as far as they were needed."""
@@ -78,7 +80,7 @@ class Tokens:
         """The caller of a cached header, or `None`. Raises `Unauthorized` if its token has expired."""
         if self._cached_for is not self._extensions.current:
             self.forget()
-        credential = self._cache.get(header) if header else None
+        credential = self._cached(header or "")
         return self._check_lifetime(credential) if credential else None
 
     def verify(self, header: str | None) -> Credential:
