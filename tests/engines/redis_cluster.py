@@ -30,18 +30,24 @@ class ClusterNode(RedisServer):
 
     def run(self, *command: Any) -> Any:
         with redis.Redis(port=self.port) as database:
+            database.response_callbacks.clear()
             return database.execute_command(*command)
+
+    def is_copy(self) -> bool:
+        """Whether it is a replica that has all data of its primary."""
+        return b"master_link_status:up" in self.run("INFO", "replication")
 
     def id(self) -> str:
         return str(self.run("CLUSTER", "MYID").decode())
 
 
 class RedisCluster:
-    """Three nodes that share the slots equally, and `replicas` more that copy the first one."""
+    """Three nodes that share the slots equally, and one more, which copies the node that has the namespace `copied`."""
 
-    def __init__(self, folder: Path, replicas: int = 0) -> None:
+    def __init__(self, folder: Path, *, copied: str | None = None) -> None:
         self.primaries = [ClusterNode(folder / f"primary{number}") for number in range(3)]
-        self.replicas = [ClusterNode(folder / f"replica{number}") for number in range(replicas)]
+        self._copied = copied
+        self.replicas = [ClusterNode(folder / "replica")] if copied else []
         self.nodes = [*self.primaries, *self.replicas]
 
     def __enter__(self) -> Self:
@@ -58,10 +64,11 @@ class RedisCluster:
     def url(self) -> str:
         return self.primaries[0].url()
 
-    def owner(self, namespace: str, by: ClusterNode | None = None) -> ClusterNode:
-        """Return the node that has the namespace, according to a running node."""
+    def owner(self, namespace: str) -> ClusterNode:
+        """Return the node that has the namespace, according to one that answers."""
         slot = key_slot(namespace_key(namespace))
-        for first, last, primary, *_ in (by or self.primaries[0]).run("CLUSTER", "SLOTS"):
+        running = next(node for node in self.nodes if node.answers())
+        for first, last, primary, *_ in running.run("CLUSTER", "SLOTS"):
             if first <= slot <= last:
                 return next(node for node in self.nodes if node.port == primary[1])
         raise AssertionError(f"no node has slot {slot}")
@@ -105,9 +112,9 @@ class RedisCluster:
             node.run("CLUSTER", "MEET", "127.0.0.1", first.port, first.bus_port)
         wait_until(lambda: all(self._knows_all(node) for node in self.nodes))
         for node in self.replicas:
-            node.run("CLUSTER", "REPLICATE", first.id())
+            node.run("CLUSTER", "REPLICATE", self.owner(self._copied).id())
         wait_until(lambda: all(b"cluster_state:ok" in node.run("CLUSTER", "INFO") for node in self.nodes))
-        wait_until(lambda: all(node.run("INFO", "replication")["master_link_status"] == "up" for node in self.replicas))
+        wait_until(lambda: all(node.is_copy() for node in self.replicas))
 
     def _knows_all(self, node: ClusterNode) -> bool:
         return f"cluster_known_nodes:{len(self.nodes)}".encode() in node.run("CLUSTER", "INFO")

@@ -60,7 +60,7 @@ class RedisServer:
     def wait(self) -> None:
         assert self._process is not None
         until = time.monotonic() + SECONDS
-        while not self._answers():
+        while not self.answers():
             assert self._process.poll() is None, (self._folder / "redis.log").read_text()
             assert time.monotonic() < until, "the Redis server did not start"
             time.sleep(0.02)
@@ -80,7 +80,7 @@ class RedisServer:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as wire:
                 wire.sendall(b"PING\r\n")
