@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from functools import partial
 from itertools import count
+from typing import Any, TypeVar
 
 import pytest
 import redis
@@ -24,6 +25,7 @@ from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, 
 from support.service import CLIENT_ID, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 
+T = TypeVar("T")
 DATABASES = count()
 
 
@@ -67,6 +69,47 @@ class TestRedis(EngineContract):
     @pytest.fixture
     def open(self, url: str) -> Open:
         return partial(open_engine, url)
+
+
+# Without a task, as the HTTP protocol runs the hot path
+
+
+async def stepped(operation: Coroutine[Any, Any, T]) -> T:
+    """Run an operation as callbacks of the futures that it waits for, and return its result."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def step(_: object = None) -> None:
+        assert asyncio.current_task() is None
+        try:
+            waits_for = operation.send(None)
+        except StopIteration as done:
+            result.set_result(done.value)
+        except BaseException as error:
+            result.set_exception(error)
+        else:
+            waits_for._asyncio_future_blocking = False
+            waits_for.add_done_callback(step)
+
+    loop.call_soon(step)
+    return await result
+
+
+async def test_operations_of_the_hot_path_need_no_task(engine: Engine) -> None:
+    one = key()
+
+    def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        return {one: live.get(one, b"") + b"x"}
+
+    await asyncio.gather(*(stepped(cast(engine, f"U{number}", "a")) for number in range(9)))
+    await asyncio.gather(*(stepped(engine.documents.update([one], more, now=NOW, expires_at=END)) for _ in range(9)))
+    await stepped(engine.documents.keep({key("kept"): b"2"}, replace=True))
+    await stepped(append(engine, b"3"))
+
+    assert [("a", 9)] == await stepped(counts(engine))
+    assert b"x" * 9 == await stepped(read(engine)) == await stepped(engine.documents.peek(one, now=NOW))
+    with pytest.raises(ValueError, match="given"):
+        await stepped(engine.documents.update([], more, now=NOW, expires_at=END))
 
 
 # Several engines
