@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Final, Protocol
 
 from emulator.engines.base import Key
@@ -17,14 +16,53 @@ _STEP: Final = 8 * 1024 * 1024
 """Bytes written between two returns to the event loop."""
 _WRITE: Final = 16 * 1024
 """Bytes that one write counts for beside those of its frame."""
+_MAX_JOINED: Final = 64 * 1024
+"""Bytes of the frames that one write may deliver. A reader that keeps up must never have its outbox filled at once."""
 _MAX_WAITING: Final = 100
 
 
 class Subscriber(Protocol):
     """A receiver of frames."""
 
-    def write(self, frame: bytes) -> None:
-        """Queue a serialized frame without blocking."""
+    def write(self, frames: bytes) -> None:
+        """Queue one or more serialized frames without blocking."""
+
+
+class _Batch:
+    """Messages on their way to the same subscribers, who are visited in circles.
+
+    A message starts at the next subscriber and ends when all have been visited. So each visit delivers all messages
+    since the last one, in order, with one write.
+    """
+
+    def __init__(self, subscribers: list[Subscriber]) -> None:
+        self.subscribers = subscribers
+        self.size = 0
+        """Bytes of the frames."""
+        self._position = 0
+        """Visits so far."""
+        self._frames: deque[tuple[bytes, int]] = deque()
+        """The frames, each with the position after its last visit."""
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def add(self, frame: bytes) -> None:
+        self._frames.append((frame, self._position + len(self.subscribers)))
+        self.size += len(frame)
+
+    def deliver(self, limit: int) -> int:
+        """Visit subscribers at the cost of about `limit` bytes; return the cost."""
+        frames = b"".join([frame for frame, _ in self._frames])
+        cost = _WRITE + len(frames)
+        first = self._position % len(self.subscribers)
+        visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
+        for subscriber in visited:
+            subscriber.write(frames)
+        self._position += len(visited)
+        while self._frames and self._frames[0][1] == self._position:
+            self.size -= len(self._frames.popleft()[0])
+        return cost * len(visited)
 
 
 class Hub:
@@ -32,8 +70,7 @@ class Hub:
 
     def __init__(self) -> None:
         self._subscribers: dict[Key, dict[Subscriber, None]] = {}
-        self._waiting: deque[tuple[bytes, Iterator[Subscriber]]] = deque()
-        """Frames to deliver, each with the subscribers that have not received it."""
+        self._waiting: deque[_Batch] = deque()
         self._in_channel: dict[tuple[str, str | None], dict[Key, None]] = {}
         """The topics that have subscribers, by kind and channel."""
 
@@ -67,7 +104,7 @@ class Hub:
         return list(self._in_channel.get((kind, channel), ()))
 
     def deliver(self, topic: Key, message: bytes) -> None:
-        """Send a text to each subscriber once, in order of subscription. Its frame is built once.
+        """Send a text to each subscriber once, after the texts before it. Its frame is built once.
 
         The topic's `user` may list several ids of the user, one per line.
         """
@@ -80,24 +117,28 @@ class Hub:
 
     async def wait_for_room(self) -> None:
         """Return when few messages wait for delivery, so that publishers are no faster than it."""
-        while len(self._waiting) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
+        while sum(map(len, self._waiting)) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
             await asyncio.sleep(0)
 
     def _send(self, frame: bytes, subscribers: list[Subscriber]) -> None:
-        """Write a frame to all; to many in steps, in the order of the messages."""
-        self._waiting.append((frame, iter(subscribers)))
-        if len(self._waiting) == 1:
-            self._send_some()
+        """Write a frame to few subscribers at once; to many in steps, together with the messages that follow."""
+        if not self._waiting and len(subscribers) * (_WRITE + len(frame)) <= _STEP:
+            for subscriber in subscribers:
+                subscriber.write(frame)
+            return
+        last = self._waiting[-1] if self._waiting else None
+        if last is None or last.size + len(frame) > _MAX_JOINED or last.subscribers != subscribers:
+            if last is None:
+                asyncio.get_running_loop().call_soon(self._send_some)
+            last = _Batch(subscribers)
+            self._waiting.append(last)
+        last.add(frame)
 
     def _send_some(self) -> None:
         left = _STEP
         while self._waiting and left > 0:
-            frame, subscribers = self._waiting[0]
-            cost = _WRITE + len(frame)
-            for subscriber in islice(subscribers, left // cost + 1):
-                subscriber.write(frame)
-                left -= cost
-            if left > 0:
+            left -= self._waiting[0].deliver(left)
+            if not self._waiting[0]:
                 self._waiting.popleft()
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._send_some)
