@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from statistics import median
+from time import perf_counter
 
 from emulator.engines.base import Key
 from emulator.realtime.hub import Hub
@@ -31,9 +33,9 @@ class Reader:
 
 
 async def deliveries(
-    readers: int, messages: Iterable[bytes], *, at_once: bool = True
+    readers: int, messages: Iterable[bytes], *, at_once: bool = True, other_work: float = 0
 ) -> tuple[list[Reader], list[int], float]:
-    """Deliver messages, at once or one per pass of the event loop.
+    """Deliver messages, at once or one per pass of the event loop, which has `other_work` of some seconds in each.
 
     Returns the readers, the writes that each pass made, and the mean of the writes to a reader.
     """
@@ -52,6 +54,9 @@ async def deliveries(
         if all(len(each.texts) == count for each in subscribers):
             break
         log.append(0)
+        started = perf_counter()
+        while perf_counter() - started < other_work:
+            pass
         await asyncio.sleep(0)
     return subscribers, log, sum(each.writes for each in subscribers) / readers
 
@@ -67,6 +72,14 @@ def test_messages_to_many_subscribers_are_delivered_in_steps_and_in_order():
 
     assert {(b"a", b"b", b"c")} == {tuple(each.texts) for each in readers}
     assert max(log) <= 512
+
+
+def test_steps_are_short_in_an_idle_loop_and_longer_in_a_busy_one():
+    _, idle, _ = asyncio.run(deliveries(3_000, [b"a"]))
+    _, busy, _ = asyncio.run(deliveries(3_000, [b"a"], other_work=0.03))
+
+    assert median(idle) <= 70
+    assert 256 <= max(busy) <= 512
 
 
 def test_a_burst_to_many_subscribers_is_one_write_to_each():
