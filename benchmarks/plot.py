@@ -57,13 +57,23 @@ def draw_row(row: Row, middle: float) -> list[str]:
     left, width = min(must, median), round(abs(median - must), 1)
     stretch = position(score(row, row.stretch))
     return [
-        text(8, middle + 4, f"{row.goal}  {row.name}"),
+        text(8, middle + 4, row.goal),
+        text(34, middle + 4, row.name),
         f'<rect class="{CLASSES[row.verdict]}" x="{left}" y="{middle - 6}" width="{width}" height="12" rx="2"/>',
         line("range", worst, middle, best, middle),
         *(line("range", x, middle - 4, x, middle + 4) for x in (worst, best)),
         line("stretch", stretch, middle - 9, stretch, middle + 9),
         text(LABELS + BARS + 14, middle + 4, spread(row.values), kind="small"),
     ]
+
+
+def legend() -> list[str]:
+    """Draw what the colors mean."""
+    parts = []
+    for x, (name, kind) in zip((LABELS, LABELS + 60, LABELS + 140), CLASSES.items(), strict=True):
+        parts.append(f'<rect class="{kind}" x="{x}" y="7" width="10" height="10" rx="2"/>')
+        parts.append(text(x + 15, 16, name, kind="small"))
+    return parts
 
 
 def draw(rows: Sequence[Row]) -> str:
@@ -74,8 +84,9 @@ def draw(rows: Sequence[Row]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 30}" width="{width}" role="img">',
         "<title>Goals of the benchmarks: each ratio divided by its must</title>",
         f"<style>{STYLE}</style>",
-        text(8, 18, "Times better than the must; right of the line it is met. Dashed: the stretch goal.", kind="small"),
-        text(LABELS + BARS + 14, 18, "ratio: median (range)", kind="small"),
+        text(8, 16, "How many times better than the must. Dashed: the stretch goal.", kind="small"),
+        *legend(),
+        text(LABELS + BARS + 14, 16, "ratio: median (range)", kind="small"),
     ]
     for tick in TICKS:
         x = position(tick)

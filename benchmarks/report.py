@@ -114,7 +114,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 
 def bound(echo: Sequence[float], *servers: Sequence[float]) -> str:
-    """Return the warning of a row: empty if the echo's median rate is at least 3 times that of the fastest server."""
+    """Return the warning of a row: empty if the echo's median rate is 3 times that of the row's fastest server."""
     headroom = statistics.median(echo) / max(map(statistics.median, servers))
     return "" if headroom >= HEADROOM else f"generator bound: {headroom:.1f} times the fastest server"
 
@@ -125,12 +125,14 @@ def number(value: float | None, sign: str = "") -> str:
 
 def show(rows: Iterable[Row]) -> None:
     """Print a table of rows."""
-    print(f"{'goal':6}{'ratio':62}{'median (range)':22}{'noise':20}{'must':>6}{'stretch':>9}  verdict")
-    for row in rows:
+    shown = list(rows)
+    width = max(len(row.name) for row in shown) + 2
+    print(f"{'goal':6}{'ratio':{width}}{'median (range)':22}{'noise':20}{'must':>6}{'stretch':>9}  verdict")
+    for row in shown:
         sign = "" if row.higher_is_better else "≤"
         noise = spread(row.noise) if row.noise else ""
         print(
-            f"{row.goal:6}{row.name:62}{spread(row.values):22}{noise:20}"
+            f"{row.goal:6}{row.name:{width}}{spread(row.values):22}{noise:20}"
             f"{number(row.must, sign):>6}{number(row.stretch, sign):>9}  {row.verdict}"
         )
         if row.warning:

@@ -63,7 +63,6 @@ class Results:
     ) -> Row:
         first, second = values(reference), values(reference + AGAIN)
         twice = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
-        others = [self.rates(each) for each in self._measured if each != ECHO]
         return Row(
             goal,
             name,
@@ -73,7 +72,7 @@ class Results:
             stretch,
             higher_is_better=values == self.rates,
             figures={f"{each} {unit}": statistics.median(values(each)) for each in (ours, reference, ECHO)},
-            warning=bound(self.rates(ECHO), *others),
+            warning=bound(self.rates(ECHO), self.rates(ours), self.rates(reference)),
         )
 
 

@@ -33,8 +33,10 @@ SOCKET_KIB = 7.1
 """Memory of an idle socket in KiB, which `benchmarks/sockets.py` prints."""
 VOTE_BYTES = 220
 """Bytes of one vote in the file, with its index and the ids of its voter."""
+NETWORK = 10
+"""Gbit/s of one site."""
 LOAD = 0.6
-"""Share of its measured rate that a process is planned for."""
+"""Share of its measured rate that anything is planned for."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Rates:
     redis: float
     """Votes per second that one Redis has processor time for."""
     deliveries: float
-    """Texts per second that one process sends to sockets."""
+    """Texts per second that one process has processor time to send to sockets."""
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Rates:
@@ -58,7 +60,7 @@ class Rates:
             votes=figure(found, "1", "file per s"),
             reads=figure(found, "13", "GET vote per s"),
             redis=1e6 / figure(found, "cores", "Redis µs per vote"),
-            deliveries=figure(found, "7", "deliveries/s"),
+            deliveries=1e6 / figure(found, "8", "service: processor µs per delivery"),
         )
 
 
@@ -104,18 +106,23 @@ class Need:
         return self.deliveries_per_second * UPDATE_BYTES * 8 / 1e9
 
     @property
-    def processes(self) -> dict[str, int]:
-        """Processes of the service that each part needs alone."""
+    def busy(self) -> dict[str, float]:
+        """Processes of the service that each kind of work keeps fully busy in the busiest second."""
         return {
-            "votes": ceil(self.votes_per_second / self.rates.votes / LOAD),
-            "reads": ceil(self.reads_per_second / self.rates.reads / LOAD),
-            "sockets": ceil(self.sockets / SOCKETS_PER_PROCESS),
-            "updates": ceil(self.deliveries_per_second / self.rates.deliveries / LOAD),
+            "votes": self.votes_per_second / self.rates.votes,
+            "reads": self.reads_per_second / self.rates.reads,
+            "updates": self.deliveries_per_second / self.rates.deliveries,
         }
 
     @property
-    def redis_share(self) -> float:
-        """Votes in the busiest second divided by what one Redis can record; a poll cannot be divided over several."""
+    def processes(self) -> dict[str, int]:
+        """Processes to plan for each kind of work, and to hold all sockets."""
+        planned = {name: ceil(share / LOAD) for name, share in self.busy.items()}
+        return {**planned, "sockets": ceil(self.sockets / SOCKETS_PER_PROCESS)}
+
+    @property
+    def redis_busy(self) -> float:
+        """Votes in the busiest second divided by what one Redis records; a poll cannot be divided over several."""
         return self.votes_per_second / self.rates.redis
 
     @property
@@ -129,16 +136,21 @@ class Need:
         return self.viewers * VOTING_SHARE * VOTE_BYTES / 2**30
 
 
-def limit_of(need: Need) -> str:
-    """Name what an audience of this size exceeds first."""
-    together = need.processes["votes"] + need.processes["reads"]
-    if need.redis_share > LOAD:
-        return "Redis: all votes of a poll are recorded by one"
-    if together > 1:
-        return "one process: several on one Redis"
-    if need.processes["sockets"] > 1:
-        return "`--max-sockets` of one process"
-    return "nothing"
+def limits(window: int, rates: Rates) -> list[tuple[int, str]]:
+    """Return the largest audience that each part serves, and the part; the smallest first."""
+    one = Need(1, window, rates)  # every need is in proportion to the viewers
+    found = [
+        (LOAD / sum(one.busy.values()), "one process answers votes and reads, and sends updates"),
+        (SOCKETS_PER_PROCESS / LISTENING_SHARE, "one process holds the sockets, with the default `--max-sockets`"),
+        (LOAD / one.redis_busy, "one Redis records the votes of a poll"),
+        (LOAD * NETWORK / one.gigabits_per_second, f"a network of {NETWORK} Gbit/s carries the updates"),
+    ]
+    return sorted((round(viewers), part) for viewers, part in found)
+
+
+def two_digits(value: float) -> str:
+    """Format a number with two significant digits."""
+    return f"{float(f'{value:.2g}'):,.10g}"
 
 
 def report(rows: Iterable[Row]) -> str:
@@ -148,22 +160,21 @@ def report(rows: Iterable[Row]) -> str:
     except LookupError as error:
         return f"Not measured yet: {error.args[0]}."
     measured = (
-        f"One process records {rates.votes:,.0f} first votes, answers {rates.reads:,.0f} reads, or sends "
-        f"{rates.deliveries:,.0f} updates per second. One Redis has processor time for {rates.redis:,.0f} votes per "
-        f"second.\n"
+        f"Measured, per second: one process records {rates.votes:,.0f} first votes, answers {rates.reads:,.0f} reads,\n"
+        f"or sends {rates.deliveries:,.0f} updates. One Redis has processor time for {rates.redis:,.0f} votes.\n"
     )
     lines = [
         measured,
-        "| Viewers | Window | Votes/s | Reads/s | Processes for votes, reads | Redis busy | First limit |",
+        "| Viewers | Window | Votes/s | Reads/s | Processes for votes | Processes for reads | Redis busy |",
         "|---|---|---|---|---|---|---|",
     ]
     for viewers in AUDIENCES:
         for window in WINDOWS:
             need = Need(viewers, window, rates)
-            processes = f"{need.processes['votes']:,}, {need.processes['reads']:,}"
+            processes = need.processes
             lines.append(
                 f"| {viewers:,} | {window} s | {need.votes_per_second:,.0f} | {need.reads_per_second:,.0f} | "
-                f"{processes} | {need.redis_share:,.0%} | {limit_of(need)} |"
+                f"{processes['votes']:,} | {processes['reads']:,} | {need.redis_busy:,.0%} |"
             )
     lines += [
         "",
@@ -176,8 +187,11 @@ def report(rows: Iterable[Row]) -> str:
         lines.append(
             f"| {viewers:,} | {need.sockets:,.0f} | {need.processes['sockets']:,} | "
             f"{need.deliveries_per_second:,.0f} | {need.processes['updates']:,} | "
-            f"{need.gigabits_per_second:,.2g} Gbit/s | {need.socket_gib:,.2g} GiB | {need.stored_gib:,.2g} GiB |"
+            f"{two_digits(need.gigabits_per_second)} Gbit/s | {two_digits(need.socket_gib)} GiB | "
+            f"{two_digits(need.stored_gib)} GiB |"
         )
+    lines += ["", f"| With a window of {WINDOWS[0]} s | Viewers at most |", "|---|---|"]
+    lines += [f"| {part} | {two_digits(viewers)} |" for viewers, part in limits(WINDOWS[0], rates)]
     return "\n".join(lines)
 
 

@@ -1,11 +1,13 @@
-"""The benchmarks judge their figures correctly; the measurements themselves are not tests."""
+"""The benchmarks judge their figures correctly, and the documents show them. No test measures."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +26,21 @@ def module(name: str) -> Iterator[ModuleType]:
 @pytest.fixture
 def report() -> Iterator[Any]:
     yield from module("report")
+
+
+@pytest.fixture
+def page() -> Iterator[Any]:
+    yield from module("page")
+
+
+@pytest.fixture
+def plot() -> Iterator[Any]:
+    yield from module("plot")
+
+
+@pytest.fixture
+def scaling() -> Iterator[Any]:
+    yield from module("scaling")
 
 
 @pytest.fixture
@@ -106,3 +123,70 @@ def test_the_plot_of_a_soak_has_a_point_per_sample(soak: Any):
     lines = re.findall(r'points="([^"]*)"', soak.draw(samples, since=2))
 
     assert [5] * 6 == [len(each.split()) for each in lines]
+
+
+async def test_a_closed_connection_leaves_its_request_unanswered(load: Any):
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer_once, "127.0.0.1", 0)
+    requests = [load.request("GET", f"/{number}", "") for number in range(3)]
+    async with server:
+        measured = await load.load(*server.sockets[0].getsockname(), iter(requests), connections=1, seconds=60)
+
+    assert (1, 1, [requests[1]]) == (measured.answered, measured.failed, measured.unanswered)
+
+
+async def test_a_round_ends_when_its_requests_are_used_up(load: Any):
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    requests = iter([load.request("GET", "/", "")] * 7)
+    async with server:
+        measured = await load.load(*server.sockets[0].getsockname(), requests, connections=2, seconds=60)
+
+    assert (7, 7) == (measured.answered, measured.failed)
+
+
+def test_the_documents_show_the_last_measurements(page: Any):
+    """After `make bench`, `make bench-docs` writes them."""
+    assert {path: path.read_text() for path in page.render()} == page.render()
+
+
+@pytest.mark.parametrize(
+    ("must", "higher_is_better", "value", "score"),
+    [(2.0, True, 4.0, 2.0), (2.0, True, 1.0, 0.5), (2.0, False, 1.0, 2.0), (2.0, False, 4.0, 0.5)],
+)
+def test_the_plot_puts_better_ratios_to_the_right(
+    report: Any, plot: Any, must: float, higher_is_better: bool, value: float, score: float
+):
+    row = report.Row("1", "a / b", [value], [1.0], must, must, higher_is_better)
+
+    assert score == plot.score(row, value)
+    assert (plot.position(score) > plot.position(1)) == (score > 1)
+
+
+def test_an_audience_needs_processes_for_its_busiest_second(scaling: Any):
+    rates = scaling.Rates(votes=5_000, reads=10_000, redis=20_000, deliveries=100_000)
+    need = scaling.Need(1_000_000, 30, rates)
+
+    assert 50_000 == need.votes_per_second
+    assert 200_000 == need.reads_per_second
+    assert {"votes": 17, "reads": 34, "sockets": 100, "updates": 4} == need.processes
+    assert 2.5 == need.redis_busy
+
+
+def test_the_parts_that_limit_an_audience_are_in_order(scaling: Any):
+    rates = scaling.Rates(votes=5_000, reads=10_000, redis=20_000, deliveries=100_000)
+    limits = dict((part.split()[1], viewers) for viewers, part in scaling.limits(60, rates))
+
+    assert ["process", "process", "Redis", "network"] == [part.split()[1] for _, part in scaling.limits(60, rates)]
+    assert 480_000 == limits["Redis"]
+    assert 1 == pytest.approx(scaling.Need(limits["network"], 60, rates).gigabits_per_second / 6, rel=1e-4)
