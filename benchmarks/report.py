@@ -150,7 +150,7 @@ def store(name: str, rows: list[Row]) -> None:
 
 def stored() -> list[Result]:
     """Return all stored results, by name."""
-    return [msgspec.json.decode(path.read_bytes(), type=Result) for path in sorted(RESULTS.glob("*.json"))]
+    return [msgspec.json.decode(path.read_bytes(), type=Result) for path in sorted(RESULTS.glob("*.*.json"))]
 
 
 def load_measurements() -> list[Result]:
