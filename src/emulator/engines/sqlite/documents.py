@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import NEVER, Change, Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
@@ -23,18 +24,18 @@ _WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded
 _KEEP = f"{_WRITE} WHERE value <> excluded.value"
 _KEEP_IF_ABSENT = f"{_INSERT} DO NOTHING"
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
-
-
 _MAX_PEEKED = 65_536
+_ABSENT = (b"", 0)
+"""The row of a document that does not exist: it has always been expired."""
 
 
 class SqliteDocuments(Tables):
     def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
         super().__init__(group_commit, namespace)
-        self._peeked: dict[Key, tuple[bytes, int] | None] = {}
-        """Value and expiry of documents that were peeked at; `None` if absent. Cleared when another process writes."""
+        self._peeked: BoundedCache[Key, tuple[bytes, int]] = BoundedCache(_MAX_PEEKED)
+        """Value and expiry of documents that were peeked at or kept. Cleared when another process writes."""
         self._kept: dict[str, list[tuple[object, ...]]] = {_KEEP: [], _KEEP_IF_ABSENT: []}
-        """The rows of `keep` that are not written yet, by statement."""
+        """The rows of `keep` that are not written yet, by statement. Their documents are in `_peeked`."""
 
     def flush(self) -> None:
         for statement, rows in self._kept.items():
@@ -52,8 +53,10 @@ class SqliteDocuments(Tables):
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
         self._group_commit.check_caches()
-        row = self._peeked[key] if key in self._peeked else await self._group_commit.peek(self._peek, key)
-        return row[0] if row is not None and now < row[1] else None
+        row = self._peeked.get(key)
+        if row is None:
+            row = await self._group_commit.peek(self._peek, key)
+        return row[0] if now < row[1] else None
 
     async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
         return await self._group_commit.write(self._update, keys, change, now, expires_at)
@@ -67,13 +70,10 @@ class SqliteDocuments(Tables):
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._group_commit.write(self._drop, keys, now)
 
-    def _peek(self, key: Key) -> tuple[bytes, int] | None:
-        self.flush()
-        if len(self._peeked) >= _MAX_PEEKED:
-            self._peeked.clear()
-        row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone()
+    def _peek(self, key: Key) -> tuple[bytes, int]:
+        row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone() or _ABSENT
         self._peeked[key] = row
-        return self._peeked[key]
+        return row
 
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:
         self.flush()
@@ -91,7 +91,7 @@ class SqliteDocuments(Tables):
             raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
         self._note_expired(written.keys() - live.keys(), now)
         for key, value in written.items():
-            self._peeked.pop(key, None)
+            self._peeked.pop(key)
             self._group_commit.connection.execute(_WRITE, (*self._namespace.params(key), value, expires_at))
         return written
 
@@ -99,14 +99,15 @@ class SqliteDocuments(Tables):
         rows = self._kept[_KEEP if replace else _KEEP_IF_ABSENT]
         for key, value in documents.items():
             rows.append((*self._namespace.params(key), value, NEVER))
-            if replace or self._peeked.get(key, ()) is None:
+            if replace or (self._peeked.get(key) or self._peek(key)) is _ABSENT:
+                self._peeked.pop(key)  # so that it is the newest, and stays until it is written
                 self._peeked[key] = (value, NEVER)
 
     def _drop(self, keys: Sequence[Key], now: int) -> int:
         live = self._read(keys, now)
         self._note_expired(set(keys) - live.keys(), now)
         for key in keys:
-            self._peeked.pop(key, None)
+            self._peeked.pop(key)
             self._group_commit.connection.execute(_DROP, self._namespace.params(key))
         return len(live)
 
