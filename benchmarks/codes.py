@@ -3,7 +3,7 @@
 Uploads, lists, redeems and deletes ten sets, and marks a list of users and a poll's voters. Then it notes all codes of
 some sets as spent, except their last ones, redeems one that comes after spent ones, and uploads the sets again. For
 each step it prints the time, the processor time of the service, its peak memory above idle, and the latency of votes
-meanwhile. `pause` is the longest time that a small request had to wait.
+meanwhile. `pause` is the longest time that a small request had to wait. `rows` measures goal 10: one upload.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import os
 import random
 import sqlite3
+import statistics
 import string
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from audience import ballots, headers
 from common import Address, argument, pin_to_core, start_server
 from large_poll import fill
 from load import Measured, load, request
+from report import Row, ratios
 
 SETS = 10
 SENDER = """
@@ -147,6 +150,88 @@ async def measure_during(
     done.set()
     measured, pause = await others
     return elapsed, pause, measured, result
+
+
+@dataclass
+class Uploads:
+    """What the rounds of `rows` measured."""
+
+    growth: list[float] = field(default_factory=list)
+    """Peak memory of the service above idle, in bytes."""
+    times: list[float] = field(default_factory=list)
+    """Seconds of an upload while nothing else happens."""
+    decodes: list[float] = field(default_factory=list)
+    """Seconds of one msgspec decode of the body."""
+    decodes_again: list[float] = field(default_factory=list)
+    before: list[float] = field(default_factory=list)
+    """99th percentile of votes in ms, before an upload."""
+    before_again: list[float] = field(default_factory=list)
+    during: list[float] = field(default_factory=list)
+
+
+async def upload_once(upload: Path, seconds: float, found: Uploads) -> None:
+    """Upload to a new service, alone and then while a crowd votes."""
+    votes, (backend,) = ballots(), headers("backend", users=1)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        address, process = start_server(stack, "file", Path(folder) / "data.db")
+
+        async def p99(duration: float) -> float:
+            measured = await load(*address, votes, connections=8, seconds=duration)
+            assert measured.failed == 0, f"{measured.failed} votes failed"
+            return measured.p99 * 1e3
+
+        found.before.append(await p99(seconds))
+        idle = peak_memory(process)
+        started = time.perf_counter()
+        await send(address, "PUT", "/v1/e/codes", backend, upload)
+        elapsed = time.perf_counter() - started
+        found.times.append(elapsed)
+        found.growth.append(peak_memory(process) - idle)
+        found.before_again.append(await p99(seconds))
+        uploading = asyncio.create_task(send(address, "PUT", "/v1/e/codes", backend, upload))
+        found.during.append(await p99(elapsed * 0.8))  # votes delay the upload, so it lasts longer than they do
+        await uploading
+
+
+def rows(rounds: int, seconds: float, codes: int = 999_999) -> list[Row]:
+    """Measure goal 10, with a new service in each round."""
+    pin_to_core(1)
+    found = Uploads()
+    with tempfile.TemporaryDirectory() as folder:
+        upload = Path(folder) / "codes.json"
+        with upload.open("wb") as file:
+            file.writelines(body_of(codes, 16))
+        size, body = upload.stat().st_size, upload.read_bytes()
+        for _ in range(rounds):
+            for decodes in (found.decodes, found.decodes_again):
+                started = time.perf_counter()
+                msgspec.json.decode(body)
+                decodes.append(time.perf_counter() - started)
+            uvloop.run(upload_once(upload, seconds, found))
+    before = [(one + two) / 2 for one, two in zip(found.before, found.before_again, strict=True)]
+    decodes = [(one + two) / 2 for one, two in zip(found.decodes, found.decodes_again, strict=True)]
+    name = f"PUT of {SETS} sets of {codes:,} codes"
+    less = partial(Row, "10", higher_is_better=False)
+    median = statistics.median
+    return [
+        less(f"{name}: peak memory / body", [each / size for each in found.growth], [], must=0.5, stretch=0.25),
+        less(
+            f"{name}: time / msgspec decode",
+            ratios(found.times, decodes),
+            ratios(found.decodes_again, found.decodes),
+            must=5.0,
+            stretch=3.0,
+            figures={"PUT s": median(found.times), "decode s": median(decodes)},
+        ),
+        less(
+            f"{name}: p99 of votes meanwhile / before",
+            ratios(found.during, before),
+            ratios(found.before_again, found.before),
+            must=5.0,
+            stretch=2.0,
+            figures={"during p99 ms": median(found.during), "before p99 ms": median(before)},
+        ),
+    ]
 
 
 async def main() -> None:

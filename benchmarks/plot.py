@@ -8,7 +8,7 @@ from html import escape
 
 from report import Row, spread
 
-LABELS, BARS, VALUES = 430, 400, 170
+LABELS, BARS, VALUES = 470, 400, 170
 """Widths of the three columns in pixels."""
 LINE, TOP = 22, 46
 SCALE = (0.25, 8.0)
