@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.ruling("A3")]
 def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[LiveServer, LiveServer]]:
     """Two nodes on the same data."""
     if request.param == "file":
-        settings = Settings(data=f"sqlite:///{tmp_path}/people.db")
+        settings = Settings(data=f"sqlite:///{tmp_path}/people.db", has_peers=True)
         with live_server(settings) as one, live_server(settings) as two:
             yield one, two
         return
