@@ -21,7 +21,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix docs soak bench bench-docs bench-peers clean check-system
+.PHONY: help serve test quick lint fix docs soak bench bench-docs bench-peers bench-guard clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -62,6 +62,9 @@ bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-
 
 soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
 	$(PYTHON) benchmarks/soak.py $(or $(MINUTES),30)
+
+bench-guard: $(DEV_STAMP)  ## Count the instructions of hot calls, about 3 minutes; ARGS=--update accepts them
+	$(PYTHON) benchmarks/guard.py $(ARGS)
 
 clean:  ## Remove .venv, the Node packages and the stamps
 	rm -rf .venv tests/sdk/node_modules benchmarks/peers/node_modules
