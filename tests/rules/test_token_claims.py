@@ -71,6 +71,38 @@ def test_an_integer_of_over_4300_digits_is_refused(tokens: Tokens, name: str):
         tokens.verify(f"{CLIENT_ID} {signed(HEADER, payload.encode())}")
 
 
+@pytest.mark.ruling("A2")
+@pytest.mark.parametrize("name", ["user_id", "opaque_user_id", "channel_id"])
+def test_an_id_with_a_lone_surrogate_is_refused(tokens: Tokens, name: str):
+    with pytest.raises(Unauthorized, match=f"the claim {name} has a lone surrogate"):
+        verify(tokens, CLAIMS | {name: "é\ud800"})
+
+
+@pytest.mark.ruling("A2")
+@pytest.mark.parametrize(
+    ("value", "user_id"), [("", None), (None, None), (7, "7"), ("7", "7"), ("é", "é"), ("😀", "😀"), (0, "0")]
+)
+def test_an_id_may_be_any_text_or_integer(tokens: Tokens, value: object, user_id: str | None):
+    assert user_id == tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS | {'user_id': value})}").caller.user_id
+
+
+@pytest.mark.ruling("A2")
+@pytest.mark.parametrize("value", [True, [], {}, 1.5])
+def test_an_id_that_is_no_text_or_integer_is_refused(tokens: Tokens, value: object):
+    with pytest.raises(Unauthorized, match="the claim user_id is neither a string nor a number"):
+        verify(tokens, CLAIMS | {"user_id": value})
+
+
+@pytest.mark.ruling("A2")
+@pytest.mark.parametrize(
+    ("value", "role"),
+    [("viewer", "viewer"), ("broadcaster", "broadcaster"), ("admin", "admin"), ("backend", "backend")]
+    + [(value, "viewer") for value in ("Admin", "moderator", "", None, 1, True, [], ["admin"], {})],
+)
+def test_a_role_is_one_of_four_and_otherwise_viewer(tokens: Tokens, value: object, role: str):
+    assert role == tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS | {'role': value})}").caller.role
+
+
 def issued(tokens: Tokens, **claims: Any) -> str:
     """A token signed with the service's own key: an access token of a link, changed by these claims."""
     fingerprint = tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS)}").caller.grant.secret
