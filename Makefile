@@ -13,8 +13,9 @@ SERVE_STAMP := $(ENV)/.extcli-serve
 DEV_STAMP := $(ENV)/.extcli-dev
 # Without npm, the tests that need Node.js skip.
 NODE_STAMP := $(if $(shell command -v npm 2>/dev/null),tests/sdk/node_modules/.extcli-node)
-# Only three goals compare with servers from npm.
-PEERS_STAMP := $(if $(filter 7 8 12,$(or $(GOAL),12)),benchmarks/peers/node_modules/.extcli-peers)
+# Only three goals compare with servers from npm. Without npm, `make bench` reports them as not measured.
+PEERS_STAMP := $(if $(filter 7 8 12,$(or $(GOAL),12)),$(if $(NODE_STAMP),benchmarks/peers/node_modules/.extcli-peers))
+
 # The active environment may hold another checkout. Then its stamps do not count.
 ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(SERVE_STAMP) $(DEV_STAMP)

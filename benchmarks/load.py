@@ -58,6 +58,8 @@ def is_complete(response: bytes) -> bool:
 
 class _Connection:
     __slots__ = ("data", "request", "socket", "started")
+    request: bytes
+    started: float
 
     def __init__(self, address: Address) -> None:
         self.socket = socket.create_connection(address)

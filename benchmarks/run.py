@@ -63,6 +63,7 @@ def main() -> None:
     if unknown := [goal for goal in goals if goal not in GOALS]:
         parser.error(f"unknown goal {unknown[0]}: use {' '.join(GOALS)}")
     failed = []
+    begun = time.monotonic()
     for source in SOURCES:
         if not set(goals) & set(source.goals):
             continue
@@ -77,6 +78,7 @@ def main() -> None:
         store(source.name, rows)
         show(row for row in rows if row.goal in goals)
         print(f"      {source.name}: {time.monotonic() - started:.0f} s", flush=True)
+    print(f"all: {(time.monotonic() - begun) / 60:.1f} minutes")
     if failed:
         sys.exit(f"not measured: {', '.join(failed)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib
 import re
@@ -44,6 +45,11 @@ def scaling() -> Iterator[Any]:
 
 
 @pytest.fixture
+def run() -> Iterator[Any]:
+    yield from module("run")
+
+
+@pytest.fixture
 def load() -> Iterator[Any]:
     yield from module("load")
 
@@ -68,6 +74,19 @@ def test_the_median_is_compared_with_the_must_and_the_noise(
     row = report.Row("1", "a / b", values, noise, must, must, higher_is_better)
 
     assert verdict == row.verdict
+
+
+def test_every_goal_has_a_function_that_measures_it(run: Any):
+    functions = {
+        f"{path.stem}.{node.name}"
+        for path in Path(BENCHMARKS).glob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    goals = {goal for source in run.SOURCES for goal in source.goals}
+
+    assert set() == {source.name for source in run.SOURCES} - functions
+    assert {"1b", "cores", *map(str, range(1, 15))} == goals == set(run.GOALS)
 
 
 @pytest.mark.parametrize(("echo", "warned"), [([310.0], False), ([299.0], True)])
