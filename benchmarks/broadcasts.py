@@ -25,11 +25,10 @@ import resource
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from common import Address, pin_to_core, start_server
+from common import Address, pin_to_core, processor_time, start_server
 from crowd import Crowd, Socket
 from nats import NatsSocket
 from peers import start_node, start_program
@@ -80,11 +79,6 @@ class Setup(NamedTuple):
     def last(self, times: int = 1, *, spaced: bool = False) -> float:
         """Return the median time until the last subscriber had all of `times` broadcasts, in seconds."""
         return statistics.median(self.broadcast(times, spaced=spaced)[-1] for _ in range(REPEATS))
-
-    def processor_time(self) -> float:
-        """Return the processor time that the server has used, in seconds."""
-        tasks = Path(f"/proc/{self.process}/task").iterdir()
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def kinds(address: Address) -> dict[str, Kind]:
@@ -170,12 +164,12 @@ class Results:
 
     def _measure(self, server: str, setup: Setup, burst: Burst, *, keep: bool) -> None:
         gc.collect()
-        before = setup.processor_time()
+        before = processor_time(setup.process)
         last = setup.last(burst.times, spaced=burst.spaced)
         if keep:  # the first round is a warm-up
             deliveries = REPEATS * burst.times * self._size
             self._last.setdefault((server, burst), []).append(last)
-            self._used.setdefault((server, burst), []).append((setup.processor_time() - before) / deliveries)
+            self._used.setdefault((server, burst), []).append((processor_time(setup.process) - before) / deliveries)
 
     def row(self, goal: str, name: str, burst: Burst, server: str, must: float | None, stretch: float | None) -> Row:
         """Compare the time of the last client (goal 8), or the deliveries per second."""

@@ -36,3 +36,9 @@ def pin_to_core(core: int) -> None:
 def argument(index: int, default: float) -> float:
     """Return a number from the command line, or a default."""
     return float(sys.argv[index]) if len(sys.argv) > index else default
+
+
+def processor_time(process: int) -> float:
+    """Return the processor time that a process has used, in seconds, to the microsecond."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9

@@ -16,9 +16,6 @@ and fastify new voters.
 
 from __future__ import annotations
 
-import base64
-import functools
-import hmac
 import http.client
 import json
 import os
@@ -28,22 +25,19 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import uvloop
+from audience import PREPARED_PER_SECOND, VOTERS, authorization
 from common import Address, pin_to_core, start_server
 from load import Measured, load
 from report import Row, bound, main, ratios
-from servers import CLIENT_ID, SECRET, Memory
+from servers import Memory
 
 FOLDER = Path(__file__).with_name("peers")
-CONNECTIONS = 50
-VOTERS = 1_000
-MOST_PER_SECOND = 20_000
-"""Requests prepared per second of a round with new voters; none is sent twice."""
 PATH = "/v1/e/vote?id="
 WARM_UP = 0.5
 """Seconds of load before a peer that restarts in each round is measured."""
@@ -111,28 +105,9 @@ def peer(name: str) -> Iterator[Address]:
         yield start_node(stack, *map(str, command))[0]
 
 
-def encoded(data: object) -> bytes:
-    """Return a part of a JWT."""
-    return base64.urlsafe_b64encode(json.dumps(data, separators=(",", ":")).encode()).rstrip(b"=")
-
-
-@functools.cache
-def token_head() -> bytes:
-    return encoded({"alg": "HS256", "typ": "JWT"})
-
-
-def signed(user: int) -> str:
-    """Return the `Authorization` header of a viewer of channel 1."""
-    exp = int(time.time()) + 7_200
-    claims = {"role": "viewer", "user_id": str(user), "channel_id": "1", "exp": exp}
-    text = token_head() + b"." + encoded(claims)
-    signature = base64.urlsafe_b64encode(hmac.digest(SECRET, text, "sha256")).rstrip(b"=")
-    return f"{CLIENT_ID} {(text + b'.' + signature).decode()}"
-
-
 def to_service(path: str, user: int, value: int) -> bytes:
     """Return a request with the token of a viewer."""
-    return _request(path, f"Authorization: {signed(user)}", value)
+    return _request(path, f"Authorization: {authorization(str(user))}", value)
 
 
 def to_peer(path: str, user: int, value: int) -> bytes:
@@ -201,12 +176,11 @@ class Peers:
         results = {name: self._known_voters(name) for name in ("fastify", "service", "prism", "mockoon")}
         results["json-server"] = self._json_server()
         results["fastify again"] = self._known_voters("fastify")
-        new = range(self._new, self._new + int(MOST_PER_SECOND * self._seconds))
+        new = range(self._new, self._new + int(PREPARED_PER_SECOND * self._seconds))
         self._new = new.stop
         for name, prepare in (("service", to_service), ("fastify", to_peer)):
-            requests = prepared(prepare, f"{PATH}new", new.start, len(new))
+            requests = iter(prepared(prepare, f"{PATH}new", new.start, len(new)))
             results[f"{name}, new"] = self._measure(self._addresses[name], requests)
-            assert results[f"{name}, new"].per_second * self._seconds < len(requests), "too few requests are prepared"
         results["echo"] = self._known_voters("echo")
         return results
 
@@ -221,9 +195,9 @@ class Peers:
             return self._measure(address, requests, status=201)
 
     def _measure(
-        self, address: Address, requests: Sequence[bytes], seconds: float = 0, *, status: int = 200
+        self, address: Address, requests: Iterable[bytes], seconds: float = 0, *, status: int = 200
     ) -> Measured:
-        sending = load(*address, requests, connections=CONNECTIONS, seconds=seconds or self._seconds, status=status)
+        sending = load(*address, requests, seconds=seconds or self._seconds, status=status)
         measured = uvloop.run(sending)
         assert measured.failed == 0, f"{measured.failed} answers other than {status}"
         return measured

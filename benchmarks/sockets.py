@@ -1,7 +1,7 @@
 """Sockets: `python benchmarks/sockets.py [ROUNDS] [SOCKETS]`.
 
-Prints how many sockets connect and authenticate per second, the memory per socket, and how long the update of one vote
-takes to reach all of them.
+Prints how many sockets connect and authenticate per second, the memory per socket, the processor time of the server per
+request on an open socket, and how long the update of one vote takes to reach all of them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import jwt
-from common import Address, argument, pin_to_core, start_server
+from common import Address, argument, pin_to_core, processor_time, start_server
 from crowd import Crowd, Socket
 from report import spread
 from servers import CLIENT_ID, SECRET
+
+REQUESTING, REQUESTS = 100, 20
+"""Sockets that send requests at the same time, and requests of each in a round."""
 
 
 def resident_memory(process: int) -> int:
@@ -59,6 +62,26 @@ def authentication(address: Address) -> bytes:
     return socket_request("authenticate", client_id=CLIENT_ID, jwt=token)
 
 
+def measure_requests(crowd: Crowd, process: int, rounds: int) -> None:
+    """Measure requests that do little: a subscription that exists, and an action that does not."""
+    requests = {
+        "subscribe": socket_request("subscribe", "poll", topic_id="poll"),
+        "unknown action": socket_request("x"),
+    }
+    sockets = crowd.sockets[:REQUESTING]
+    for name, request in requests.items():
+        costs = []
+        for _ in range(rounds + 1):
+            before = processor_time(process)
+            for _ in range(REQUESTS):
+                for each in sockets:
+                    each.send(request)
+                for each in sockets:
+                    each.message()
+            costs.append((processor_time(process) - before) / REQUESTS / len(sockets) * 1e6)
+        print(f"{name}: {spread(costs[1:], '.1f')} µs of processor time per request, the kernel's included")
+
+
 def measure(address: Address, process: int, size: int, rounds: int) -> None:
     """Measure connecting, memory, and the update of one vote."""
     requests = [authentication(address)]
@@ -72,6 +95,7 @@ def measure(address: Address, process: int, size: int, rounds: int) -> None:
         each.send(socket_request("subscribe", "poll", topic_id="poll"))
     for each in crowd.sockets:
         assert b'"errors"' not in each.message()
+    measure_requests(crowd, process, rounds)
     first, last = [], []
     for number in range(rounds + 1):
         time.sleep(1.2)  # updates of a poll are at least a second apart
