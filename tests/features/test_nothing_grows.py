@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import re
 import sqlite3
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
+import jwt
 import pytest
 
 from emulator.clock import DAY, WEEK
-from emulator.config.settings import Settings
-from support.service import CHANNEL, Client, LiveServer, live_server
+from emulator.config.settings import Limits, Settings
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server
 from support.socket_client import linked_game
 from support.socket_polls import create, statuses, subscribe, vote
 
@@ -134,3 +135,47 @@ def test_objects_of_the_service_end_with_what_they_serve(live: LiveServer):
     first = churn(5)
 
     assert {} == {name: more for name, more in (churn(40) - first).items() if more > 2}
+
+
+def sizes_of(root: object) -> dict[int, int]:
+    """Return the number of items of every collection that is reachable from an object, by its identity."""
+    sizes: dict[int, int] = {}
+    seen, waiting = {id(root)}, [root]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (dict, set, list, deque)):
+            sizes[id(each)] = len(each)
+        for other in gc.get_referents(each):
+            if id(other) not in seen:
+                seen.add(id(other))
+                waiting.append(other)
+    return sizes
+
+
+@pytest.mark.slow
+def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for limit in (
+        "auth.tokens._MAX_CACHED",
+        "features.identity.directory._MAX_RECORDED",
+        "engines.sqlite.documents._MAX_PEEKED",
+        "engines.sqlite.marks.MAX_HELD",
+        "limits.id_quota._MAX_CACHED",
+        "limits.rate_limit._SWEEP_SIZE",
+    ):
+        monkeypatch.setattr(f"emulator.{limit}", 100)
+    settings = Settings(data=f"sqlite://{tmp_path}/data.db", limits=Limits(caller_rate=1_000, client_rate=100_000))
+    with live_server(settings) as live, live.client("viewer") as client:
+
+        def vote(number: int) -> None:
+            user = {"user_id": str(number), "opaque_user_id": f"U{number}"} if number % 2 else {"user_id": str(number)}
+            token = jwt.encode({"role": "viewer", "channel_id": CHANNEL, **user}, SECRET)
+            header = {"Authorization": f"{CLIENT_ID} {token}"}
+            client.post(f"vote?id=p{number % 50}", json={"value": 1}, headers=header).raise_for_status()
+
+        vote(0)
+        before = sizes_of(live.service)
+        for number in range(1, 1_500):
+            vote(number)
+        after = sizes_of(live.service)
+
+        assert [] == [size for each, size in after.items() if size > before.get(each, 0) + 500]

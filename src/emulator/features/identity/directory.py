@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from emulator.bounded_cache import BoundedCache
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
 from emulator.engines.base import Documents, Key
@@ -29,7 +30,7 @@ class Directory:
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents
         self._clock = clock
-        self._recorded: dict[tuple[str, str], tuple[str, int]] = {}
+        self._recorded: BoundedCache[tuple[str, str], tuple[str, int]] = BoundedCache(_MAX_RECORDED)
         """Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
 
     def forget(self) -> None:
@@ -91,8 +92,8 @@ class Directory:
     def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Started[None] | None:
         """Start to record a user's ids; `None` if this process did recently."""
         now = self._clock.now()
-        recorded, at = self._recorded.get((client_id, shared_id), ("", 0))
-        if recorded == opaque_id and at <= now < at + _RECHECK_AFTER:
+        recorded = self._recorded.get((client_id, shared_id))
+        if recorded is not None and recorded[0] == opaque_id and recorded[1] <= now < recorded[1] + _RECHECK_AFTER:
             return None
         return Started(self._record(client_id, shared_id, opaque_id, now))
 
