@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Cast, CastRequest, Entry, Key, ListedBallot, Tally, Terms
-from emulator.engines.redis.cast_batch import CastBatch, parse_counts
+from emulator.engines.redis.cast_batch import CastBatch, KnownCounts, parse_counts
 from emulator.engines.redis.driver import Reply
 from emulator.engines.redis.entries import Readings
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
@@ -14,6 +15,8 @@ from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
 
 _ALL = b"%d" % 10**9
+_MAX_KNOWN = 256
+"""Ballots whose counts are kept."""
 
 
 class RedisBallots:
@@ -21,6 +24,7 @@ class RedisBallots:
         self._pipeline = pipeline
         self._readings = Readings(pipeline)
         self._batches: dict[bytes, CastBatch] = {}
+        self._known: BoundedCache[bytes, KnownCounts] = BoundedCache(_MAX_KNOWN)
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         numbers = [b"%d" % number for number in terms[2:]]
@@ -74,7 +78,7 @@ class RedisBallots:
     def _open_batch(self, name: bytes) -> CastBatch:
         batch = self._batches.get(name)
         if batch is None or batch.is_full:
-            batch = self._batches[name] = CastBatch(self._pipeline, name)
+            batch = self._batches[name] = CastBatch(self._pipeline, name, self._known)
             batch.call.reply.add_done_callback(lambda _: self._remove(name, batch))
         return batch
 

@@ -1,4 +1,7 @@
-"""Casts for one ballot in one script call, and the tally after each of them."""
+"""Casts for one ballot in one script call, and the tally after each of them.
+
+A process keeps the counts of the ballots that it casts for, so Redis sends only what other processes have changed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
 
+import msgspec
+
+from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import EMPTY_TALLY, Cast, Tally
 from emulator.engines.redis.driver import Reply
 from emulator.engines.redis.pipeline import Pipeline
@@ -13,18 +19,25 @@ from emulator.engines.redis.scripts import BALLOTS
 
 MAX_CASTS = 250
 """Casts in one call, which blocks all other clients of Redis."""
-_WANTS_TALLY = 7
-"""The index of that flag in the command."""
+MAX_KNOWN_CHOICES = 1000
+MAX_AGE = 1.0
+"""Seconds after which all counts are read again, because a process of an earlier version does not note its changes."""
+_KNOWN_TURN = 7
+"""The index of that argument in the command."""
 
 Counts = tuple[tuple[str, int], ...]
+_decode = msgspec.msgpack.decode
 
 
 class CastBatch:
-    def __init__(self, pipeline: Pipeline, name: bytes) -> None:
-        self.call = pipeline.enqueue(BALLOTS, [b"cast", name, b"0"])
+    def __init__(self, pipeline: Pipeline, name: bytes, known: BoundedCache[bytes, KnownCounts]) -> None:
+        self.call = pipeline.enqueue(BALLOTS, [b"cast", name, b""])
+        self.call.prepare, self.call.parse = self._prepare, self._parse
+        self._name = name
+        self._known = known
+        self._counts: KnownCounts | None = None
         self._requests: list[tuple[str, bool]] = []
         """The choice of each cast, and whether it wants a tally."""
-        self._results: list[Cast] | None = None
 
     @property
     def is_full(self) -> bool:
@@ -33,50 +46,83 @@ class CastBatch:
     def add(self, args: Sequence[bytes], choice: str, tally: bool) -> int:
         """Add a cast and return its index in the batch."""
         self.call.command += args
-        if tally:
-            self.call.command[_WANTS_TALLY] = b"1"
         self._requests.append((choice, tally))
         return len(self._requests) - 1
 
     async def results(self) -> list[Cast]:
         # Shielded, so that cancelling one cast leaves the others alone.
-        reply = await asyncio.shield(self.call.reply)
-        if self._results is None:
-            self._results = self._parse(reply)
-        return self._results
-
-    def _parse(self, reply: Sequence[Reply]) -> list[Cast]:
-        counts = _Histogram(reply[0])
-        wants_tally = any(tally for _, tally in self._requests)
-        results = []
-        for (choice, tally), (refusal, latest, ballot, changes) in zip(self._requests, reply[1:], strict=True):
-            refused = refusal.decode() or None
-            previous = None if latest is None else latest.decode()
-            if ballot == b"fresh":
-                counts = _Histogram(())
-            if wants_tally:
-                for change in changes:
-                    counts.set(*change)
-            if not tally or ballot == b"none":
-                results.append(Cast(refused, previous, EMPTY_TALLY))
-            else:
-                results.append(Cast(refused, previous, Tally(counts.pairs(), previous if refused else choice)))
+        results: list[Cast] = await asyncio.shield(self.call.reply)
         return results
 
+    def _prepare(self) -> None:
+        """Name the turn whose counts this process knows, if a cast wants a tally."""
+        if any(tally for _, tally in self._requests):
+            counts = self._known.get(self._name)
+            if counts is not None and asyncio.get_running_loop().time() < counts.read_at + MAX_AGE:
+                self._counts = counts
+            self.call.command[_KNOWN_TURN] = b"none" if self._counts is None else self._counts.turn.encode()
 
-class _Histogram:
-    """The counts of a ballot, sorted as a tally returns them."""
+    def _parse(self, reply: Sequence[Reply]) -> list[Cast]:
+        turn, casts = _decode(reply[0])
+        if not any(tally for _, tally in self._requests):
+            return [Cast(refused or None, previous or None, EMPTY_TALLY) for refused, previous, *_ in casts]
+        counts = self._synced(reply[1])
+        results = []
+        for (choice, tally), (refused, previous, ballot, *changes) in zip(self._requests, casts, strict=True):
+            previous = None if previous is False else previous
+            if ballot == "fresh":
+                counts.clear()
+            counts.change(changes)
+            if not tally or ballot == "none":
+                results.append(Cast(refused or None, previous, EMPTY_TALLY))
+            else:
+                results.append(Cast(refused or None, previous, Tally(counts.pairs(), previous if refused else choice)))
+        counts.turn = turn
+        if turn and counts.is_small:
+            self._known[self._name] = counts
+        else:
+            self._known.pop(self._name)
+        return results
 
-    def __init__(self, flat: Sequence[bytes]) -> None:
+    def _synced(self, news: Sequence[Reply]) -> KnownCounts:
+        """Return the counts before the casts."""
+        if news and news[0] == b"counts":
+            return KnownCounts(news[1], asyncio.get_running_loop().time())
+        counts = self._counts or KnownCounts((), asyncio.get_running_loop().time())
+        for one in news[1:]:  # it may already know some, from the reply to a call that was sent together with this one
+            if one[:16] == counts.turn.encode():
+                counts.change(_decode(one[32:]))
+                counts.turn = one[16:32].decode()
+        return counts
+
+
+class KnownCounts:
+    """The counts of a ballot after a turn, sorted as a tally returns them."""
+
+    def __init__(self, flat: Sequence[bytes], read_at: float) -> None:
+        self.turn = ""
+        self.read_at = read_at
+        """When all of them were read, in the time of the event loop."""
         self._pairs = list(parse_counts(flat))
-        self._order = [(-count, flat[2 * at][:16]) for at, (_, count) in enumerate(self._pairs)]
+        self._order = [(-count, flat[2 * at][:16].decode()) for at, (_, count) in enumerate(self._pairs)]
         self._ranks = {choice: rank for (choice, _), rank in zip(self._pairs, self._order, strict=True)}
+
+    @property
+    def is_small(self) -> bool:
+        return len(self._pairs) <= MAX_KNOWN_CHOICES
 
     def pairs(self) -> Counts:
         return tuple(self._pairs)
 
-    def set(self, name: bytes, count: int, since: bytes) -> None:
-        choice = name.decode()
+    def clear(self) -> None:
+        self._pairs, self._order, self._ranks = [], [], {}
+
+    def change(self, changes: Sequence[str | int]) -> None:
+        """Apply choice, new count, and the number of the cast since when it has casts, of each changed choice."""
+        for at in range(0, len(changes), 3):
+            self._set(*changes[at : at + 3])  # type: ignore[arg-type]
+
+    def _set(self, choice: str, count: int, since: str) -> None:
         if rank := self._ranks.pop(choice, None):
             at = bisect_left(self._order, rank)
             del self._order[at], self._pairs[at]

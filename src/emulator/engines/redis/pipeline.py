@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from emulator.engines.redis.connection import Connection
 from emulator.engines.redis.driver import Reply
@@ -21,8 +22,12 @@ class ScriptCall:
     """A queued command. Arguments may be appended until it is sent."""
 
     command: list[bytes]
-    reply: asyncio.Future[Reply]
+    reply: asyncio.Future[Any]
     is_sent: bool = False
+    prepare: Callable[[], None] | None = None
+    """Completes the command just before it is sent."""
+    parse: Callable[[Reply], Any] | None = None
+    """Turns the reply into the result of the future. Called in the order of sending, before anything else is sent."""
 
 
 class Pipeline:
@@ -73,6 +78,8 @@ class Pipeline:
                 batch, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
                 for call in batch:
                     call.is_sent = True
+                    if call.prepare is not None:
+                        call.prepare()
                 await self._send_batch(batch)
         finally:
             self._sending = None
@@ -87,6 +94,9 @@ class Pipeline:
                 call.reply.cancel()
             raise
         for call, reply in zip(batch, replies, strict=True):
+            if call.parse is not None and not isinstance(reply, Exception):
+                reply = call.parse(reply)
+            call.prepare = call.parse = None  # they may refer to the call
             if call.reply.done():
                 continue
             if isinstance(reply, Exception):

@@ -1,4 +1,6 @@
 local ALL = 1e9
+-- How many turns `:h` keeps.
+local TURNS = 16
 
 -- Create a ballot where none is alive; `expired` is the previous one, if it was not purged yet.
 local function create(key, ends, expired)
@@ -19,21 +21,6 @@ end
 local function rows_of(ballot, voter)
   local packed = ballot and redis.call('HGET', ballot.of .. ':v', voter)
   return packed and cmsgpack.unpack(packed) or {}
-end
-
--- Add to the count of a choice, and append {choice, new count, since} to `changes`.
-local function add_count(ballot, choice, by, number, changes)
-  local since = redis.call('HGET', ballot.of .. ':c', choice)
-  if not since then
-    since = number
-    redis.call('HSET', ballot.of .. ':c', choice, since)
-  end
-  local count = -tonumber(redis.call('ZINCRBY', ballot.of .. ':t', -by, since .. choice))
-  changes[#changes + 1] = {choice, count, since}
-  if count == 0 then
-    redis.call('ZREM', ballot.of .. ':t', since .. choice)
-    redis.call('HDEL', ballot.of .. ':c', choice)
-  end
 end
 
 -- → (since .. choice, minus the count)…, in a tally's order
@@ -60,9 +47,57 @@ local function refusal(ballot, request, rows)
   if all > ballot.per_voter or same > ballot.per_choice or choices > ballot.choices then return 'over allowance' end
 end
 
--- → the changes of the counts
-local function record(ballot, request, rows)
-  local new, kept, replaced, times, changes = next_number(), {}, {}, 1, {}
+-- Call a command with any number of arguments; the stack holds no more than some thousand.
+local function call_with(command, key, args)
+  for i = 1, #args, 1000 do redis.call(command, key, unpack(args, i, math.min(i + 999, #args))) end
+end
+
+-- Read what casts may change, once for all of them: voter → rows, choice → count and the number since when it has casts.
+-- `old` is the state in Redis of the choices that have casts.
+local function load(ballot, voters, wanted)
+  ballot.rows, ballot.counts, ballot.sinces, ballot.old = {}, {}, {}, {}
+  ballot.voters, ballot.added, ballot.removed, ballot.changed = {}, {}, {}, {}
+  if ballot.is_new then return end
+  local packed = redis.call('HMGET', ballot.of .. ':v', unpack(voters))
+  for i, voter in ipairs(voters) do
+    if packed[i] and not ballot.rows[voter] then
+      ballot.rows[voter] = cmsgpack.unpack(packed[i])
+      for _, row in ipairs(ballot.rows[voter]) do wanted[row[2]] = true end
+    end
+  end
+  local choices = {}
+  for choice in pairs(wanted) do choices[#choices + 1] = choice end
+  for from = 1, #choices, 1000 do
+    local to = math.min(from + 999, #choices)
+    local names, members = {}, {}
+    for i, since in ipairs(redis.call('HMGET', ballot.of .. ':c', unpack(choices, from, to))) do
+      local choice = choices[from + i - 1]
+      if since then
+        ballot.sinces[choice], ballot.old[choice] = since, since
+        names[#names + 1], members[#members + 1] = choice, since .. choice
+      end
+    end
+    if #members > 0 then
+      for i, score in ipairs(redis.call('ZMSCORE', ballot.of .. ':t', unpack(members))) do
+        ballot.counts[names[i]] = -tonumber(score)
+      end
+    end
+  end
+end
+
+-- Add to the count of a choice, and append choice, new count, since to the reply.
+local function add_count(ballot, choice, by, number, reply)
+  local count = (ballot.counts[choice] or 0) + by
+  local since = ballot.sinces[choice] or number
+  ballot.counts[choice], ballot.sinces[choice] = count, count ~= 0 and since or nil
+  ballot.changed[choice] = true
+  reply[#reply + 1] = choice
+  reply[#reply + 1] = count
+  reply[#reply + 1] = since
+end
+
+local function record(ballot, request, rows, new, reply)
+  local kept, replaced, times = {}, {}, 1
   if ballot.per_voter == 1 then
     replaced = rows
   else
@@ -79,7 +114,8 @@ local function record(ballot, request, rows)
   if ballot.is_read == nil then ballot.is_read = redis.call('EXISTS', ballot.of .. ':r') == 1 end
   local more = times
   for _, row in ipairs(replaced) do
-    redis.call('ZREM', ballot.of .. ':a', row[4] .. row[1] .. request.voter)
+    local place = row[4] .. row[1] .. request.voter
+    if ballot.added[place] then ballot.added[place] = nil else ballot.removed[#ballot.removed + 1] = place end
     if ballot.is_read then
       local old = cmsgpack.pack({request.voter, row[2], row[3], row[5]})
       redis.call('ZADD', ballot.of .. ':k', 0, row[4] .. row[1] .. new .. old)
@@ -87,48 +123,119 @@ local function record(ballot, request, rows)
     if row[2] == request.choice then
       more = more - row[3] -- one step, so that the count never drops to 0 in between
     else
-      add_count(ballot, row[2], -row[3], new, changes)
+      add_count(ballot, row[2], -row[3], new, reply)
     end
   end
-  if more ~= 0 then add_count(ballot, request.choice, more, new, changes) end
+  if more ~= 0 then add_count(ballot, request.choice, more, new, reply) end
   kept[#kept + 1] = {new, request.choice, times, request.at, request.note}
-  redis.call('HSET', ballot.of .. ':v', request.voter, cmsgpack.pack(kept))
-  redis.call('ZADD', ballot.of .. ':a', 0, request.at .. new .. request.voter)
+  ballot.rows[request.voter] = kept
+  ballot.voters[request.voter] = true
+  ballot.added[request.at .. new .. request.voter] = true
+end
+
+-- Write what the casts have changed. → choice, new count, since…
+local function store(ballot)
+  local rows, places, changes = {}, {}, {}
+  for voter in pairs(ballot.voters) do
+    rows[#rows + 1] = voter
+    rows[#rows + 1] = cmsgpack.pack(ballot.rows[voter])
+  end
+  for place in pairs(ballot.added) do
+    places[#places + 1] = '0'
+    places[#places + 1] = place
+  end
+  call_with('HSET', ballot.of .. ':v', rows)
+  call_with('ZREM', ballot.of .. ':a', ballot.removed)
+  call_with('ZADD', ballot.of .. ':a', places)
+  local scores, sinces, gone, without = {}, {}, {}, {}
+  for choice in pairs(ballot.changed) do
+    local since, old, count = ballot.sinces[choice], ballot.old[choice], ballot.counts[choice]
+    if old and old ~= since then gone[#gone + 1] = old .. choice end
+    if since then
+      scores[#scores + 1] = string.format('%.0f', -count)
+      scores[#scores + 1] = since .. choice
+      if old ~= since then
+        sinces[#sinces + 1] = choice
+        sinces[#sinces + 1] = since
+      end
+    elseif old then
+      without[#without + 1] = choice
+    end
+    changes[#changes + 1] = choice
+    changes[#changes + 1] = count
+    changes[#changes + 1] = since or old or ''
+  end
+  call_with('ZREM', ballot.of .. ':t', gone)
+  call_with('HDEL', ballot.of .. ':c', without)
+  call_with('ZADD', ballot.of .. ':t', scores)
+  call_with('HSET', ballot.of .. ':c', sinces)
   return changes
 end
 
--- key, whether any tally is wanted, (voter, choice, note, known, times, now, expiry)… → the counts before, then for each
--- cast: refusal, previous choice, 'none' if there is no ballot, 'same' if there was one or 'fresh' if it was created,
--- and the changes of the counts. So the counts are sent once, however many casts there are.
+-- What a process lacks of the counts if it knows those of the turn `known`: nothing, the changes of some turns, or all.
+local function news(ballot, known)
+  if not ballot or known == '' or known == ballot.turn then return {} end
+  if known ~= 'none' then
+    -- Another process casts too: keep the changes of the latest turns.
+    if not ballot.is_shared then
+      redis.call('HSET', ballot.name, 'shared', '1')
+      ballot.is_shared = true
+    end
+    local turns = redis.call('LRANGE', ballot.of .. ':h', 0, -1)
+    for i, one in ipairs(turns) do
+      if string.sub(one, 1, 16) == known then return {'turns', unpack(turns, i)} end
+    end
+  end
+  return {'counts', counts_of(ballot, ALL)}
+end
+
+-- key, the turn whose counts are known ('none' if none are, '' if no tally is wanted), then for each cast: voter, choice,
+-- note, known, times, now, expiry → the turn after the casts and, for each of them, refusal, previous choice, 'none' if
+-- there is no ballot, 'same' if there was one or 'fresh' if it was created, and choice, new count, since… of the counts
+-- that it changed, all packed; then `news` before the casts.
 function ops.cast()
-  local key, is_changed = ARGV[2], false
-  local ballot = find(key)
-  local replies = {ARGV[3] == '1' and counts_of(ballot, ALL) or {}}
+  local key, known, reserved = ARGV[2], ARGV[3], nil
+  local ballot, replies, voters, wanted = find(key), {}, {}, {}
+  local before = news(ballot, known)
+  for i = 4, #ARGV, 7 do
+    voters[#voters + 1] = ARGV[i]
+    wanted[ARGV[i + 1]] = true
+  end
+  if ballot then load(ballot, voters, wanted) end
   for i = 4, #ARGV, 7 do
     local request = {
       voter = ARGV[i], choice = ARGV[i + 1], note = ARGV[i + 2], known = ARGV[i + 3] == '1',
       times = tonumber(ARGV[i + 4]), at = ARGV[i + 5], now = tonumber(ARGV[i + 5]), ends = ARGV[i + 6]
     }
     local live = ballot and request.now < tonumber(ballot.ends) and ballot or nil
-    local state, changes = live and 'same' or 'none', {}
-    local rows = rows_of(live, request.voter)
-    local previous = #rows > 0 and rows[#rows][2]
+    local rows = live and live.rows[request.voter] or {}
     local refused = refusal(live, request, rows)
+    local reply = {refused or '', #rows > 0 and rows[#rows][2], live and 'same' or 'none'}
     if not refused then
       if not live then
-        state, ballot = 'fresh', create(key, request.ends, ballot)
+        reply[3], ballot = 'fresh', create(key, request.ends, ballot)
+        ballot.is_new = true
+        load(ballot)
       end
-      is_changed = true
-      changes = record(ballot, request, rows)
+      reserved = reserved or redis.call('INCRBY', KEYS[1] .. ':numbers', #voters) - #voters
+      reserved = reserved + 1
+      ballot.next_turn = string.format('%016.0f', reserved)
+      record(ballot, request, rows, ballot.next_turn, reply)
       ballot.ends = request.ends
     end
-    replies[#replies + 1] = {refused or '', previous, state, changes}
+    replies[#replies + 1] = reply
   end
-  if is_changed then
-    redis.call('HSET', prefix .. 'b:' .. key, 'end', ballot.ends)
+  if ballot and ballot.next_turn then
+    local changes = store(ballot)
+    redis.call('HSET', ballot.name, 'end', ballot.ends, 'turn', ballot.next_turn)
     set_expiry('b' .. key, ballot.ends)
+    if ballot.is_shared then
+      redis.call('RPUSH', ballot.of .. ':h', ballot.turn .. ballot.next_turn .. cmsgpack.pack(changes))
+      redis.call('LTRIM', ballot.of .. ':h', -TURNS, -1)
+    end
+    ballot.turn = ballot.next_turn
   end
-  return replies
+  return {cmsgpack.pack({ballot and ballot.turn or '', replies}), before}
 end
 
 -- key, definition, now, expiry, opens, closes, disabled, known, per voter, per choice, choices → nothing

@@ -77,7 +77,7 @@ end
 local function remove_ballot(key, id)
   local group, channel = split(key)
   local of = prefix .. 'm:' .. id
-  redis.call('UNLINK', prefix .. 'b:' .. key, of .. ':v', of .. ':a', of .. ':t', of .. ':c', of .. ':r', of .. ':k')
+  redis.call('UNLINK', prefix .. 'b:' .. key, of .. ':v', of .. ':a', of .. ':t', of .. ':c', of .. ':r', of .. ':k', of .. ':h')
   redis.call('SREM', prefix .. 'bp:' .. group, channel)
   delist('b', key)
   clear_expiry('b' .. key)
