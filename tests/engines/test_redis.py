@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -15,6 +16,7 @@ from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
+from emulator.engines.redis import cast_batch
 from engines.contract import EngineContract
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
@@ -156,6 +158,29 @@ async def test_each_cast_of_a_batch_returns_the_counts_at_its_time(engine: Engin
         (("c", 1),),
     ]
     assert [each.refused for each in done] == [None, None, "closed", None, None, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_age", [cast_batch.MAX_AGE, 0])
+async def test_tallies_stay_right_while_two_engines_cast_by_turns(
+    engine: Engine, second: Engine, monkeypatch: pytest.MonkeyPatch, max_age: float
+) -> None:
+    """Each engine keeps the counts and asks for the changes of the other; sometimes there are too many to ask for."""
+    monkeypatch.setattr(cast_batch, "MAX_AGE", max_age)
+    chance, now = random.Random(1), NOW
+    for _ in range(40):
+        one = chance.choice([engine, second])
+        for _ in range(chance.choice([1, 1, 2, 20])):
+            votes = [
+                (f"U{chance.randrange(50)}", chance.choice("abcdef"))
+                for _ in range(chance.choice([1, 1, 1, 2, 2, 3, 3, 3, 4, 300]))
+            ]
+            done = await asyncio.gather(*(cast(one, *vote, now=now, expires_at=now + 500) for vote in votes))
+            last = done[-1].tally.counts
+        assert await counts(one, now=now) == list(last)
+        if chance.random() < 0.1:
+            await second.ballots.drop(key(), now=now)
+        now += chance.choice([1, 1, 1, 500])
 
 
 async def test_concurrent_updates_of_two_engines_all_count(engine: Engine, second: Engine) -> None:

@@ -41,8 +41,7 @@ class RedisBallots:
             voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, now_arg(now), expiry_arg(expires_at),
         )  # fmt: skip
         batch = self._open_batch(channel_last(key))
-        index = batch.add(args, choice, tally)
-        cast = (await batch.results())[index]
+        cast = await batch.add(args, choice, tally)
         if cast.refused == "times":
             raise ValueError(f"times must be at least 1, not {times}")
         return cast
@@ -79,10 +78,11 @@ class RedisBallots:
         batch = self._batches.get(name)
         if batch is None or batch.is_full:
             batch = self._batches[name] = CastBatch(self._pipeline, name, self._known)
-            batch.call.reply.add_done_callback(lambda _: self._remove(name, batch))
+            batch.call.reply.add_done_callback(lambda _: self._end(name, batch))
         return batch
 
-    def _remove(self, name: bytes, batch: CastBatch) -> None:
+    def _end(self, name: bytes, batch: CastBatch) -> None:
+        batch.end()
         if self._batches.get(name) is batch:
             del self._batches[name]
 

@@ -16,6 +16,7 @@ from emulator.engines.base import EMPTY_TALLY, Cast, Tally
 from emulator.engines.redis.driver import Reply
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import BALLOTS
+from emulator.errors import EngineError
 
 MAX_CASTS = 250
 """Casts in one call, which blocks all other clients of Redis."""
@@ -36,53 +37,64 @@ class CastBatch:
         self._name = name
         self._known = known
         self._counts: KnownCounts | None = None
-        self._requests: list[tuple[str, bool]] = []
-        """The choice of each cast, and whether it wants a tally."""
+        self._requests: list[tuple[str, bool, asyncio.Future[Cast]]] = []
+        """The choice of each cast, whether it wants a tally, and its result."""
 
     @property
     def is_full(self) -> bool:
         return self.call.is_sent or len(self._requests) >= MAX_CASTS
 
-    def add(self, args: Sequence[bytes], choice: str, tally: bool) -> int:
-        """Add a cast and return its index in the batch."""
+    def add(self, args: Sequence[bytes], choice: str, tally: bool) -> asyncio.Future[Cast]:
+        """Add a cast and return its result, of its own, so that cancelling one cast leaves the others alone."""
         self.call.command += args
-        self._requests.append((choice, tally))
-        return len(self._requests) - 1
+        result: asyncio.Future[Cast] = self.call.reply.get_loop().create_future()
+        self._requests.append((choice, tally, result))
+        return result
 
-    async def results(self) -> list[Cast]:
-        # Shielded, so that cancelling one cast leaves the others alone.
-        results: list[Cast] = await asyncio.shield(self.call.reply)
-        return results
+    def end(self) -> None:
+        """Pass a failure of the call on to its casts."""
+        reply = self.call.reply
+        error = None if reply.cancelled() else reply.exception()
+        for *_, result in self._requests:
+            if not result.done():
+                if error is None:
+                    result.cancel()
+                else:  # a new exception for each caller, because raising one modifies it
+                    result.set_exception(EngineError(str(error)))
+                    result.exception()  # mark it as retrieved: the caller may be gone
+
+    @property
+    def _wants_tally(self) -> bool:
+        return any(tally for _, tally, _ in self._requests)
 
     def _prepare(self) -> None:
         """Name the turn whose counts this process knows, if a cast wants a tally."""
-        if any(tally for _, tally in self._requests):
+        if self._wants_tally:
             counts = self._known.get(self._name)
             if counts is not None and asyncio.get_running_loop().time() < counts.read_at + MAX_AGE:
                 self._counts = counts
             self.call.command[_KNOWN_TURN] = b"none" if self._counts is None else self._counts.turn.encode()
 
-    def _parse(self, reply: Sequence[Reply]) -> list[Cast]:
+    def _parse(self, reply: Sequence[Reply]) -> None:
         turn, casts = _decode(reply[0])
-        if not any(tally for _, tally in self._requests):
-            return [Cast(refused or None, previous or None, EMPTY_TALLY) for refused, previous, *_ in casts]
         counts = self._synced(reply[1])
-        results = []
-        for (choice, tally), (refused, previous, ballot, *changes) in zip(self._requests, casts, strict=True):
-            previous = None if previous is False else previous
+        for (choice, tally, result), (refused, previous, ballot, *changes) in zip(self._requests, casts, strict=True):
             if ballot == "fresh":
                 counts.clear()
             counts.change(changes)
-            if not tally or ballot == "none":
-                results.append(Cast(refused or None, previous, EMPTY_TALLY))
-            else:
-                results.append(Cast(refused or None, previous, Tally(counts.pairs(), previous if refused else choice)))
+            previous = None if previous is False else previous
+            after = EMPTY_TALLY
+            if tally and ballot != "none":
+                after = Tally(counts.pairs(), previous if refused else choice)
+            if not result.done():
+                result.set_result(Cast(refused or None, previous, after))
+        if not self._wants_tally:
+            return
         counts.turn = turn
         if turn and counts.is_small:
             self._known[self._name] = counts
         else:
             self._known.pop(self._name)
-        return results
 
     def _synced(self, news: Sequence[Reply]) -> KnownCounts:
         """Return the counts before the casts."""

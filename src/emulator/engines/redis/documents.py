@@ -12,6 +12,7 @@ from emulator.engines.redis.pipeline import Pipeline, ScriptCall
 from emulator.engines.redis.scripts import DOCUMENTS
 
 _MAX_PEEKS = 250
+_MAX_KEPT = 750
 _ABSENT = b"0"
 """The version of a document that does not exist."""
 
@@ -22,6 +23,8 @@ class RedisDocuments:
         self._key_locks = KeyLocks()
         self._peeks: ScriptCall | None = None
         """One call for all documents that are peeked at before it is sent."""
+        self._keeps: ScriptCall | None = None
+        """One call for all documents that are to be kept before it is sent."""
         self._first = 0
         """The position of their first key in the command."""
 
@@ -62,10 +65,12 @@ class RedisDocuments:
         return written
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
-        args = [b"keep", b"1" if replace else b"0", expiry_arg(NEVER)]
+        call = self._keeps
+        if call is None or call.is_sent or len(call.command) >= _MAX_KEPT:
+            call = self._keeps = self._pipeline.enqueue(DOCUMENTS, [b"keep", expiry_arg(NEVER)])
         for key, value in documents.items():
-            args += (user_last(key), value)
-        await self._pipeline.run(DOCUMENTS, *args)
+            call.command += (b"1" if replace else b"0", user_last(key), value)
+        await asyncio.shield(call.reply)
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         args = (now_arg(now), user_last_prefix(key), after.encode(), b"%d" % limit)

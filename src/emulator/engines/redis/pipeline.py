@@ -95,7 +95,7 @@ class Pipeline:
             raise
         for call, reply in zip(batch, replies, strict=True):
             if call.parse is not None and not isinstance(reply, Exception):
-                reply = call.parse(reply)
+                reply = _parsed(call.parse, reply)
             call.prepare = call.parse = None  # they may refer to the call
             if call.reply.done():
                 continue
@@ -104,6 +104,13 @@ class Pipeline:
                 call.reply.exception()  # mark it as retrieved: the caller may be gone
             else:
                 call.reply.set_result(reply)
+
+
+def _parsed(parse: Callable[[Reply], Any], reply: Reply) -> Any:
+    try:
+        return parse(reply)
+    except Exception as error:  # it has to reach the caller
+        return error
 
 
 def _engine_error(error: Exception) -> EngineError:

@@ -47,11 +47,6 @@ local function refusal(ballot, request, rows)
   if all > ballot.per_voter or same > ballot.per_choice or choices > ballot.choices then return 'over allowance' end
 end
 
--- Call a command with any number of arguments; the stack holds no more than some thousand.
-local function call_with(command, key, args)
-  for i = 1, #args, 1000 do redis.call(command, key, unpack(args, i, math.min(i + 999, #args))) end
-end
-
 -- Read what casts may change, once for all of them: voter → rows, choice → count and the number since when it has casts.
 -- `old` is the state in Redis of the choices that have casts.
 local function load(ballot, voters, wanted)

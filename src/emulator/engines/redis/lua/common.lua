@@ -9,6 +9,11 @@ local function next_number()
   return string.format('%016.0f', redis.call('INCR', KEYS[1] .. ':numbers'))
 end
 
+-- Call a command with any number of arguments; the stack holds no more than some thousand.
+local function call_with(command, key, args)
+  for i = 1, #args, 1000 do redis.call(command, key, unpack(args, i, math.min(i + 999, #args))) end
+end
+
 -- `what` is a letter for the kind of thing, then its key.
 local function set_expiry(what, at)
   redis.call('ZADD', prefix .. 'ends', at, what)

@@ -51,12 +51,27 @@ function ops.write()
   return false
 end
 
--- whether to replace others ('1' or '0'), expiry, (key, value)…
+-- expiry, (whether to replace another value, '1' or '0', key, value)…
 function ops.keep()
-  for i = 4, #ARGV, 2 do
-    local held = redis.call('HGET', prefix .. 'd:' .. ARGV[i], 'v')
-    if not held or (ARGV[2] == '1' and held ~= ARGV[i + 1]) then store(ARGV[i], ARGV[i + 1], ARGV[3]) end
+  local number, expiries, users = nil, {}, {}
+  for i = 3, #ARGV, 3 do
+    local key, value = ARGV[i + 1], ARGV[i + 2]
+    local held = redis.call('HGET', prefix .. 'd:' .. key, 'v')
+    if not held or (ARGV[i] == '1' and held ~= value) then
+      number = number or next_number()
+      redis.call('HSET', prefix .. 'd:' .. key, 'e', ARGV[2], 'n', number, 'v', value)
+      expiries[#expiries + 1] = ARGV[2]
+      expiries[#expiries + 1] = 'd' .. key
+      local group, user = split(key)
+      if user ~= '' then
+        users[group] = users[group] or {}
+        table.insert(users[group], '0')
+        table.insert(users[group], unescape(user))
+      end
+    end
   end
+  call_with('ZADD', prefix .. 'ends', expiries)
+  for group, names in pairs(users) do call_with('ZADD', prefix .. 'dh:' .. group, names) end
 end
 
 -- now, keys… → how many were alive
