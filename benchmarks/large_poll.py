@@ -42,7 +42,9 @@ async def fill(file: Path, voters: int) -> None:
                 CastRequest(
                     f"voter-{number}",
                     str(number % 10),
-                    b'{"identifier":"voter-%d","opaque":"Uvoter-%d"' % (number, number),
+                    b'{"identifier":"voter-%d","opaque":"Uvoter-%d","value":%d,"timestamp":%d}'
+                    % (number, number, number % 10, now),
+                    whole=True,
                 )
                 for number in range(first, min(first + 1_000, voters))
             ]

@@ -13,6 +13,7 @@ TOPICS = (
     "holdings",
     "listing",
     "logs",
+    "notes",
     "pools",
     "pools_property",
     "property",

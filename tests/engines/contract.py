@@ -18,6 +18,7 @@ from engines.contract_entries import EntriesContract
 from engines.contract_holdings import HoldingsContract
 from engines.contract_listing import ListingContract
 from engines.contract_logs import LogsContract
+from engines.contract_notes import NotesContract
 from engines.contract_pools import PoolsContract
 from engines.contract_pools_property import PoolsPropertyContract
 from engines.contract_property import PropertyContract
@@ -36,6 +37,7 @@ class EngineContract(
     TermsContract,
     TallyContract,
     EntriesContract,
+    NotesContract,
     LogsContract,
     ListingContract,
     PoolsContract,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from emulator.engines import open_engine
-from emulator.engines.base import NEVER
+from emulator.engines.base import NEVER, CastRequest, Entry
 from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.child_process import COUNTER, POLL
@@ -243,3 +243,18 @@ async def test_several_processes_can_migrate_a_file_at_once(path: Path) -> None:
 
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (20,)
+
+
+async def test_notes_from_before_format_6_are_never_joined(path: Path) -> None:
+    async with opened(path) as engine:
+        for voter in ("U1", "U2"):
+            await engine.ballots.cast(key(), CastRequest(voter, "a", b"old", whole=True), now=NOW, expires_at=NEVER)
+    make_older(path, 5)
+
+    async with opened(path) as engine:
+        await engine.ballots.cast(key(), CastRequest("U2", "b", b"new", whole=True), now=NOW + 1, expires_at=NEVER)
+        some = [page async for page in engine.ballots.notes(key(), now=NOW, separator=b",")]
+        later = [page async for page in engine.ballots.notes(key(), now=NOW, since=NOW + 1, separator=b",")]
+
+        assert some == [[Entry("U1", "a", 1, NOW, b"old"), Entry("U2", "b", 1, NOW + 1, b"new")]]
+        assert later == [b"new"]

@@ -137,3 +137,27 @@ def test_a_full_filter_starts_again_in_a_new_generation(monkeypatch: pytest.Monk
         (True, 2),
         (True, 2),
     ]
+
+
+async def test_the_work_of_reading_notes_grows_with_their_number_only() -> None:
+    steps = [await steps_of_notes(voters) for voters in (2_000, 8_000)]
+
+    assert steps[1] < 6 * steps[0]
+
+
+async def steps_of_notes(voters: int) -> int:
+    """The steps of SQLite's virtual machine, in hundreds, to read the notes of this many voters of one instant."""
+    async with open_engine("sqlite://", namespace="main") as engine:
+        requests = [CastRequest(f"U{number}", "a", b"note", whole=True) for number in range(voters)]
+        await asyncio.gather(*(engine.ballots.cast(key(), each, now=NOW, expires_at=END) for each in requests))
+        steps = 0
+
+        def count() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        engine._group_commit.connection.set_progress_handler(count, 100)  # type: ignore[attr-defined]
+        pages = [page async for page in engine.ballots.notes(key(), now=NOW, separator=b",")]
+        assert all(isinstance(page, bytes) for page in pages)
+        return steps

@@ -9,6 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from emulator.callers import Caller, Role
+from emulator.engines.base import CastRequest, Key
 from support.service import CLIENT_ID, Client, LiveServer
 
 
@@ -68,6 +69,33 @@ def test_the_log_has_the_latest_vote_of_each_user(live, viewer, admin):
     cast(viewer("U1"), 5)
 
     assert [(5, now + 1)] == [(vote["value"], vote["timestamp"]) for vote in log(admin)]
+
+
+def test_votes_stored_by_earlier_versions_look_like_new_ones(live, viewer, admin):
+    """They stored the first members of an entry only, and nothing for users who do not share their id."""
+    now = live.freeze()
+    cast(viewer("5551"), 3)
+    key = Key("poll", CLIENT_ID, "default", "777")
+    for user, note in (("Ux", b'{"identifier":"5552","opaque":"Ux"'), ("Aabc", b"")):
+        request = CastRequest(user, "4", note)
+        live.run(live.service.polls._ballots.cast(key, request, now=now, expires_at=now + 1000))
+
+    expected = [("5551", "U5551", 3), ("5552", "Ux", 4), ("Aabc", "Aabc", 4)]
+    assert [
+        {"identifier": identifier, "opaque": opaque, "value": value, "timestamp": now}
+        for identifier, opaque, value in expected
+    ] == log(admin)
+
+
+def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, viewer, admin):
+    """The first is joined from stored text; the second is encoded entry by entry."""
+    live.freeze()
+    for user in ("5551", '55"\u00e4\u20ac'):
+        cast(viewer(user), -3)
+    joined = admin.get("vote_logs").content
+    cast(viewer(None, opaque="Aabc"), 5)
+
+    assert admin.get("vote_logs").content.startswith(joined[: -len(b"]}")] + b',{"identifier":"Aabc"')
 
 
 @pytest.mark.ruling("P3")

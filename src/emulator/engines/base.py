@@ -102,6 +102,8 @@ class CastRequest(NamedTuple):
     known: bool = False
     times: int = 1
     """How many casts at once; ignored if `per_voter` is 1."""
+    whole: bool = False
+    """Whether the note alone describes the cast, so that `Ballots.notes` may join it with others."""
 
 
 class Tally(NamedTuple):
@@ -189,6 +191,15 @@ class Ballots(Protocol):
 
         Voting may go on during the iteration: every voter who has casts throughout appears, and none appears twice for
         one choice. Pages are bounded, and the event loop runs between them. `channel` may be `None`.
+        """
+
+    def notes(
+        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[bytes | Sequence[Entry]]:
+        """Iterate over the same entries as `entries`, but faster.
+
+        A page is the notes of its entries, joined by `separator`, if all of them are whole and were cast once. Any
+        other page is the entries, and an engine may return entries always.
         """
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -36,7 +36,7 @@ class RedisBallots:
         return found
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        voter, choice, note, known, times = request
+        voter, choice, note, known, times, _ = request
         args = (
             voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, now_arg(now), expiry_arg(expires_at),
         )  # fmt: skip
@@ -61,6 +61,11 @@ class RedisBallots:
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[Entry]]:
+        return self._readings.entries(key, now, since, limit)
+
+    def notes(
+        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[bytes | Sequence[Entry]]:
         return self._readings.entries(key, now, since, limit)
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -73,6 +73,11 @@ class SqliteBallots(Tables):
     ) -> AsyncIterator[Sequence[Entry]]:
         return self._readings.entries(key, now, since, limit)
 
+    def notes(
+        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[bytes | Sequence[Entry]]:
+        return self._readings.notes(key, now, since, limit, separator)
+
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         return await self._group_commit.write(self._drop, key, now)
 
@@ -94,7 +99,7 @@ class SqliteBallots(Tables):
             self._ballot_cache.set_expiry(ballot, expires_at)
 
     def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
-        voter, choice, note, _, more = request
+        voter, choice, note, _, more, whole = request
         (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
         ballot = self._ballot_cache.alive(key, now)
         rows = self._marks.of_caster(ballot.id, voter, ballot.generation) if ballot else ()
@@ -118,7 +123,7 @@ class SqliteBallots(Tables):
             if len(rows) > 1:
                 self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()
-        self._marks.write((ballot.id, voter, slot, choice, times, now, number, note), others)
+        self._marks.write((ballot.id, voter, slot, choice, times, now, number, note, whole and times == 1), others)
         self._count(ballot, choice, times, replaced, number)
         self._ballot_cache.set_expiry(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)

@@ -19,15 +19,16 @@ MAX_ADDED: Final = FILTER_SIZE * 4
 
 _OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ? ORDER BY number"
 _WRITE = """
-    INSERT INTO marks (ballot, voter, slot, choice, times, cast_at, number, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO marks (ballot, voter, slot, choice, times, cast_at, number, note, whole)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
-        cast_at = excluded.cast_at, number = excluded.number, note = excluded.note
+        cast_at = excluded.cast_at, number = excluded.number, note = excluded.note, whole = excluded.whole
 """
 _DROP_OTHERS = "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot <> ?"
 
 Row = tuple[int, int, str, int]
 """number, slot, choice, times: a voter's casts for one choice."""
-Mark = tuple[int, str, int, str, int, int, int, bytes]
+Mark = tuple[int, str, int, str, int, int, int, bytes, bool]
 """The columns of a row in the order of `_WRITE`."""
 
 
@@ -95,7 +96,7 @@ class Marks(Tables):
 
     def write(self, mark: Mark, others: tuple[Row, ...]) -> None:
         """Add a row, or replace the one in its slot. `others` are the voter's rows in other slots."""
-        ballot, voter, slot, choice, times, _, number, _ = mark
+        ballot, voter, slot, choice, times, _, number, _, _ = mark
         self._unsaved[ballot, voter, slot] = mark
         self._held[ballot, voter] = (*others, (number, slot, choice, times))
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 import sqlite3
 
-VERSION = 5
+VERSION = 6
 
 PRAGMAS = (
     # Casts touch random pages of a large ballot, and each touched page is written whole: small pages made such casts a
@@ -71,7 +71,9 @@ TABLES = (
     "CREATE INDEX items_by_end ON items (space, expires_at)",
 )
 _CREATED = re.compile(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)")
+_COLUMN = re.compile(r"ALTER TABLE (\w+) ADD COLUMN (\w+)")
 _DROPPED = re.compile(r"DROP (?:TABLE|INDEX) (\w+)")
+_EXISTING = "SELECT name FROM sqlite_schema UNION ALL SELECT 'marks.' || name FROM pragma_table_info('marks')"
 ADDED = {
     2: (
         # Messages between processes. Only the newest are kept; `number` is never reused.
@@ -165,6 +167,10 @@ ADDED = {
         "CREATE INDEX ballots_by_channel ON ballots (space, shelf, owner, place, name, holder)",
         "CREATE INDEX logs_by_channel ON logs (space, shelf, owner, place, name, holder)",
     ),
+    6: (
+        # Whether `note` alone describes the cast. Earlier versions wrote a part of the description.
+        "ALTER TABLE marks ADD COLUMN whole INTEGER NOT NULL DEFAULT 0",
+    ),
 }
 """The statements that migrate a file of an earlier format, by the format that added them."""
 
@@ -179,18 +185,20 @@ def digest_of(item: str) -> bytes:
 
 
 def _names(version: int) -> list[str]:
-    """Return the tables and indexes of a format."""
+    """Return the tables and indexes of a format, and the columns that were added to a table."""
     names: dict[str, None] = {}
     for each in [*(TABLES if version else ()), *(each for n, some in ADDED.items() if n <= version for each in some)]:
         if match := _CREATED.match(each):
             names[match[1]] = None
+        elif match := _COLUMN.match(each):
+            names[f"{match[1]}.{match[2]}"] = None
         elif match := _DROPPED.match(each):
             names.pop(match[1], None)
     return list(names)
 
 
 def _format_of(names: set[str]) -> int:
-    """Return the newest format whose tables and indexes all exist; 0 if there is none."""
+    """Return the newest format whose tables, indexes and columns all exist; 0 if there is none."""
     return next((version for version in range(VERSION, 0, -1) if names.issuperset(_names(version))), 0)
 
 
@@ -198,7 +206,7 @@ def prepare(connection: sqlite3.Connection) -> None:
     """Create missing tables and set the options. Raises `UnusableDatabase`, or a busy `OperationalError`."""
     connection.execute("BEGIN")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    names = {name for (name,) in connection.execute(_EXISTING)}
     connection.execute("COMMIT")
     if version > VERSION:
         raise UnusableDatabase(f"written by a newer version (format {version}; this one knows up to {VERSION})")

@@ -47,7 +47,8 @@ _ANNOUNCED: Final = ("prompt", "options", "user_data")
 
 
 class Vote(Struct):
-    """One entry of the vote log."""
+    """One entry of the vote log. As JSON it is the note of the vote of a user who shares their id, so that reading the
+    log only joins bytes."""
 
     identifier: str
     opaque: str
@@ -58,8 +59,7 @@ class Vote(Struct):
 
 
 class _Voter(Struct):
-    """The first members of a log entry. Stored as JSON with the vote of a user who shares their id, so that reading the
-    log only joins bytes."""
+    """The first members of a log entry. Earlier versions stored them, without `}`, as the note of a vote."""
 
     identifier: str
     opaque: str
@@ -119,8 +119,9 @@ class Polls:
             count = 1
         checked_count(count)
         await self._id_quota.claim(key, LIFETIME)
-        note = json_codec.encode(_Voter(caller.user_id, caller.opaque_id))[:-1] if caller.user_id else b""
-        request = CastRequest(caller.opaque_id, choice, note, known=caller.user_id is not None, times=count)
+        shared_id = caller.user_id
+        note = json_codec.encode(Vote(shared_id, caller.opaque_id, value, now)) if shared_id else b""
+        request = CastRequest(caller.opaque_id, choice, note, shared_id is not None, count, bool(note))
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
@@ -148,13 +149,20 @@ class Polls:
         """Every voter's latest vote cast at or after `since` (ms), oldest first, as pages of JSON (ruling P3)."""
         key = _key(caller, channel, poll_id)
         counted = key.channel is not None and await self._has_additive_votes(key)
-        pages = self._ballots.entries(key, now=self._clock.now(), since=clamp_instant(since), limit=limit)
+        now, since = self._clock.now(), clamp_instant(since)
+        if counted:
+            entries = self._ballots.entries(key, now=now, since=since, limit=limit)
+            return self._log_pages(caller.client_id, entries, counted)
+        pages = self._ballots.notes(key, now=now, separator=b",", since=since, limit=limit)
         return self._log_pages(caller.client_id, pages, counted)
 
     async def _log_pages(
-        self, client_id: str, pages: AsyncIterator[Sequence[Entry]], counted: bool
+        self, client_id: str, pages: AsyncIterator[bytes | Sequence[Entry]], counted: bool
     ) -> AsyncIterator[list[bytes]]:
         async for page in pages:
+            if isinstance(page, bytes):
+                yield [page]
+                continue
             unshared = [entry.voter for entry in page if not entry.note]
             shared = await self._users.shared_ids(client_id, unshared) if unshared else {}
             yield [_log_entry(entry, shared, counted) for entry in page]
@@ -263,4 +271,6 @@ def _log_entry(entry: Entry, shared: Mapping[str, str], counted: bool) -> bytes:
     """The JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
     note = entry.note or json_codec.encode(_Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
     count = b',"count":%d' % entry.times if counted or entry.times > 1 else b""
+    if note.endswith(b"}"):
+        return b"%b%b}" % (note[:-1], count) if count else note
     return b'%b,"value":%b,"timestamp":%d%b}' % (note, entry.choice.encode(), entry.cast_at, count)
