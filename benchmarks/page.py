@@ -12,15 +12,17 @@ from pathlib import Path
 import msgspec
 import plot
 import scaling
-from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, spread, stored
+from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, rounded, spread, stored
+from run import SOURCES
 
 DOCS = Path(__file__).parent.parent / "docs"
 
 
 def collect() -> None:
-    """Replace the measurements that were run again."""
+    """Replace the measurements that were run again, and drop those that no longer exist."""
     results = {result.name: result for result in (*load_measurements(), *stored())}
-    text = msgspec.json.format(msgspec.json.encode(list(results.values())), indent=1)
+    kept = [results[source.name] for source in SOURCES if source.name in results]
+    text = msgspec.json.format(msgspec.json.encode(kept), indent=1)
     MEASUREMENTS.write_bytes(text + b"\n")
 
 
@@ -63,7 +65,7 @@ def others(rows: list[Row]) -> str:
     lines = ["| Ratio | Median (range) | Noise | Absolute medians |", "|---|---|---|---|"]
     for row in rows:
         if row.must is None:
-            figures = ", ".join(f"{name} {value:,.3g}" for name, value in row.figures.items())
+            figures = ", ".join(f"{name} {rounded(value, 3)}" for name, value in row.figures.items())
             lines.append(f"| {row.name} | {spread(row.values)} | {spread(row.noise)} | {figures} |")
     return "\n".join(lines)
 

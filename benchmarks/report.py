@@ -123,6 +123,11 @@ def number(value: float | None, sign: str = "") -> str:
     return "" if value is None else f"{sign}{value:g}"
 
 
+def rounded(value: float, digits: int = 2) -> str:
+    """Format a number with this many significant digits, and without an exponent."""
+    return f"{float(f'{value:.{digits}g}'):,.10g}"
+
+
 def show(rows: Iterable[Row]) -> None:
     """Print a table of rows."""
     shown = list(rows)
@@ -138,7 +143,7 @@ def show(rows: Iterable[Row]) -> None:
         if row.warning:
             print(f"      {row.warning}")
         if row.figures:
-            print("      " + ", ".join(f"{name} {value:,.4g}" for name, value in row.figures.items()))
+            print("      " + ", ".join(f"{name} {rounded(value, 3)}" for name, value in row.figures.items()))
 
 
 def store(name: str, rows: list[Row]) -> None:

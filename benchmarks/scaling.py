@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
-from report import Row, load_measurements
+from report import Row, load_measurements, rounded
 
 AUDIENCES = (10_000, 1_000_000, 20_000_000)
 """Viewers of one channel, who vote in one poll."""
@@ -148,11 +148,6 @@ def limits(window: int, rates: Rates) -> list[tuple[int, str]]:
     return sorted((round(viewers), part) for viewers, part in found)
 
 
-def two_digits(value: float) -> str:
-    """Format a number with two significant digits."""
-    return f"{float(f'{value:.2g}'):,.10g}"
-
-
 def report(rows: Iterable[Row]) -> str:
     """Return the tables as Markdown."""
     try:
@@ -187,11 +182,11 @@ def report(rows: Iterable[Row]) -> str:
         lines.append(
             f"| {viewers:,} | {need.sockets:,.0f} | {need.processes['sockets']:,} | "
             f"{need.deliveries_per_second:,.0f} | {need.processes['updates']:,} | "
-            f"{two_digits(need.gigabits_per_second)} Gbit/s | {two_digits(need.socket_gib)} GiB | "
-            f"{two_digits(need.stored_gib)} GiB |"
+            f"{rounded(need.gigabits_per_second)} Gbit/s | {rounded(need.socket_gib)} GiB | "
+            f"{rounded(need.stored_gib)} GiB |"
         )
     lines += ["", f"| With a window of {WINDOWS[0]} s | Viewers at most |", "|---|---|"]
-    lines += [f"| {part} | {two_digits(viewers)} |" for viewers, part in limits(WINDOWS[0], rates)]
+    lines += [f"| {part} | {rounded(viewers)} |" for viewers, part in limits(WINDOWS[0], rates)]
     return "\n".join(lines)
 
 
