@@ -124,6 +124,7 @@ class Connection:
         connection = None
         try:
             connection = await self._nodes.connect()
+            connection.socket_timeout = None  # each `exchange` has its own, without the driver's task for each send
             self._address = self._nodes.owner
             await self._introduce(connection)
             await _load_scripts(connection)

@@ -92,7 +92,8 @@ def new_connection(pool: ConnectionPool, **place: Any) -> AbstractConnection:
 
 async def exchange(connection: AbstractConnection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands together and return their replies in order, an exception for each command that failed."""
-    await connection.send_packed_command(b"".join(map(_pack, commands)), check_health=False)
+    async with asyncio.timeout(TIMEOUT):
+        await connection.send_packed_command(b"".join(map(_pack, commands)), check_health=False)
     replies: list[Reply] = []
     while len(replies) < len(commands):
         async with asyncio.timeout(TIMEOUT):  # one for many replies, because it costs as much as reading one
