@@ -2,7 +2,7 @@
 
 Compares N workers on one file, and N nodes on one Redis, with one of them, for N up to the number of cores. Worker or
 node N runs on core N, counted from 0, and Redis and the load wherever there is time. So the largest N always shares its
-cores with the load, and the table also shows what each process would need: microseconds of processor time per vote.
+cores with the load, and the rows also have what each process needs: µs of processor time per vote of a new voter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import report
 import uvloop
-from audience import ballots
+from audience import Newcomers, ballots
 from common import CLIENT_ID, SECRET, Address, start_server
 from load import load_all
 from nodes import redis
@@ -69,12 +69,15 @@ def spent(pids: Sequence[int]) -> float:
     return sum(map(processor_time, pids)) if pids else time.process_time()
 
 
-async def cost(case: Case, processes: Mapping[str, Sequence[int]], seconds: float) -> dict[str, float]:
-    """Return the µs of processor time per vote of each kind of process."""
+async def cost(
+    addresses: Sequence[Address], voters: Newcomers, processes: Mapping[str, Sequence[int]], seconds: float
+) -> dict[str, float]:
+    """Return the µs of processor time of each kind of process for the vote of a new voter."""
+    requests = voters.round(seconds)
     before = {name: spent(pids) for name, pids in processes.items()}
-    measured = await load_all(case.addresses, case.requests(), seconds=seconds)
+    measured = await load_all(addresses, requests, seconds=seconds)
     return {
-        f"{name} µs per vote": (spent(pids) - before[name]) / measured.answered * 1e6
+        f"{name} µs per first vote": (spent(pids) - before[name]) / measured.answered * 1e6
         for name, pids in processes.items()
     }
 
@@ -99,7 +102,10 @@ async def _measure(rounds: int, seconds: float) -> tuple[Results, dict[str, dict
             cases[name + AGAIN] = cases[name]
         cases[ECHO] = Case([start_server(stack, ECHO)[0]], lambda: requests)
         results = await interleave(cases, rounds, seconds)
-        return results, {name: await cost(cases[name], pids, seconds) for name, pids in processes.items()}
+        voters = Newcomers()
+        return results, {
+            name: await cost(cases[name].addresses, voters, pids, seconds) for name, pids in processes.items()
+        }
 
 
 def rows(rounds: int, seconds: float) -> list[Row]:

@@ -44,11 +44,11 @@ class Rates:
     """Measured figures of one process, on one core."""
 
     votes: float
-    """First votes per second, data in a file."""
+    """First votes per second that one node on Redis has processor time for."""
     reads: float
     """Reads of a poll per second."""
     redis: float
-    """Votes per second that one Redis has processor time for."""
+    """First votes per second that one Redis has processor time for."""
     deliveries: float
     """Texts per second that one process has processor time to send to sockets."""
 
@@ -57,9 +57,9 @@ class Rates:
         """Take the figures from the rows; raises `LookupError` if a measurement is missing."""
         found = list(rows)
         return cls(
-            votes=figure(found, "1", "file per s"),
+            votes=1e6 / figure(found, "cores", "nodes µs per first vote"),
             reads=figure(found, "13", "GET vote per s"),
-            redis=1e6 / figure(found, "cores", "Redis µs per vote"),
+            redis=1e6 / figure(found, "cores", "Redis µs per first vote"),
             deliveries=1e6 / figure(found, "8", "service: processor µs per delivery"),
         )
 
@@ -155,8 +155,9 @@ def report(rows: Iterable[Row]) -> str:
     except LookupError as error:
         return f"Not measured yet: {error.args[0]}."
     measured = (
-        f"Measured, per second: one process records {rates.votes:,.0f} first votes, answers {rates.reads:,.0f} reads,\n"
-        f"or sends {rates.deliveries:,.0f} updates. One Redis has processor time for {rates.redis:,.0f} votes.\n"
+        f"Measured, per second: one process records {rates.votes:,.0f} first votes on Redis, answers\n"
+        f"{rates.reads:,.0f} reads, or sends {rates.deliveries:,.0f} updates. One Redis records {rates.redis:,.0f}\n"
+        f"first votes.\n"
     )
     lines = [
         measured,
