@@ -22,6 +22,8 @@ def system_now() -> int:
 
 monotonic = time.perf_counter
 """Seconds on a clock that is never set, for durations."""
+processor_time = time.thread_time
+"""Seconds of processor time that this thread has used. Other processes on a loaded machine do not add to it."""
 
 
 def clamp_instant(instant: int) -> int:

@@ -7,6 +7,7 @@ from collections import deque
 from itertools import chain
 from typing import Final, Protocol
 
+from emulator.clock import processor_time
 from emulator.engines.base import Key
 from emulator.realtime.frames import text_frame
 
@@ -17,7 +18,7 @@ _STEP: Final = 8 * 1024 * 1024
 _SHORT_STEP: Final = 1024 * 1024
 """The same while the loop has little else to do. In short steps, more messages arrive in time to be joined."""
 _SECONDS_PER_BYTE: Final = 3e-9
-"""If the loop takes longer between two steps, they become longer, so that deliveries get a fifth of a busy loop."""
+"""If the loop uses more processor time between two steps, they become longer: deliveries get a fifth of a busy loop."""
 _WRITE: Final = 16 * 1024
 """Bytes that one write counts for beside those of its frame."""
 _MAX_JOINED: Final = 64 * 1024
@@ -135,16 +136,14 @@ class Hub:
         last = self._waiting[-1] if self._waiting else None
         if last is None or last.size + len(frame) > _MAX_JOINED or last.subscribers != subscribers:
             if last is None:
-                loop = asyncio.get_running_loop()
-                self._stepped_at = loop.time()
-                loop.call_soon(self._send_some)
+                self._stepped_at = processor_time()
+                asyncio.get_running_loop().call_soon(self._send_some)
             last = _Batch(subscribers)
             self._waiting.append(last)
         last.add(frame)
 
     def _send_some(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = processor_time()
         is_busy = now - self._stepped_at > self._step * _SECONDS_PER_BYTE
         self._step = min(self._step * 2, _STEP) if is_busy else max(self._step // 2, _SHORT_STEP)
         self._stepped_at = now
@@ -154,7 +153,7 @@ class Hub:
             if not self._waiting[0]:
                 self._waiting.popleft()
         if self._waiting:
-            loop.call_soon(self._send_some)
+            asyncio.get_running_loop().call_soon(self._send_some)
 
     def _forget(self, topic: Key) -> None:
         place = (topic.kind, topic.channel)
