@@ -43,6 +43,8 @@ from emulator.wire.json_members import members_of
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
 _EMPTY = b"{}"
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+"""Leaves the members of a store undecoded."""
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
 
@@ -135,8 +137,13 @@ class Stores:
 
     async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None:
         """Write one member of the channel state. Raises `BadRequest` if the state grows too large."""
-        pointer = "/" + name.replace("~", "~0").replace("/", "~1")
-        await self.patch_record(CHANNEL_STATE, caller, channel, [{"op": "add", "path": pointer, "value": value}])
+        key = self._key(CHANNEL_STATE, caller, channel)
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            members: dict[str, object] = dict(_members.decode(found.get(key, _EMPTY)))
+            return {key: encode_document(members | {name: value}, name=CHANNEL_STATE.name)}
+
+        await self._write(CHANNEL_STATE, [key], change)
 
     async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None:
         """Remove a member of the channel state if its value is an object with exactly these members."""
