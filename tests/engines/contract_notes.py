@@ -68,6 +68,28 @@ class NotesContract:
 
         assert await notes(engine) == ["U2 2", "U4 2", "U0 5", "U3 7", "U1 9"]
 
+    async def test_one_earlier_cast_comes_before_a_thousand_later_ones(self, engine: Engine) -> None:
+        await fill(engine)
+        await note(engine, "early", now=NOW - 1)
+        await note(engine, "late", now=NOW + 2400)
+
+        assert await notes(engine) == ["early -1", *(f"{voter} {at}" for at, voter in enumerate(VOTERS)), "late 2400"]
+
+    async def test_notes_of_interleaved_ballots_stay_apart(self, engine: Engine) -> None:
+        ballots = [key(str(number)) for number in range(10)]
+        await asyncio.gather(
+            *(note(engine, voter, ballots[at % 7], now=NOW + at // 3) for at, voter in enumerate(VOTERS))
+        )
+        await asyncio.gather(*(note(engine, voter, ballots[9], now=NOW + 900) for voter in VOTERS[:900]))
+        await note(engine, "last", ballots[0], now=NOW + 901)
+
+        for ballot in ballots:
+            assert await notes(engine, ballot) == await expected(engine, ballot)
+            assert (
+                await notes(engine, ballot, since=NOW + 100, limit=50)
+                == (await expected(engine, ballot, since=NOW + 100))[:50]
+            )
+
     async def test_notes_may_contain_any_bytes(self, engine: Engine) -> None:
         for number, text in enumerate((b"\x00\xff", b"}{", b"\x80\x00")):
             request = CastRequest(f"U{number}", "a", text, whole=True)

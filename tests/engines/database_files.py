@@ -24,7 +24,7 @@ _UNCHANGED = {
         "ALTER TABLE handed ADD COLUMN sum INTEGER NOT NULL DEFAULT 0",
         "CREATE INDEX handed_by_sum ON handed (root, sum)",
     ),
-    6: ("ALTER TABLE marks DROP COLUMN whole",),
+    6: ("ALTER TABLE marks DROP COLUMN whole", "ALTER TABLE ballots DROP COLUMN latest"),
     5: ("DROP INDEX ballots_by_channel", "DROP INDEX logs_by_channel"),
 }
 """The statements that undo the changes of a format to earlier tables."""

@@ -16,14 +16,14 @@ MAX_CHOICES = 256
 """The counts of a ballot with more choices are kept in the database only."""
 
 _TERMS = "opens_at, closes_at, disabled, known_voters_only, per_voter, per_choice, choices"
-_LOAD = f"SELECT id, expires_at, definition, {_TERMS} FROM ballots WHERE {BY_KEY}"
+_LOAD = f"SELECT id, expires_at, latest, definition, {_TERMS} FROM ballots WHERE {BY_KEY}"
 _LOAD_COUNTS = "SELECT choice, count, since FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _CREATE = f"""
-    INSERT INTO ballots (id, space, shelf, owner, name, holder, place, expires_at, {_TERMS})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO ballots (id, space, shelf, owner, name, holder, place, expires_at, latest, {_TERMS})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _DEFINE = f"UPDATE ballots SET definition = ?, ({_TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
-_SET_EXPIRY = "UPDATE ballots SET expires_at = ? WHERE id = ?"
+_SET_TIMES = "UPDATE ballots SET expires_at = ?, latest = ? WHERE id = ?"
 _SET_COUNT = """
     INSERT INTO tallies (ballot, choice, count, since) VALUES (?, ?, ?, ?)
     ON CONFLICT (ballot, choice) DO UPDATE SET count = excluded.count, since = excluded.since
@@ -81,7 +81,10 @@ class Histogram:
 class CachedBallot:
     id: int
     expires_at: int
-    stored_expiry: int
+    latest: int
+    """The time of the latest cast, or `NEVER` if the casts may be out of order."""
+    stored: tuple[int, int]
+    """`expires_at` and `latest` in the database."""
     terms: Terms
     definition: bytes | None
     counts: Histogram | None
@@ -106,9 +109,9 @@ class BallotCache(Tables):
         self.drop(key, now)
         id = self._namespace.next_number()
         terms = Terms()
-        self._group_commit.connection.execute(_CREATE, (id, *self._namespace.params(key), expires_at, *terms))
+        self._group_commit.connection.execute(_CREATE, (id, *self._namespace.params(key), expires_at, 0, *terms))
         return self._add(
-            key, CachedBallot(id, expires_at, expires_at, terms, None, Histogram([]), self.marks.generation)
+            key, CachedBallot(id, expires_at, 0, (expires_at, 0), terms, None, Histogram([]), self.marks.generation)
         )
 
     def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
@@ -152,9 +155,10 @@ class BallotCache(Tables):
     def flush(self) -> None:
         self.marks.flush()
         for ballot in self._changed:
-            if ballot.expires_at != ballot.stored_expiry:
-                self._group_commit.connection.execute(_SET_EXPIRY, (ballot.expires_at, ballot.id))
-                ballot.stored_expiry = ballot.expires_at
+            times = ballot.expires_at, ballot.latest
+            if times != ballot.stored:
+                self._group_commit.connection.execute(_SET_TIMES, (*times, ballot.id))
+                ballot.stored = times
             self._flush_counts(ballot)
         self._changed.clear()
 
@@ -174,12 +178,13 @@ class BallotCache(Tables):
         row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()
         if row is None:
             return None
-        id, expires_at, definition, opens_at, closes_at, disabled, known_voters_only, *limits = row
+        id, expires_at, latest, definition, opens_at, closes_at, disabled, known_voters_only, *limits = row
         rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
         terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
         counts = Histogram(rows) if len(rows) <= MAX_CHOICES else None
         generation = 0 if rows else self.marks.generation
-        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, definition, counts, generation))
+        times = (expires_at, latest)
+        return self._add(key, CachedBallot(id, *times, times, terms, definition, counts, generation))
 
     def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:
         if len(self._ballots) >= MAX_BALLOTS:

@@ -9,6 +9,7 @@ from typing import Any
 from emulator.engines.base import (
     CLOSED,
     EMPTY_TALLY,
+    NEVER,
     OVER_ALLOWANCE,
     UNKNOWN_VOTER,
     Cast,
@@ -52,7 +53,7 @@ class SqliteBallots(Tables):
         super().__init__(group_commit, namespace)
         self._ballot_cache = ballot_cache
         self._marks = ballot_cache.marks
-        self._readings = Readings(group_commit, namespace, ballot_cache.marks)
+        self._readings = Readings(group_commit, namespace, ballot_cache)
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._define, key, definition, terms, now, expires_at)
@@ -124,6 +125,7 @@ class SqliteBallots(Tables):
                 self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()
         self._marks.write((ballot.id, voter, slot, choice, times, now, number, note, whole and times == 1), others)
+        ballot.latest = now if now >= ballot.latest else NEVER
         self._count(ballot, choice, times, replaced, number)
         self._ballot_cache.set_expiry(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)

@@ -6,6 +6,8 @@ import hashlib
 import re
 import sqlite3
 
+from emulator.engines.base import NEVER
+
 VERSION = 6
 
 PRAGMAS = (
@@ -73,7 +75,10 @@ TABLES = (
 _CREATED = re.compile(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)")
 _COLUMN = re.compile(r"ALTER TABLE (\w+) ADD COLUMN (\w+)")
 _DROPPED = re.compile(r"DROP (?:TABLE|INDEX) (\w+)")
-_EXISTING = "SELECT name FROM sqlite_schema UNION ALL SELECT 'marks.' || name FROM pragma_table_info('marks')"
+_EXISTING = """
+    SELECT name FROM sqlite_schema UNION ALL SELECT 'marks.' || name FROM pragma_table_info('marks')
+    UNION ALL SELECT 'ballots.' || name FROM pragma_table_info('ballots')
+"""
 ADDED = {
     2: (
         # Messages between processes. Only the newest are kept; `number` is never reused.
@@ -170,6 +175,9 @@ ADDED = {
     6: (
         # Whether `note` alone describes the cast. Earlier versions wrote a part of the description.
         "ALTER TABLE marks ADD COLUMN whole INTEGER NOT NULL DEFAULT 0",
+        # The time of the latest cast while no cast has had an earlier time than one before it; else and in ballots of
+        # earlier versions, `NEVER`.
+        f"ALTER TABLE ballots ADD COLUMN latest INTEGER NOT NULL DEFAULT {NEVER}",
     ),
 }
 """The statements that migrate a file of an earlier format, by the format that added them."""
