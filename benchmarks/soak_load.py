@@ -8,6 +8,7 @@ import json
 import select
 import socket
 import time
+from collections import deque
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
@@ -73,7 +74,7 @@ class _Load:
     def run(self, first_poll: int, seconds: float, rate: float) -> Votes:
         """Vote in the `POLLS` polls from `first_poll` on; `rate` is the most votes per second."""
         connections = {each.socket.fileno(): each for each in (_Connection(self._address) for _ in range(CONNECTIONS))}
-        idle, poll = list(connections.values()), select.epoll()
+        idle, poll = deque(connections.values()), select.epoll()
         for descriptor in connections:
             poll.register(descriptor, select.EPOLLIN)
         latencies: list[float] = []
@@ -84,7 +85,7 @@ class _Load:
             if is_over and len(idle) == len(connections):
                 break
             while idle and not is_over and sent < now * rate:
-                connection = idle.pop()
+                connection = idle.popleft()  # in turn, because the service closes idle connections
                 connection.socket.sendall(self._request(first_poll))
                 connection.started = time.perf_counter()
                 sent += 1
