@@ -98,7 +98,7 @@ class Caller(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbag
         return self.channel_id or ""
 
 
-Identified = tuple[Caller, Awaitable[None] | None]
+Identified = tuple[Caller, Awaitable[object] | None]
 """A caller as votes and stores know them, and the writing of their ids, which has started, if that is needed."""
 
 
@@ -108,5 +108,5 @@ class Identify(Protocol):
     async def __call__(self, caller: Caller, *, writes: bool) -> Identified:
         """Return the caller as votes and stores know them. If the request `writes`, start to record their ids.
 
-        Await that before the request is answered; it may raise `EngineError`.
+        Await that before the request is answered. It does not raise `EngineError`, as the change may be saved.
         """

@@ -15,6 +15,7 @@ from emulator.errors import EngineError
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
+_BEGIN_WRITE = "BEGIN IMMEDIATE"
 _READ_ATTEMPTS = 20
 """How often a read is retried after the group it joined was rolled back."""
 
@@ -47,6 +48,8 @@ class GroupCommit:
         self._group: list[asyncio.Future[None]] | None = None
         """The operations that wait for the open transaction, if there is one."""
         self._version = 0
+        self._retrying = 0
+        """Reads that joined a failed group. Writes wait for them: on a full disk, one failed group follows another."""
         self._changes_of_others = 0
         """Rows that `write_rows` wrote."""
         self.commits = 0
@@ -94,21 +97,25 @@ class GroupCommit:
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`, which only reads, on one state of the database; return when that state is committed."""
         failure: EngineError | None = None
-        for _ in range(_READ_ATTEMPTS):
-            if self._group is None and self.path is None:
-                with self.corruption.watch():
-                    return work(*args, **kwargs)
-            if self._group is None and await self._begin("BEGIN"):
-                with self.corruption.watch():
-                    try:
+        try:
+            for _ in range(_READ_ATTEMPTS):
+                if self._group is None and self.path is None:
+                    with self.corruption.watch():
                         return work(*args, **kwargs)
-                    finally:
-                        if self.connection.in_transaction:
-                            self.connection.execute("COMMIT")
-            try:
-                return await self._run_in_group(work, *args, **kwargs)
-            except EngineError as error:  # a write of the group failed; what was committed before is still readable
-                failure = error
+                if self._group is None and await self._begin("BEGIN"):
+                    with self.corruption.watch():
+                        try:
+                            return work(*args, **kwargs)
+                        finally:
+                            if self.connection.in_transaction:
+                                self.connection.execute("COMMIT")
+                try:
+                    return await self._run_in_group(work, *args, **kwargs)
+                except EngineError as error:  # a write of the group failed; what was committed is still readable
+                    self._retrying += failure is None
+                    failure = error
+        finally:
+            self._retrying -= failure is not None
         assert failure is not None
         raise failure
 
@@ -186,7 +193,7 @@ class GroupCommit:
         await waiter
 
     async def _begin_group(self) -> None:
-        if await self._begin("BEGIN IMMEDIATE"):
+        if await self._begin(_BEGIN_WRITE):
             group: list[asyncio.Future[None]] = []
             self._group = group
             # Two passes of the event loop later, so that requests that arrive during these operations join the
@@ -199,6 +206,9 @@ class GroupCommit:
         for pause in PAUSES:
             if self._group is not None:
                 return False
+            if self._retrying and statement == _BEGIN_WRITE:
+                await asyncio.sleep(pause)
+                continue
             try:
                 self.connection.execute(statement)
                 self._check_version()
