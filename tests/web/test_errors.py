@@ -163,7 +163,7 @@ def test_the_service_is_live_but_not_ready_while_storage_is_down():
 
 
 def test_a_failing_relay_fails_a_broadcast_but_not_a_write(tmp_path: Path):
-    with live_server(Settings(data=f"sqlite://{tmp_path}/data.db")) as live:
+    with live_server(Settings(data=f"sqlite://{tmp_path}/data.db", has_peers=True)) as live:
         file = sqlite3.connect(tmp_path / "data.db", isolation_level=None)
         file.execute("CREATE TRIGGER full BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END")
         file.close()
