@@ -49,7 +49,6 @@ from emulator.server.signals import HANGUPS, SignalHandler
 _MILLION = 1_000_000
 LIMITS = Limits(
     caller_rate=_MILLION,
-    client_rate=_MILLION,
     anonymous=replace(
         PRODUCTION.anonymous,
         address_sockets=_MILLION,

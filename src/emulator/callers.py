@@ -108,5 +108,5 @@ class Identify(Protocol):
     async def __call__(self, caller: Caller, *, writes: bool) -> Identified:
         """Return the caller as votes and stores know them. If the request `writes`, start to record their ids.
 
-        Await that before the request is answered. It does not raise `EngineError`, as the change may be saved.
+        Await that before the request is answered. It may raise `EngineError`, although the change itself was saved.
         """

@@ -195,7 +195,10 @@ class Gateway:
             return await found.handler(message)
         finally:
             if recording is not None:
-                await recording
+                try:
+                    await recording
+                except EngineError as error:  # the change may be saved; the next write of the user records the ids
+                    _log.warning("the ids of a user were not recorded: %s", error)
 
     async def _change_subscription(self, message: Message) -> Done:
         target = message.target

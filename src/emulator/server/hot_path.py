@@ -43,6 +43,11 @@ class _NoEvent:
 class Exchange:
     """A request on the hot path and its response. uvicorn sees it as its own request-response cycle."""
 
+    __slots__ = (
+        "_connection", "_hot_path", "_name", "_steps",
+        "disconnected", "keep_alive", "request", "response_complete", "scope",
+    )  # fmt: skip
+
     message_event: Final = _NoEvent()
     response_started: Final = False
     """Whether a part of the response was sent; it is always sent whole."""

@@ -122,8 +122,8 @@ class Protocol(HttpToolsProtocol):
             hot_path is None
             or not hot_path.serves(method, path)
             or not is_plain(headers, query, hot_path.max_body)
-            or self.parser.get_http_version() != "1.1"
-            or not self.parser.should_keep_alive()
+            or not self.parser.should_keep_alive()  # never true of HTTP/1.0 without the header
+            or (b"connection" in headers and self.parser.get_http_version() != "1.1")
             or not (self.cycle is None or self.cycle.response_complete)  # pipelined responses must keep their order
             or self.flow.write_paused
         ):

@@ -129,7 +129,10 @@ class Dispatcher:
             answer = await bound.answer(Call(caller, query, body, peer, client_id, self.check_registered, chunks))
         finally:
             if recording is not None:
-                await recording
+                try:
+                    await recording
+                except EngineError as error:  # the change may be saved; the next write of the user records the ids
+                    _log.warning("the ids of a user were not recorded: %s", error)
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
 
     async def _authenticated(self, header: str | None, peer: str) -> Caller:

@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
 from emulator.engines.sqlite.connection import (
@@ -33,6 +33,19 @@ def marker_path(path: str) -> str:
     return f"{os.path.abspath(path)}-damaged"
 
 
+class _Watch:
+    """What `Corruption.watch` returns; one object serves all blocks, since each first vote enters one."""
+
+    def __init__(self, corruption: Corruption) -> None:
+        self._corruption = corruption
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._corruption.found(error)
+
+
 class Corruption:
     """Whether one database file is known to be corrupt. Data in memory never is."""
 
@@ -40,6 +53,7 @@ class Corruption:
         self._path = path
         self._message = ""
         self._is_open = False
+        self._watch = _Watch(self)
 
     @contextmanager
     def opening(self) -> Iterator[None]:
@@ -57,17 +71,17 @@ class Corruption:
         if self._message:
             raise EngineError(self._message)
 
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Note corruption found in this block, and turn SQLite's errors into `EngineError`."""
-        try:
-            yield
-        except sqlite3.Error as error:
+    def watch(self) -> AbstractContextManager[None]:
+        """Note corruption found in a block, and turn SQLite's errors into `EngineError`."""
+        return self._watch
+
+    def found(self, error: BaseException) -> None:
+        """Note an error, and raise `EngineError` for one of SQLite's."""
+        if isinstance(error, sqlite3.Error):
             self.note(error)
             raise EngineError(self._message or describe(error)) from error
-        except EngineError as error:
+        if isinstance(error, EngineError):
             self.note(error.__cause__)
-            raise
 
     def note(self, error: BaseException | None) -> None:
         """If this error means corruption, log it once, mark the file and stop using it."""

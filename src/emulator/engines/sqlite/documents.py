@@ -100,7 +100,8 @@ class SqliteDocuments(Tables):
         for key, value in documents.items():
             rows.append((*self._namespace.params(key), value, NEVER))
             if replace or (self._peeked.get(key) or self._peek(key)) is _ABSENT:
-                self._peeked.pop(key)  # so that it is the newest, and stays until it is written
+                if len(self._peeked) == _MAX_PEEKED:
+                    self._peeked.pop(key)  # so that it is the newest, and stays until it is written
                 self._peeked[key] = (value, NEVER)
 
     def _drop(self, keys: Sequence[Key], now: int) -> int:

@@ -6,7 +6,6 @@ far named the shared id only. The one under the opaque id holds the shared id.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -17,11 +16,9 @@ from emulator.bounded_cache import BoundedCache
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
 from emulator.engines.base import Documents, Key
-from emulator.errors import EngineError
 from emulator.started import Started
 
 _MAX_RECORDED: Final = 65_536
-_log = logging.getLogger("emulator")
 _RECHECK_AFTER: Final = MINUTE
 _AT_ONCE: Final = 250
 """Users that one engine operation looks up."""
@@ -44,8 +41,8 @@ class Directory:
         """Return the caller with the opaque id that votes and stores are kept under.
 
         If the caller `writes`, this starts to record their ids: await the second part before the request is answered,
-        so that both share one commit. If recording fails, the log says so, and the next write of the user tries again:
-        the change that it came with may be saved. Raises `EngineError` if the directory cannot be read.
+        so that both share one commit. If it raises `EngineError`, the next write of the user tries again. Raises
+        `EngineError` if the directory cannot be read.
         """
         if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
             return caller, None
@@ -57,7 +54,7 @@ class Directory:
         if opaque_id:
             return replace(caller, opaque_id=opaque_id.decode()), None
         if opaque_id is None and writes:
-            return caller, Started(self._keep({key: b""}, replace=False))
+            return caller, Started(self._documents.keep({key: b""}, replace=False))
         return caller, None
 
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
@@ -106,17 +103,8 @@ class Directory:
             _shared_key(client_id, shared_id): opaque_id.encode(),
             _opaque_key(client_id, opaque_id): shared_id.encode(),
         }
-        if await self._keep(ids, replace=True):
-            self._recorded[client_id, shared_id] = opaque_id, now
-
-    async def _keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> bool:
-        """Write documents; return whether that succeeded."""
-        try:
-            await self._documents.keep(documents, replace=replace)
-        except EngineError as error:
-            _log.warning("the ids of a user were not recorded: %s", error)
-            return False
-        return True
+        await self._documents.keep(ids, replace=True)
+        self._recorded[client_id, shared_id] = opaque_id, now
 
     async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:
         found: dict[str, str] = {}
