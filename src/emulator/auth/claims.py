@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.errors import Unauthorized
 
@@ -29,6 +32,45 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller
     return Caller(
         _shared(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived
     )
+
+
+class _UsualClaims(Struct, forbid_unknown_fields=True):
+    """The claims of nearly all tokens, with their usual types. Those without effect are `iat` and what follows."""
+
+    exp: int
+    role: str = ""
+    channel_id: str = ""
+    user_id: str = ""
+    opaque_user_id: str = ""
+    iat: int = 0
+    jti: str = ""
+    is_unlinked: bool = False
+    pubsub_perms: dict[str, list[str]] = {}
+
+
+_usual_claims_of = msgspec.json.Decoder(_UsualClaims).decode
+
+
+def usual_caller(client_id: str, payload: bytes, grant: Grant) -> Caller | None:
+    """Build the caller of a self-signed token from its payload, as `caller_of` does; `None` unless it is usual.
+
+    Reading the claims into a struct takes a third of the time of checking them one by one.
+    """
+    try:
+        claims = _usual_claims_of(payload)
+    except ValueError:
+        return None
+    channel_id, user_id, exp = claims.channel_id, claims.user_id, claims.exp
+    if not 0 < exp < _LEAST_MILLISECONDS or not payload.isascii():
+        return None
+    role = _ROLES.get(claims.role, Role.VIEWER)
+    claimed = claims.opaque_user_id
+    opaque_id = claimed or (opaque_id_of(user_id) if user_id else f"A-{role}")
+    if role is Role.BROADCASTER:
+        channel_id = channel_id or user_id
+    channel = _shared(channel_id) if channel_id else None
+    is_derived = bool(user_id) and not claimed
+    return Caller(_shared(client_id), role, channel, user_id or None, opaque_id, exp * 1000, grant, is_derived)
 
 
 @lru_cache(maxsize=1024)
