@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
 from emulator.engines.sqlite.corruption import Corruption, examine
@@ -85,13 +85,20 @@ class GroupCommit:
         self._connection.close()
         self._connection = None
 
-    async def write(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Run `work` in the group's transaction; return after its commit.
+    def write(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Coroutine[Any, Any, Result]:
+        """Run `work` in the group's transaction; return after its commit. To be awaited at once.
 
         If `work` raises before it wrote anything, the exception reaches the caller and the group is unaffected.
         """
-        if self._group is None:
-            await self._begin_group()
+        run = self._run_in_new_group if self._group is None else self._run_in_group
+        return run(work, *args, **kwargs)
+
+    async def _run_in_new_group(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        await self._begin_group()
         return await self._run_in_group(work, *args, **kwargs)
 
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -183,7 +190,9 @@ class GroupCommit:
         except BaseException as error:
             self._roll_back(error)
             raise
-        await self._wait(group)
+        waiter = self._loop.create_future()  # as `_wait`, without another coroutine for each vote
+        group.append(waiter)
+        await waiter
         return result
 
     async def _wait(self, group: list[asyncio.Future[None]]) -> None:
