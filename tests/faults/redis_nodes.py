@@ -127,7 +127,7 @@ def check_account(crowd: Crowd, node: RunningService, *notes: str, keeps_all: bo
         f"unknown {account.unknown} (done {account.unknown_done})",
     )
     print("\n" + ", ".join([*figures, *notes]))  # noqa: T201 - seen with -s only
-    assert [] == account.wrong
+    assert not account.wrong, account
     assert [] == account.lost or not keeps_all, account
 
 

@@ -147,12 +147,27 @@ class JsonStore(Write):
     name = "json"
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
-        params = {"id": f"global{number}"}
-        return ask("POST", "json_store", "admin", user=CHANNEL, channel=CHANNEL, json={"n": number}, params=params)
+        params = {"id": f"store{number}"}
+        return ask(
+            "POST",
+            "json_store",
+            "admin",
+            user=_channel(number),
+            channel=_channel(number),
+            json={"n": number},
+            params=params,
+        )
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         stores = (
-            ask("GET", "json_store", "broadcaster", user=CHANNEL, channel=CHANNEL, params={"id": f"global{number}"})
+            ask(
+                "GET",
+                "json_store",
+                "broadcaster",
+                user=_channel(number),
+                channel=_channel(number),
+                params={"id": f"store{number}"},
+            )
             for number in numbers
         )
         return Counter(store.json()["n"] for store in stores if store.status_code != httpx.codes.NOT_FOUND)
