@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Set
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from emulator.errors import BadRequest, Forbidden
+from emulator.errors import BadRequest, EngineError, Forbidden
+
+_log = logging.getLogger("emulator")
 
 
 class Role(StrEnum):
@@ -110,3 +113,14 @@ class Identify(Protocol):
 
         Await that before the request is answered. It may raise `EngineError`, although the change itself was saved.
         """
+
+
+async def finish_recording(recording: Awaitable[object]) -> None:
+    """Wait until the ids of a user are written. Only log a failure: the change that they came with may be saved.
+
+    The next write of the user records them.
+    """
+    try:
+        await recording
+    except EngineError as error:
+        _log.warning("the ids of a user were not recorded: %s", error)

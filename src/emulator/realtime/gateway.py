@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.callers import Caller, Identify, role_error
+from emulator.callers import Caller, Identify, finish_recording, role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
@@ -195,10 +195,7 @@ class Gateway:
             return await found.handler(message)
         finally:
             if recording is not None:
-                try:
-                    await recording
-                except EngineError as error:  # the change may be saved; the next write of the user records the ids
-                    _log.warning("the ids of a user were not recorded: %s", error)
+                await finish_recording(recording)
 
     async def _change_subscription(self, message: Message) -> Done:
         target = message.target

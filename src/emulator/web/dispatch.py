@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass
 
 from litestar.types import HTTPScope, Receive
 
-from emulator.callers import Caller, Identify, role_error
+from emulator.callers import Caller, Identify, finish_recording, role_error
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
@@ -129,10 +129,7 @@ class Dispatcher:
             answer = await bound.answer(Call(caller, query, body, peer, client_id, self.check_registered, chunks))
         finally:
             if recording is not None:
-                try:
-                    await recording
-                except EngineError as error:  # the change may be saved; the next write of the user records the ids
-                    _log.warning("the ids of a user were not recorded: %s", error)
+                await finish_recording(recording)
         return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
 
     async def _authenticated(self, header: str | None, peer: str) -> Caller:
