@@ -106,9 +106,17 @@ def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pat
             for name, value in (env or {}).items():
                 patched.setenv(name, value)
             exit_code = main(args)
+            _wait_for_readers()
         return Result(exit_code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (stdout, stderr)))
 
     return run
+
+
+def _wait_for_readers() -> None:
+    """Wait for threads that still read the input: the next command may get a file with the same descriptor."""
+    for thread in threading.enumerate():
+        if thread.name == "input":
+            thread.join(5)
 
 
 @pytest.fixture

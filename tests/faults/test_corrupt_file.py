@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
-from faults.writes import KINDS, Store
+from faults.writes import KINDS, Store, channel_of
 from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
@@ -19,7 +19,7 @@ PAGE = 1024
 LEAF = b"\x0d"
 """The first byte of a page with rows of a table."""
 ENOUGH = 200
-OTHERS = ("vote", "vote_logs", "accumulate", "rank?id=r0", "codes", "json_store?id=global0", "channel_state")
+OTHERS = ("vote", "vote_logs", "accumulate", "rank?id=r0", "codes", "channel_state")
 
 
 def write(file: Path, crowd: Crowd, *, crash: bool = False) -> None:
@@ -78,8 +78,14 @@ def reading_fails(served: ServerProcess) -> bool:
 def other_statuses(served: ServerProcess) -> set[int]:
     """Return the statuses of `ready` and of calls that do not read viewer stores."""
     admin = served.client("admin", user="9001", channel=CHANNEL)
-    others = {admin.get(path).status_code for path in OTHERS} | {admin.post("accumulate", json={}).status_code}
-    return others | {served._http.get("/_emulator/ready").status_code}
+    other_channel = served.client("admin", user="9001", channel=channel_of(0))
+    others = [
+        *(admin.get(path) for path in OTHERS),
+        other_channel.get("json_store?id=store0"),
+        admin.post("accumulate", json={}),
+        served._http.get("/_emulator/ready"),
+    ]
+    return {answer.status_code for answer in others}
 
 
 @pytest.mark.parametrize("workers", [1, 2])

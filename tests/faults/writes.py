@@ -125,11 +125,13 @@ class Patch(Write):
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
         patch = [{"op": "add", "path": f"/{part}/n{number}", "value": 1} for part in ("left", "right")]
-        return ask("PATCH", "channel_state", "broadcaster", user=_channel(number), channel=_channel(number), json=patch)
+        return ask(
+            "PATCH", "channel_state", "broadcaster", user=channel_of(number), channel=channel_of(number), json=patch
+        )
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         found: Counter[int] = Counter()
-        for channel in {_channel(number) for number in numbers}:
+        for channel in {channel_of(number) for number in numbers}:
             store = ask("GET", "channel_state", "broadcaster", user=channel, channel=channel).json()
             if store.get("left") != store.get("right"):
                 raise PartialWrite(f"only one operation of a patch was done, in channel {channel}")
@@ -137,7 +139,8 @@ class Patch(Write):
         return found
 
 
-def _channel(number: int) -> str:
+def channel_of(number: int) -> str:
+    """Return the channel of a patch or JSON store; each holds as many as the limits of a channel allow."""
     return str(9_000 + number // PATCHES_PER_STORE)
 
 
@@ -152,8 +155,8 @@ class JsonStore(Write):
             "POST",
             "json_store",
             "admin",
-            user=_channel(number),
-            channel=_channel(number),
+            user=channel_of(number),
+            channel=channel_of(number),
             json={"n": number},
             params=params,
         )
@@ -164,8 +167,8 @@ class JsonStore(Write):
                 "GET",
                 "json_store",
                 "broadcaster",
-                user=_channel(number),
-                channel=_channel(number),
+                user=channel_of(number),
+                channel=channel_of(number),
                 params={"id": f"store{number}"},
             )
             for number in numbers
