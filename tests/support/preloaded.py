@@ -156,7 +156,7 @@ def _serve() -> None:
     if len(sys.argv) > 1:
         _import_all()
     else:
-        for name in ("extcli.commands.serve", "uvloop"):
+        for name in ("extcli.commands.serve", "emulator.server.run", "uvloop"):
             import_module(name)
 
     listener = socket.socket(socket.AF_UNIX)
