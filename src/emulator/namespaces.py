@@ -19,7 +19,7 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
-from emulator.observability.request_context import bind_context, detached
+from emulator.observability.request_context import bind_context, detached, namespace
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
 from emulator.web.front import Front, HotPath
@@ -120,9 +120,13 @@ class Namespaces:
         return await front.open_peer(found["path"], query, connection)
 
     async def _front(self, name: str) -> Front:
-        """The service of a namespace, opened on first use. Raises `TooManyRequests` beyond the limit."""
+        """The service of a namespace, opened on first use; log lines name it from here on.
+
+        Raises `TooManyRequests` beyond the limit.
+        """
         if name == DEFAULT:
             return self._default
+        namespace.set(name)
         tenant = self._tenants.get(name)
         if tenant is None:
             if len(self._tenants) >= self._max_open:

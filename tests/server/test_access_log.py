@@ -56,6 +56,35 @@ def test_a_line_has_request_response_and_caller_but_no_user():
     assert "5551" not in line
 
 
+def vote_in_a_namespace(served: ServerProcess) -> None:
+    credential = served.client("viewer", user="5551", channel=CHANNEL).headers["Authorization"]
+    with Client(
+        base_url=f"{served.url}/_ns/blue", headers={"Authorization": credential, "X-Request-Id": "mine"}
+    ) as client:
+        client.post("/v1/e/vote?id=rps", json={"value": 1}).raise_for_status()
+    vote(served)
+
+
+def test_a_line_names_the_namespace():
+    of_namespace, of_default = access_log(vote_in_a_namespace, "--log-requests")
+
+    assert "emulator.requests [blue mine]: POST /_ns/blue/v1/e/vote: 200" in of_namespace
+    assert "emulator.requests [mine]: POST /v1/e/vote: 200" in of_default
+
+
+def test_json_has_the_namespace_as_a_field():
+    assert ["blue", None] == [line.get("namespace") for line in records(vote_in_a_namespace)]
+
+
+def test_replies_of_a_socket_name_its_namespace():
+    def greet(served: ServerProcess) -> None:
+        with connect(f"{served.url.replace('http', 'ws', 1)}/_ns/blue/0.2.0/{CLIENT_ID}") as game:
+            game.send(json.dumps({"action": "get", "params": {"request_id": 1, "target": "state"}}))
+            game.recv(timeout=5)
+
+    assert {"blue"} == {line.get("namespace") for line in records(greet)}
+
+
 def test_json_has_a_field_for_each_of_these():
     (line,) = records(vote)
 

@@ -1,4 +1,4 @@
-"""The log on standard error, as text or JSON, and the access log. Each line has the id of its request."""
+"""The log on standard error, as text or JSON, and the access log. Each line names its namespace and its request."""
 
 from __future__ import annotations
 
@@ -17,33 +17,36 @@ from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.errors import ConfigurationError
 from emulator.observability.redaction import exception_name, redact, safe_traceback
-from emulator.observability.request_context import current
+from emulator.observability.request_context import current, namespace
 
 LONGEST_PATH: Final = 200
 _request_log: Final = logging.getLogger("emulator.requests")
 _OWN: Final = "emulator"
 _OFF: Final = logging.CRITICAL + 1
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_STANDARD: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", "request_id"})
+_ORIGIN: Final = ("namespace", "request_id")
+_STANDARD: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", *_ORIGIN})
 _REPEAT_INTERVAL = 1.0
 """Seconds in which a record is not repeated."""
 _MAX_KEYS = 1_000
 """Distinct records remembered. The service has few, but a library may word each one differently."""
 
 
-class _RequestId(logging.Filter):
-    """Adds the id of the current request to each record."""
+class _Origin(logging.Filter):
+    """Adds the namespace and the id of the current request to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         context = current.get()
         record.request_id = context.id if context else ""
+        record.namespace = namespace.get()
         return True
 
 
 class OncePerSecond(logging.Filter):
-    """Passes warnings and errors once a second per logger, message and exception type, so that none floods the log.
+    """Passes each warning and error of a namespace once a second, so that none floods the log.
 
-    During a request, messages are compared by their template. `left_out` counts the dropped ones in the next record.
+    Records are the same if logger, message and exception type are. During a request, messages are compared by their
+    template. `left_out` counts the dropped ones in the next record.
     """
 
     def __init__(self, read: Callable[[], float] = monotonic) -> None:
@@ -57,7 +60,7 @@ class OncePerSecond(logging.Filter):
             return True
         kind = record.exc_info[0] if record.exc_info else None
         text = str(record.msg) if getattr(record, "request_id", "") else record.getMessage()
-        key = (record.name, text, kind)
+        key = (getattr(record, "namespace", ""), record.name, text, kind)
         with self._lock:
             now = self._read()
             at, left_out = self._passed.get(key, (now - _REPEAT_INTERVAL, 0))
@@ -76,8 +79,8 @@ class TextFormatter(logging.Formatter):
     """Formats a record as one line, then its traceback. It escapes control characters: no message can fake a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        request_id = getattr(record, "request_id", "")
-        where = f"{record.name} [{request_id}]" if request_id else record.name
+        origin = " ".join(filter(None, (getattr(record, name, "") for name in _ORIGIN)))
+        where = f"{record.name} [{origin}]" if origin else record.name
         message = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), _message_of(record))
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this left out)" if left_out else ""
@@ -97,8 +100,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _clean(record.getMessage().rstrip()),
         }
-        if request_id := getattr(record, "request_id", ""):
-            line["request_id"] = request_id
+        line |= {name: value for name in _ORIGIN if (value := getattr(record, name, ""))}
         error = _error_of(record)
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
@@ -129,7 +131,7 @@ class LogSettings:
         level = logging.getLevelNamesMapping()[self.level.upper()]
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(FORMATS[self.format]())
-        handler.addFilter(_RequestId())
+        handler.addFilter(_Origin())
         handler.addFilter(OncePerSecond())
         logging.basicConfig(handlers=[handler])
         # Below warning, libraries may quote requests and responses.

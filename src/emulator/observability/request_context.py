@@ -1,4 +1,4 @@
-"""The request that the current task serves: its id, which the response and every log line carry, and its caller."""
+"""What the current task serves: the namespace, and the request with its id and caller. Log lines carry both."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ class RequestContext:
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
 """The context of the current task, `None` outside requests."""
+namespace: Final[ContextVar[str]] = ContextVar("namespace", default="")
+"""The namespace that the current task works for, also outside requests; empty for `default`."""
 
 
 def request_id(headers: Mapping[bytes, bytes]) -> str:

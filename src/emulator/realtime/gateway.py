@@ -19,7 +19,7 @@ from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, Too
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import RequestContext, current
+from emulator.observability.request_context import RequestContext, current, namespace
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.admission import Admission
@@ -76,6 +76,7 @@ class Gateway:
         self._feeds = {target: each for each in feeds for target in each.names}
         self._other_feed = other_feed
         """The feed of all other targets: the extension's own events (ruling X8)."""
+        self._namespace = namespace.get()
         self._identify = identify
         self._clock = clock
         self.limits = limits
@@ -142,6 +143,8 @@ class Gateway:
         request = Request("")
         error: ServiceError | None = None
         session.request_count += 1
+        if self._namespace:
+            namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
         current.set(RequestContext(f"{session.connection.request_id}/{session.request_count}"))
         try:
             request = envelope.read_request(text, max_data=self.limits.body)
