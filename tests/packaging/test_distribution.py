@@ -1,0 +1,96 @@
+"""What the wheel and the source distribution contain."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+from extcli import __version__
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parent.parent.parent
+LARGEST = 1_500_000
+"""Bytes of the wheel, with room to grow; dependencies are not in it."""
+PACKAGES = ("extcli", "emulator")
+
+
+def names_in(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def metadata_of(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+        return message_from_bytes(archive.read(name))
+
+
+def source_files() -> set[str]:
+    """Every file below `src` that is not a leftover of Python: modules, scripts and data alike."""
+    source = ROOT / "src"
+    files = (each for each in source.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
+    return {str(each.relative_to(source)) for each in files}
+
+
+def test_the_wheel_has_every_file_of_both_packages_and_no_other(wheel: Path):
+    found = names_in(wheel)
+
+    assert source_files() == {each for each in found if ".dist-info/" not in each}
+    assert {"LICENSE", "METADATA", "WHEEL", "RECORD", "entry_points.txt"} == {
+        Path(each).name for each in found if ".dist-info/" in each
+    }
+
+
+def test_the_wheel_has_the_data_files_that_run_time_needs(wheel: Path):
+    found = names_in(wheel)
+
+    assert {f"{package}/py.typed" for package in PACKAGES} <= found
+    assert {"emulator/features/sdk_scripts/sdk.js", "extcli/commands/node-preload.cjs"} <= found
+    assert len([each for each in found if each.endswith(".lua")]) > 5
+
+
+def test_the_wheel_is_small(wheel: Path):
+    assert wheel.stat().st_size < LARGEST
+
+
+def test_the_wheel_runs_on_every_platform(wheel: Path):
+    assert f"extcli-{__version__}-py3-none-any.whl" == wheel.name
+
+
+def test_the_metadata_is_complete(wheel: Path):
+    metadata = metadata_of(wheel)
+    classifiers = metadata.get_all("Classifier", [])
+
+    assert ("extcli", __version__, "MIT", ">=3.11") == (
+        metadata["Name"], metadata["Version"], metadata["License-Expression"], metadata["Requires-Python"],
+    )  # fmt: skip
+    assert "text/markdown" == metadata["Description-Content-Type"]
+    assert (ROOT / "README.md").read_bytes() == metadata.get_payload(decode=True)
+    assert metadata["Summary"]
+    assert {"Typing :: Typed", "Environment :: Console", "Programming Language :: Python :: 3.11"} <= set(classifiers)
+
+
+def is_development(name: str) -> bool:
+    """Whether a file serves the development of the project only."""
+    parts = Path(name).parts
+    return bool({"tests", "benchmarks", "docs", "examples", ".ci"} & set(parts)) or Path(name).name.startswith("test_")
+
+
+def development_files(names: Iterable[str]) -> list[str]:
+    return [each for each in names if is_development(each)]
+
+
+def test_the_source_distribution_builds_without_the_tests(sdist: Path):
+    with tarfile.open(sdist) as archive:
+        names = [each.partition("/")[2] for each in archive.getnames()]
+
+    assert {f"src/{each}" for each in source_files()} == {each for each in names if each.startswith("src/")}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "PKG-INFO"} <= set(names)
+    assert [] == development_files(names)

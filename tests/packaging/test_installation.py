@@ -1,0 +1,100 @@
+"""The wheel works in a fresh environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from extcli import __version__
+
+pytestmark = pytest.mark.slow
+
+TIMEOUT = 60
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel with pip in a new environment; return its folder of programs.
+
+    The dependencies are those of the environment that runs the tests, named by a path file: that takes no network.
+    """
+    place = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=TIMEOUT)
+    python = place / "bin" / "python"
+    options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    install = [sys.executable, "-m", "pip", "--python", python, "install", *options, wheel]
+    subprocess.run(install, check=True, timeout=TIMEOUT, env=clean_environment())
+    [packages] = (place / "lib").glob("python*/site-packages")
+    # Written after the installation, as pip would take the checkout for an installed extcli.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return place / "bin"
+
+
+def clean_environment() -> dict[str, str]:
+    """The variables of this process without those that lead Python or extcli elsewhere."""
+    return {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "EXTCLI_", "PIP_"))}
+
+
+def run(installed: Path, *args: str, **variables: str) -> str:
+    """Run the installed program and return its standard output."""
+    return subprocess.run(
+        [installed / "extcli", *args],
+        env={**clean_environment(), **variables},
+        cwd=installed,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    ).stdout
+
+
+@pytest.fixture
+def served(installed: Path) -> Iterator[str]:
+    """The URL of a service of the installed program."""
+    command = [installed / "extcli", "serve", "--port", "0"]
+    with subprocess.Popen(command, env=clean_environment(), cwd=installed, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().removeprefix("listening on ").strip()
+        server.terminate()
+    assert 0 == server.returncode
+
+
+def test_the_installed_program_tells_its_version(installed: Path):
+    assert f"extcli {__version__}," in run(installed, "--version")
+
+
+def test_both_installed_packages_are_those_of_the_wheel(installed: Path):
+    code = "import emulator, extcli; print(emulator.__file__, extcli.__file__)"
+    places = subprocess.run(
+        [installed / "python", "-c", code], env=clean_environment(), check=True, capture_output=True, text=True
+    ).stdout.split()
+
+    assert [installed.parent] * 2 == [Path(each).parents[4] for each in places]
+
+
+def test_the_installed_service_counts_a_vote(installed: Path, served: str):
+    run(installed, "vote", "cast", "--value", "3", EXTCLI_URL=served)
+
+    assert "3\t1\n" == run(installed, "vote", "get", "-o", "plain", EXTCLI_URL=served)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/_emulator/sdk.js", "text/javascript"), ("/schema/docs", "text/html"), ("/schema/openapi.json", "application/")],
+)
+def test_the_installed_service_has_its_pages_and_scripts(served: str, path: str, kind: str):
+    answer = httpx.get(served + path, trust_env=False)
+
+    assert (200, True) == (answer.status_code, answer.headers["content-type"].startswith(kind))
+    assert answer.content
+
+
+def test_the_installed_program_writes_the_preload_script_of_node(installed: Path):
+    assert "require" in run(installed, "connect", "node")
