@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint fix docs soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test quick lint check fix docs soak bench bench-docs bench-peers bench-guard clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -34,7 +34,7 @@ help:  ## Show this list
 serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
 	@$(BIN)/extcli serve $(ARGS)
 
-test: check-system $(DEV_STAMP) $(NODE_STAMP) lint  ## Check format, lint and types, and run all tests; ARGS go to pytest
+test: check-system $(DEV_STAMP) $(NODE_STAMP) check  ## Run all checks and all tests; ARGS go to pytest
 	$(BIN)/pytest -n auto $(ARGS)
 
 quick: $(DEV_STAMP)  ## Run the fast tests
@@ -44,6 +44,12 @@ lint: $(DEV_STAMP)  ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+check: lint  ## Also check the files for Docker, Compose and GitHub Actions
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml compose.valkey.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/github-actions.yml
 
 fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 	$(BIN)/ruff format .

@@ -1,0 +1,101 @@
+"""The files for Docker, Compose and GitHub Actions. They do not run here; `make check` lints them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extcli.app import load_noun
+
+ROOT = Path(__file__).parent.parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+LINTED = ("Dockerfile", "action.yml", "compose.yaml", "compose.valkey.yaml", "examples/github-actions.yml")
+COMPOSE = ("compose.yaml", "compose.valkey.yaml")
+
+
+def instructions(name: str) -> list[str]:
+    """The arguments of each instruction of this name in the Dockerfile, continued lines joined."""
+    joined = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE))
+    return re.findall(rf"^{name} (.*)$", joined, re.MULTILINE)
+
+
+def nodes(name: str) -> dict[str, dict[str, Any]]:
+    """The services of a Compose file that run extcli."""
+    services: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / name).read_text())["services"]
+    return {service: settings for service, settings in services.items() if "build" in settings}
+
+
+@pytest.mark.parametrize("name", LINTED)
+def test_the_first_line_says_that_the_file_is_linted_but_not_run(name: str):
+    first = (ROOT / name).read_text().splitlines()[0]
+
+    assert first.startswith("# Checked ")
+    assert "`make check`" in first
+    assert "CI does not " in first
+
+
+@pytest.mark.parametrize("name", LINTED)
+def test_make_check_lints_the_file(name: str):
+    [recipe] = re.findall(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    assert name in recipe.split()
+
+
+def test_every_variable_is_an_option_of_serve():
+    known = {parameter.envvar for parameter in load_noun("serve").params}
+    used = {name for file in LINTED for name in re.findall(r"\bEXTCLI_SERVE_[A-Z_]+[A-Z]\b", (ROOT / file).read_text())}
+
+    assert {"EXTCLI_SERVE_HOST", "EXTCLI_SERVE_DATA", "EXTCLI_SERVE_CONTROL_HOST"} <= used
+    assert set() == used - known
+
+
+def test_the_image_runs_serve_as_an_unprivileged_user_in_two_stages():
+    assert ["python:3.12-slim AS build", "python:3.12-slim"] == instructions("FROM")
+    assert [["extcli"], ["serve"]] == [json.loads(each) for each in instructions("ENTRYPOINT") + instructions("CMD")]
+    assert ["10001:10001"] == instructions("USER")
+
+
+def test_the_health_check_of_the_image_needs_no_shell():
+    [check] = instructions("HEALTHCHECK")
+
+    assert ["extcli", "wait", "--ready", "--timeout", "2s"] == json.loads(check.partition("CMD ")[2])
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_a_node_has_a_control_api_under_the_name_of_its_service(name: str):
+    named = {service: settings["environment"]["EXTCLI_SERVE_CONTROL_HOST"] for service, settings in nodes(name).items()}
+
+    assert named
+    assert {service: service for service in named} == named
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_a_sandbox_node_is_published_on_loopback_only(name: str):
+    published = [port for settings in nodes(name).values() for port in settings["ports"]]
+
+    assert published
+    assert [] == [port for port in published if not port.startswith("127.0.0.1:")]
+
+
+def test_two_nodes_share_the_data_of_one_valkey():
+    found = nodes("compose.valkey.yaml")
+
+    assert 2 == len(found)
+    assert {"redis://valkey:6379/0"} == {each["environment"]["EXTCLI_SERVE_DATA"] for each in found.values()}
+
+
+def test_the_action_installs_its_own_checkout_with_a_pinned_uv():
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    [uv] = [step["with"]["version"] for step in steps if step.get("uses", "").startswith("astral-sh/setup-uv@")]
+    script = "".join(step.get("run", "") for step in steps)
+
+    assert re.fullmatch(r"\d+\.\d+\.\d+", uv)
+    assert '"$GITHUB_ACTION_PATH"' in script
+    assert '>> "$GITHUB_PATH"' in script
+    # A background service would outlive the action, which has no step at the end of a job.
+    assert "extcli serve" not in script
