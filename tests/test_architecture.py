@@ -16,6 +16,7 @@ MAX_MODULES = 20
 """Modules per folder, except in `commands/`, which has one per noun."""
 
 BASICS = {"errors", "clock", "callers", "bounded_cache", "started", "wire", "engines.base", "engines.pools"}
+BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
 SERVICE_IMPORTS |= {"realtime.publisher", "realtime.hub", "realtime.pusher"}

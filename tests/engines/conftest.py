@@ -8,6 +8,7 @@ TOPICS = (
     "assignments",
     "ballots",
     "documents",
+    "dump",
     "engine",
     "entries",
     "holdings",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
+from emulator.engines.records import Record
 
 
 class Engine(Protocol):
@@ -48,6 +49,19 @@ class Engine(Protocol):
 
     async def reset(self) -> None:
         """Delete everything in this namespace, in constant time."""
+
+    def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
+        """Iterate over pages of everything that is alive in this namespace, in the order of `engines/records.py`.
+
+        Writing may go on during the iteration. Pages are bounded, and the event loop runs between them.
+        """
+
+    async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
+        """Write these records, which must be in the order of a dump, in one step: others see all of them or none.
+
+        With `replace`, everything else in the namespace is deleted in the same step. Without, a record replaces
+        everything under its key (a ballot with its casts, a log with its entries), and all else stays.
+        """
 
     async def drop(self) -> None:
         """Delete everything in this namespace, and what the engine keeps per namespace. Close the engine next.

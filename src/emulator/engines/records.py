@@ -1,15 +1,24 @@
 """What a namespace holds, as records that are equal on every engine. `Engine.dump` yields them, `load` takes them.
 
-A dump is in this order: the types as listed here; within a type, by key; under one key, in the order that the shape
-promises (casts in order of casting, entries in order of arrival, items front to back). So two dumps of equal data are
-equal. Times are Unix ms. Only what is alive is dumped.
+A dump is in this order, so two dumps of equal data are equal:
+
+1. The types as listed in `TYPES`.
+2. Things (documents, ballots, lists, pools, rosters) by key: kind, owner, name, channel, user.
+3. Contents by the key of their group, then in the order that the shape promises. What operations merge across channels
+   (choices, entries, items) has one order for all channels: the group is the key without the channel. Members and spent
+   items are grouped by the key without the name.
+
+Times are Unix ms. Only what is alive is dumped. `record_checks.py` checks the order.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from emulator.engines.base import Entry, Key, Terms
+
+ITEMS_PER_RECORD: Final = 100
+"""Items of a list in one record; the last record of a list may have fewer."""
 
 
 class DocumentRecord(NamedTuple):
@@ -42,6 +51,7 @@ class EntryRecord(NamedTuple):
     ballot: Key
     entry: Entry
     whole: bool
+    """Whether the note alone describes the cast (`CastRequest.whole`)."""
 
 
 class ItemRecord(NamedTuple):
@@ -61,7 +71,7 @@ class ListRecord(NamedTuple):
 
 
 class ListItemsRecord(NamedTuple):
-    """Consecutive items of a list."""
+    """The next items of a list, front to back; those that a pool has handed out or skipped are left out."""
 
     key: Key
     items: tuple[str, ...]
@@ -72,17 +82,15 @@ class PoolRecord(NamedTuple):
 
     key: Key
     number: int
-    closed: bool
     expires_at: int
     source: Key | None
-    """The list it hands out from; `None` if closed."""
-    position: int
-    """How many items at the front of the list are handed out or skipped."""
+    """The list it hands out from; `None` if it was dropped."""
     note: bytes
+    """Empty if it was dropped."""
 
 
 class HandedRecord(NamedTuple):
-    """An item that a pool has handed out, in the order of handing out."""
+    """An item that a pool has handed out: by number of the pool, then by user, in the order of handing out."""
 
     pool: Key
     number: int
@@ -91,9 +99,10 @@ class HandedRecord(NamedTuple):
 
 
 class SpentRecord(NamedTuple):
-    """An item that a family of pools has handed out, however long ago, as the digest of the item in hex."""
+    """An item that a family of pools has handed out, however long ago: its `digest_of` in hex, in ascending order."""
 
     family: Key
+    """The key of its pools, with an empty name."""
     digest: str
 
 
@@ -105,7 +114,7 @@ class RosterRecord(NamedTuple):
 
 
 class MemberRecord(NamedTuple):
-    """A member of a roster."""
+    """A member of a roster: by name of the roster, then by member."""
 
     roster: Key
     member: str
@@ -125,3 +134,19 @@ Record = (
     | RosterRecord
     | MemberRecord
 )
+
+TYPES: Final[tuple[type[Record], ...]] = (
+    DocumentRecord,
+    BallotRecord,
+    ChoiceRecord,
+    EntryRecord,
+    ItemRecord,
+    ListRecord,
+    ListItemsRecord,
+    PoolRecord,
+    HandedRecord,
+    SpentRecord,
+    RosterRecord,
+    MemberRecord,
+)
+"""In the order of a dump."""

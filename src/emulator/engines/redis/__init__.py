@@ -5,12 +5,13 @@ Each shape has its own module, and each operation is one call of a script in `lu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
+from emulator.engines.records import Record
 from emulator.engines.redis.ballots import RedisBallots
 from emulator.engines.redis.documents import RedisDocuments
 from emulator.engines.redis.driver import connection_factory, location_of
@@ -86,6 +87,12 @@ class RedisEngine:
 
     async def reset(self) -> None:
         await self._purge.reset()
+
+    def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
+        raise EngineError("dump is not available on Redis")
+
+    async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
+        raise EngineError("load is not available on Redis")
 
     async def drop(self) -> None:
         # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
+from emulator.engines.records import Record
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.lists import Lists, SpentItems
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.namespace_ids import NamespaceIds
-from emulator.engines.sqlite.pool_cache import PoolCache
-from emulator.engines.sqlite.pools import SqlitePools
 from emulator.engines.sqlite.purge import Purge
+from emulator.engines.sqlite.records.dump import Dump
+from emulator.engines.sqlite.records.load import Load
 from emulator.engines.sqlite.relay import SqliteRelay
-from emulator.engines.sqlite.rosters import SqliteRosters
+from emulator.engines.sqlite.rewards.lists import Lists, SpentItems
+from emulator.engines.sqlite.rewards.pool_cache import PoolCache
+from emulator.engines.sqlite.rewards.pools import SqlitePools
+from emulator.engines.sqlite.rewards.rosters import SqliteRosters
 from emulator.engines.sqlite.service_lock import service_lock
 
 
@@ -60,6 +63,8 @@ class SqliteEngine:
         )
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
+        self._dump = Dump(self._group_commit, self._namespace)
+        self._load = Load(self._group_commit, self._namespace, self._forget)
         self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._documents, self._namespace]
 
     def claimed(self) -> AbstractContextManager[None]:
@@ -101,6 +106,12 @@ class SqliteEngine:
 
     async def reset(self) -> None:
         await self._group_commit.write(self._reset)
+
+    def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
+        return self._dump(now)
+
+    async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
+        await self._load(pages, replace=replace)
 
     async def drop(self) -> None:
         await self._group_commit.write(self._drop)

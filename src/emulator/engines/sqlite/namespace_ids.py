@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.errors import EngineError
 
 BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
 BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
 KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
 LISTED_ORDER = "place, name, holder"
+_FIND = "SELECT space FROM spaces WHERE namespace = ?"
 _NO_ID = 0
 """The id of no namespace: numbers begin at 1."""
 
@@ -20,6 +24,8 @@ class NamespaceIds:
     def __init__(self, group_commit: GroupCommit, namespace: str) -> None:
         self._group_commit = group_commit
         self._namespace = namespace
+        self._hidden = f"{namespace}//loading"
+        """The name under which a load writes; no namespace of a service has it, because names contain no `//`."""
         self._id: int | None = None
         self._next: int | None = None
         self._is_changed = False
@@ -79,21 +85,49 @@ class NamespaceIds:
         return condition, params
 
     def register(self) -> None:
-        """Give the namespace an id if it is new in this database."""
+        """Give the namespace an id if it is new in this database, and remove what an interrupted load has left."""
         if self._stored() is None:
             self._store(self.next_number())
+        self._bury(self._hidden)
 
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
-        self._group_commit.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
+        self._bury(self._namespace)
         self._store(self.next_number())
         self._id = None
 
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
-        self._group_commit.connection.execute("INSERT INTO dead_spaces VALUES (?)", (self.id,))
-        self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._namespace,))
+        self._bury(self._namespace)
         self._id = None
+
+    def begin_hidden(self) -> int:
+        """Return a new id, under which rows are written that nobody sees before `show_hidden`."""
+        self._bury(self._hidden)
+        self._store(id := self.next_number(), self._hidden)
+        return id
+
+    def show_hidden(self, id: int) -> None:
+        """Give the namespace the id that `begin_hidden` returned, instead of its own. `tidy` deletes the old rows.
+
+        Raises `EngineError` if another load or opening of the namespace has removed it.
+        """
+        if self._stored(self._hidden) != id:
+            raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
+        self._bury(self._namespace)
+        self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
+        self._store(id)
+        self._id = None
+
+    def drop_hidden(self, id: int) -> None:
+        """Remove what was written under the id that `begin_hidden` returned."""
+        if self._stored(self._hidden) == id:
+            self._bury(self._hidden)
+
+    def stored_in(self, connection: sqlite3.Connection) -> int:
+        """Return the id that the namespace has in what this connection shows."""
+        row = connection.execute(_FIND, (self._namespace,)).fetchone()
+        return _NO_ID if row is None else int(row[0])
 
     def probe_read(self) -> None:
         self._stored()
@@ -117,14 +151,19 @@ class NamespaceIds:
         self._id = self._next = None
         self._is_changed = False
 
-    def _stored(self) -> int | None:
-        row = self._group_commit.connection.execute(
-            "SELECT space FROM spaces WHERE namespace = ?", (self._namespace,)
-        ).fetchone()
+    def _stored(self, name: str | None = None) -> int | None:
+        row = self._group_commit.connection.execute(_FIND, (name or self._namespace,)).fetchone()
         return None if row is None else int(row[0])
 
-    def _store(self, id: int) -> None:
-        self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", (self._namespace, id))
+    def _store(self, id: int, name: str | None = None) -> None:
+        row = (name or self._namespace, id)
+        self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", row)
+
+    def _bury(self, name: str) -> None:
+        """Remove a namespace. Absent is fine."""
+        execute = self._group_commit.connection.execute
+        execute("INSERT INTO dead_spaces SELECT space FROM spaces WHERE namespace = ?", (name,))
+        execute("DELETE FROM spaces WHERE namespace = ?", (name,))
 
 
 class Tables:

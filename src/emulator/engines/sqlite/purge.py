@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.lists import Lists
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
-from emulator.engines.sqlite.pool_cache import PoolCache
-from emulator.engines.sqlite.rosters import SqliteRosters
+from emulator.engines.sqlite.rewards.lists import Lists
+from emulator.engines.sqlite.rewards.pool_cache import PoolCache
+from emulator.engines.sqlite.rewards.rosters import SqliteRosters
 
 STEP = 250
 """Rows removed between two returns to the event loop."""

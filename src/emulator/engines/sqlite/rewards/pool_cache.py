@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.lists import Lists, SpentItems
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
+from emulator.engines.sqlite.rewards.lists import Lists, SpentItems
 
 MAX_POOLS = 256
 

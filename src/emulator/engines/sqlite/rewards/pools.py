@@ -9,9 +9,9 @@ from enum import Enum
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Count, Holding, Stock
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.lists import ListRow, Lists, SpentItems, packed
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
-from emulator.engines.sqlite.pool_cache import ROOT, CachedPool, PoolCache
+from emulator.engines.sqlite.rewards.lists import ListRow, Lists, SpentItems, packed
+from emulator.engines.sqlite.rewards.pool_cache import ROOT, CachedPool, PoolCache
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""

@@ -1,0 +1,204 @@
+"""Reads everything in a namespace as records (`engines/records.py`), from a copy that stays as it is.
+
+A file is read in a snapshot on a second connection. Data in memory is copied to a temporary database first, which
+SQLite keeps on disk: that is one step, some hundred ms for a million votes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import islice
+from typing import Any, Final
+
+from emulator.engines.base import Entry, Key, Terms
+from emulator.engines.records import (
+    ITEMS_PER_RECORD,
+    BallotRecord,
+    ChoiceRecord,
+    DocumentRecord,
+    EntryRecord,
+    HandedRecord,
+    ItemRecord,
+    ListItemsRecord,
+    ListRecord,
+    MemberRecord,
+    PoolRecord,
+    Record,
+    RosterRecord,
+    SpentRecord,
+)
+from emulator.engines.sqlite.connection import connect, engine_errors
+from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
+from emulator.errors import EngineError
+
+PAGE: Final = 500
+"""Records between two returns to the event loop."""
+
+_BY_KEY: Final = f"ORDER BY {KEY_COLUMNS}"
+_ALIVE: Final = "space = :space AND +expires_at > :now"
+_DOCUMENTS = f"SELECT {KEY_COLUMNS}, expires_at, value FROM documents WHERE {_ALIVE} {_BY_KEY}"
+_BALLOTS = f"""
+    SELECT {KEY_COLUMNS}, expires_at, definition,
+        opens_at, closes_at, disabled, known_voters_only, per_voter, per_choice, choices
+    FROM ballots WHERE {_ALIVE} {_BY_KEY}
+"""
+# Groups are read one at a time: to sort all casts at once would take a copy of them.
+_GROUP: Final = "shelf, owner, name, holder"
+_IN_GROUP: Final = "shelf = :shelf AND owner = :owner AND name = :name AND holder = :holder"
+_GROUPS_OF_BALLOTS = f"SELECT DISTINCT {_GROUP} FROM ballots WHERE {_ALIVE} ORDER BY {_GROUP}"
+_CHOICES = f"""
+    SELECT place, choice FROM ballots CROSS JOIN tallies ON tallies.ballot = ballots.id
+    WHERE {_ALIVE} AND {_IN_GROUP} ORDER BY since
+"""
+_ENTRIES = f"""
+    SELECT place, voter, choice, times, cast_at, note, whole
+    FROM ballots CROSS JOIN marks INDEXED BY marks_by_age ON marks.ballot = ballots.id
+    WHERE {_ALIVE} AND {_IN_GROUP} ORDER BY number
+"""
+_GROUPS_OF_LOGS = f"SELECT DISTINCT {_GROUP} FROM logs WHERE space = :space ORDER BY {_GROUP}"
+_ITEMS = f"""
+    SELECT place, at, expires_at, value FROM logs CROSS JOIN items INDEXED BY items_by_age ON items.log = logs.id
+    WHERE logs.space = :space AND {_IN_GROUP} AND +expires_at > :now ORDER BY number
+"""
+_LISTS = f"SELECT {KEY_COLUMNS}, expires_at FROM lists WHERE {_ALIVE} {_BY_KEY}"
+_POSITIONS = f"""
+    SELECT {KEY_COLUMNS}, id, coalesce((SELECT position FROM pools WHERE pools.id = lists.pool), 0)
+    FROM lists WHERE {_ALIVE} {_BY_KEY}
+"""
+_CHUNKS = "SELECT first, items FROM chunks WHERE list = ? AND first > ? ORDER BY first"
+_POOLS = f"""
+    SELECT {", ".join(f"pools.{column}" for column in KEY_COLUMNS.split(", "))}, pools.expires_at, closed, note,
+        pools.id, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
+    FROM pools LEFT JOIN lists ON lists.id = pools.list
+    WHERE pools.space = :space AND +pools.expires_at > :now ORDER BY 1, 2, 3, 4, 5, pools.id
+"""
+_HANDED = "SELECT holder, item FROM handed WHERE pool = ? ORDER BY holder, nth"
+_SPENT = """
+    SELECT shelf, owner, '', place, holder, lower(hex(digest)) FROM families CROSS JOIN spent ON family = families.id
+    WHERE space = :space ORDER BY shelf, owner, place, holder, digest
+"""
+_ROSTERS = f"SELECT {KEY_COLUMNS}, expires_at FROM rosters WHERE {_ALIVE} {_BY_KEY}"
+_ROOTS = f"SELECT DISTINCT root FROM rosters WHERE {_ALIVE} ORDER BY shelf, owner, place, holder"
+_MEMBERS = f"""
+    SELECT {KEY_COLUMNS}, member FROM members CROSS JOIN rosters ON rosters.id = members.roster
+    WHERE members.root = :root AND {_ALIVE} ORDER BY name, member
+"""
+
+
+class Dump(Tables):
+    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
+        super().__init__(group_commit, namespace)
+
+    async def __call__(self, now: int) -> AsyncIterator[Sequence[Record]]:
+        async with self._frozen() as (connection, space):
+            records = _Reading(connection, space, now).records()
+            while page := await _in_thread(connection, records):
+                yield page
+
+    @asynccontextmanager
+    async def _frozen(self) -> AsyncIterator[tuple[sqlite3.Connection, int]]:
+        """Open a connection that shows what is committed now, and find the id of the namespace there."""
+        while self._group_commit.is_writing:
+            await self._group_commit.wait_for_commit()
+        space = self._namespace.id
+        if self._group_commit.path is None:
+            with engine_errors():
+                connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        else:
+            connection = await connect(self._group_commit.path, check_same_thread=False)
+        try:
+            with self._group_commit.corruption.watch(), engine_errors():
+                if self._group_commit.path is None:
+                    connection.execute("PRAGMA synchronous = OFF")
+                    self._group_commit.connection.backup(connection)
+                else:
+                    connection.execute("BEGIN")
+                    space = self._namespace.stored_in(connection)  # a snapshot begins with its first read
+                yield connection, space
+        finally:
+            connection.close()
+
+
+async def _in_thread(connection: sqlite3.Connection, records: Iterator[Record]) -> list[Record]:
+    """Return the next page. SQLite may sort a million rows first, so the event loop must not wait for it."""
+    page = asyncio.ensure_future(asyncio.to_thread(lambda: list(islice(records, PAGE))))
+    try:
+        return await asyncio.shield(page)
+    except asyncio.CancelledError:
+        connection.interrupt()  # the thread must be done before the connection is closed
+        with suppress(sqlite3.Error, EngineError):
+            await page
+        raise
+
+
+class _Reading:
+    """Reads all records of one namespace from one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, space: int, now: int) -> None:
+        self._execute = connection.execute
+        self._params = {"space": space, "now": now}
+
+    def records(self) -> Iterator[Record]:
+        for row in self._rows(_DOCUMENTS):
+            yield DocumentRecord(Key(*row[:5]), row[5], row[6])
+        for row in self._rows(_BALLOTS):
+            opens_at, closes_at, disabled, known_voters_only, *limits = row[7:]
+            terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
+            yield BallotRecord(Key(*row[:5]), row[5], row[6], terms)
+        for key, choice in self._grouped(_GROUPS_OF_BALLOTS, _CHOICES):
+            yield ChoiceRecord(key, choice)
+        for key, voter, choice, times, at, note, whole in self._grouped(_GROUPS_OF_BALLOTS, _ENTRIES):
+            yield EntryRecord(key, Entry(voter, choice, times, at, note), bool(whole))
+        for key, at, expires_at, value in self._grouped(_GROUPS_OF_LOGS, _ITEMS):
+            yield ItemRecord(key, at, expires_at, value)
+        yield from self._pools()
+        for row in self._rows(_ROSTERS):
+            yield RosterRecord(Key(*row[:5]), row[5])
+        for (root,) in self._execute(_ROOTS, self._params).fetchall():
+            for row in self._rows(_MEMBERS, root=root):
+                yield MemberRecord(Key(*row[:5]), row[5])
+
+    def _pools(self) -> Iterator[Record]:
+        for row in self._rows(_LISTS):
+            yield ListRecord(Key(*row[:5]), row[5])
+        for *key, id, position in self._execute(_POSITIONS, self._params).fetchall():
+            for items in self._items(id, position):
+                yield ListItemsRecord(Key(*key), items)
+        ids = []
+        number, last = 0, None
+        for row in self._rows(_POOLS):
+            key_, expires_at, closed, note, id, source = Key(*row[:5]), *row[5:9], row[9:]
+            number, last = (number + 1 if key_ == last else 1), key_
+            ids.append((key_, number, id))
+            yield PoolRecord(key_, number, expires_at, None if closed else Key(*source), b"" if closed else note)
+        for key_, number, id in ids:
+            for user, item in self._execute(_HANDED, (id,)):
+                yield HandedRecord(key_, number, user, item)
+        for row in self._rows(_SPENT):
+            yield SpentRecord(Key(*row[:5]), row[5])
+
+    def _items(self, id: int, position: int) -> Iterator[tuple[str, ...]]:
+        """The items of a list from this position on, in as many as one record holds."""
+        items: list[str] = []
+        first = self._execute("SELECT max(first) FROM chunks WHERE list = ? AND first <= ?", (id, position)).fetchone()
+        for start, packed in self._execute(_CHUNKS, (id, (first[0] or 0) - 1)):
+            some = packed.decode().split("\0")
+            items += some[max(0, position - start) :]
+            while len(items) >= ITEMS_PER_RECORD:
+                yield tuple(items[:ITEMS_PER_RECORD])
+                del items[:ITEMS_PER_RECORD]
+        if items:
+            yield tuple(items)
+
+    def _rows(self, statement: str, **params: object) -> Iterator[tuple[Any, ...]]:
+        return iter(self._execute(statement, self._params | params))
+
+    def _grouped(self, groups: str, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of `statement` for each group, with the key in place of the channel."""
+        for shelf, owner, name, holder in self._execute(groups, self._params).fetchall():
+            for place, *row in self._rows(statement, shelf=shelf, owner=owner, name=name, holder=holder):
+                yield Key(shelf, owner, name, place, holder), *row

@@ -1,0 +1,1 @@
+"""Pools, the lists that they hand out from, and rosters, on SQLite."""

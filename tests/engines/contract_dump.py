@@ -1,0 +1,371 @@
+"""The contract of `dump` and `load`: a dump holds everything, in one order, and what is loaded behaves as before."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from emulator.engines.base import NEVER, CastRequest, Entry, Terms
+from emulator.engines.engine import Engine
+from emulator.engines.records import (
+    BallotRecord,
+    ChoiceRecord,
+    DocumentRecord,
+    EntryRecord,
+    ItemRecord,
+    ListItemsRecord,
+    ListRecord,
+    Record,
+    RosterRecord,
+)
+from engines.contract_purge import fill as fill_shapes
+from engines.contract_purge import read_all
+from engines.pool_shorthand import add_members, draw, fill, held, listing, source, stocked
+from engines.pool_shorthand import drop as drop_pool
+from engines.shorthand import (
+    END,
+    EVERYWHERE,
+    MANY,
+    NOW,
+    ODD,
+    LoopPasses,
+    Open,
+    all_of,
+    append,
+    cast,
+    choice_of,
+    counts,
+    entries,
+    items,
+    key,
+    read,
+    write,
+)
+
+
+async def dumped(engine: Engine, *, now: int = NOW) -> list[Record]:
+    return await all_of(engine.dump(now=now))
+
+
+async def pages(records: Sequence[Record], size: int = 300) -> AsyncIterator[Sequence[Record]]:
+    for start in range(0, len(records), size):
+        yield records[start : start + size]
+
+
+async def load(engine: Engine, records: Sequence[Record], *, replace: bool = True, size: int = 300) -> None:
+    await engine.load(pages(records, size), replace=replace)
+
+
+async def reload(engine: Engine, *, now: int = NOW) -> None:
+    """Replace everything in the namespace by its own dump."""
+    await load(engine, await dumped(engine, now=now))
+
+
+BALLOT = BallotRecord(key(), END, None, Terms())
+ENTRY = EntryRecord(key(), Entry("U1", "a", 1, NOW, b""), False)
+
+
+class DumpContract:
+    async def test_a_loaded_dump_dumps_equal(self, engine: Engine, open: Open) -> None:
+        await fill_all(engine)
+        records = await dumped(engine)
+
+        async with open(namespace="copy") as copy:
+            await load(copy, records)
+
+            assert records == await dumped(copy)
+
+    async def test_an_empty_namespace_has_an_empty_dump(self, engine: Engine) -> None:
+        assert [] == await dumped(engine)
+        await write(engine, b"1")
+
+        await load(engine, [])
+
+        assert [] == await dumped(engine)
+
+    async def test_a_dump_leaves_out_what_has_expired(self, engine: Engine) -> None:
+        await write(engine, b"1", expires_at=NOW)
+        await cast(engine, "U1", "a", expires_at=NOW)
+        await append(engine, b"1", expires_at=NOW)
+        await append(engine, b"2", expires_at=NOW + 1)
+        await stocked(engine, ["x"], expires_at=NOW)
+        await add_members(engine, ["U1"], expires_at=NOW)
+
+        assert [ItemRecord(key(), NOW, NOW + 1, b"2")] == await dumped(engine)
+
+    async def test_a_dump_is_sorted_by_key_whatever_the_order_of_writing(self, engine: Engine) -> None:
+        for name in reversed(ODD):
+            await write(engine, b"1", key(name))
+            await write(engine, b"1", key("n", user=name))
+            await cast(engine, "U1", "a", key(name))
+
+        records = await dumped(engine)
+
+        documents = [record.key for record in records if isinstance(record, DocumentRecord)]
+        assert 2 * len(ODD) == len(documents)
+        assert sorted(documents) == documents
+        ballots = [record.key for record in records if isinstance(record, BallotRecord)]
+        assert len(ODD) == len(ballots)
+        assert sorted(ballots) == ballots
+
+    async def test_every_result_is_the_same_after_a_load(self, engine: Engine) -> None:
+        await fill_shapes(engine)
+        before = [await read_all(engine, now) for now in (NOW, NOW + 10, NOW + 20)]
+
+        await reload(engine)
+
+        assert before == [await read_all(engine, now) for now in (NOW, NOW + 10, NOW + 20)]
+
+    async def test_ties_keep_their_order_after_a_load(self, engine: Engine) -> None:
+        for voter, choice in (("U1", "b"), ("U2", "a"), ("U3", "c"), ("U1", "c"), ("U4", "b"), ("U5", "a")):
+            await cast(engine, voter, choice)
+
+        await reload(engine)
+
+        assert [("a", 2), ("c", 2), ("b", 1)] == await counts(engine)
+        await cast(engine, "U6", "b")
+        assert [("a", 2), ("c", 2), ("b", 2)] == await counts(engine)
+
+    async def test_ties_across_channels_keep_their_order_after_a_load(self, engine: Engine) -> None:
+        for voter, choice, channel in (("U1", "b", "y"), ("U2", "a", "x"), ("U1", "c", "x"), ("U3", "d", "y")):
+            await cast(engine, voter, choice, key(channel=channel))
+        before = await counts(engine, EVERYWHERE), await entries(engine, EVERYWHERE)
+
+        await reload(engine)
+
+        assert before == (await counts(engine, EVERYWHERE), await entries(engine, EVERYWHERE))
+        assert "c" == await choice_of(engine, "U1", EVERYWHERE)
+
+    async def test_a_cast_replaces_the_one_before_the_load(self, engine: Engine) -> None:
+        await cast(engine, "U1", "a")
+        await reload(engine)
+
+        done = await cast(engine, "U1", "b")
+
+        assert ("a", (("b", 1),)) == (done.previous, done.tally.counts)
+
+    async def test_casts_add_up_to_the_allowance_across_a_load(self, engine: Engine) -> None:
+        await engine.ballots.define(key(), b"d", MANY, now=NOW, expires_at=END)
+        await cast(engine, "U1", "a", times=3)
+        await cast(engine, "U1", "b", times=1)
+        await reload(engine)
+
+        assert (await cast(engine, "U1", "a")).refused
+        assert (await cast(engine, "U1", "c")).refused
+        assert not (await cast(engine, "U1", "b")).refused
+        assert [("a", 3), ("b", 2)] == await counts(engine)
+        assert b"d" == await engine.ballots.definition(key(), now=NOW)
+
+    async def test_casts_before_and_after_the_clock_went_back_keep_their_order(self, engine: Engine) -> None:
+        await engine.ballots.define(key(), b"", MANY, now=NOW, expires_at=END)
+        await cast(engine, "U1", "a", now=NOW + 5)
+        await cast(engine, "U1", "b", now=NOW)
+        before = await entries(engine)
+
+        await reload(engine)
+
+        assert "b" == await choice_of(engine, "U1")
+        assert before == await entries(engine)
+
+    async def test_notes_of_loaded_casts_are_the_same(self, engine: Engine) -> None:
+        for voter in ("U1", "U2", "U3"):
+            request = CastRequest(voter, "a", voter.encode(), whole=voter != "U3")
+            await engine.ballots.cast(key(), request, now=NOW, expires_at=END)
+        await reload(engine)
+
+        notes = [
+            page if isinstance(page, bytes) else b",".join(entry.note for entry in page)
+            async for page in engine.ballots.notes(key(), now=NOW, separator=b",")
+        ]
+
+        assert b"U1,U2,U3" == b",".join(notes)
+
+    async def test_entries_of_a_log_keep_their_order_after_a_load(self, engine: Engine) -> None:
+        for number, at in enumerate((NOW + 5, NOW, NOW, NOW + 5)):
+            await append(engine, b"%d" % number, key(channel=str(number % 2)), now=at)
+        before = await items(engine, EVERYWHERE, now=NOW + 9)
+
+        await reload(engine)
+
+        assert before == await items(engine, EVERYWHERE, now=NOW + 9)
+        await append(engine, b"later", key(channel="0"), now=NOW + 5)
+        assert b"later" == (await items(engine, EVERYWHERE, now=NOW + 9))[0].value
+
+    async def test_draws_continue_after_a_load(self, engine: Engine) -> None:
+        await stocked(engine, [f"{number:03}" for number in range(250)])
+        drawn = [await draw(engine, f"U{number}") for number in range(130)]
+        await reload(engine)
+
+        assert "130" == await draw(engine, "U900", most=2)
+        assert "131" == await draw(engine, "U900", most=2)
+        assert await draw(engine, "U900", most=2) is None
+        assert await draw(engine, "U0") is None
+        assert "000" == drawn[0]
+        assert ("000",) == (await held(engine, "U0") or ((),))[0]
+        found = (await engine.pools.counts([key()], now=NOW))[key()]
+        assert (132, 118) == (found.handed, found.left)
+
+    async def test_the_history_of_dropped_pools_stays_after_a_load(self, engine: Engine) -> None:
+        for text in ("a", "b"):
+            await stocked(engine, [text, "other"])
+            await draw(engine, "U1")
+            await draw(engine, "U2")
+            await drop_pool(engine)
+        await stocked(engine, ["c"])
+        await draw(engine, "U1")
+        before = await held(engine, "U1")
+
+        await reload(engine)
+
+        assert before == await held(engine, "U1")
+        assert before is not None
+        assert (("a", "b", "c"), 1) == before
+
+    async def test_spent_items_stay_spent_after_a_load(self, engine: Engine) -> None:
+        await stocked(engine, ["a", "b"])
+        await draw(engine, "U1")
+        await drop_pool(engine)
+        await reload(engine)
+
+        await stocked(engine, ["a", "b", "c"], key("another"))
+
+        assert "b" == await draw(engine, "U1", key("another"))
+        assert "c" == await draw(engine, "U2", key("another"))
+
+    async def test_a_list_and_a_roster_can_be_extended_after_a_load(self, engine: Engine) -> None:
+        await fill(engine, ["a", "b"])
+        await add_members(engine, ["U1", "U2"])
+        await add_members(engine, ["U1"], key("two"))
+        await reload(engine)
+
+        await fill(engine, ["c"])
+        assert 1 == await add_members(engine, ["U1", "U3"])
+
+        assert {"one", "two"} == await listing(engine, "U1")
+        assert {"one"} == await listing(engine, "U2", "U3")
+        assert ("a", "b", "c") == next(
+            record.items for record in await dumped(engine) if isinstance(record, ListItemsRecord)
+        )
+
+    async def test_things_expire_when_they_would_have_expired_without_the_load(self, engine: Engine) -> None:
+        await write(engine, b"1", expires_at=NOW + 5)
+        await cast(engine, "U1", "a", expires_at=NOW + 6)
+        await reload(engine)
+
+        expired = await engine.purge(now=NOW + 6)
+
+        assert [NOW + 5, NOW + 6] == [each.at for each in expired]
+        assert [] == await dumped(engine, now=NOW + 6)
+
+    async def test_a_load_replaces_everything_else(self, engine: Engine, open: Open) -> None:
+        await fill_all(engine)
+        async with open(namespace="copy") as copy:
+            await write(copy, b"1", key("other"))
+            await cast(copy, "U9", "z")
+            await engine.load(copy.dump(now=NOW), replace=True)
+
+            assert await dumped(copy) == await dumped(engine)
+        await engine.tidy()
+        assert [("z", 1)] == await counts(engine)
+
+    async def test_a_load_without_replacing_leaves_other_keys_alone(self, engine: Engine) -> None:
+        await write(engine, b"1", key("other"))
+        await cast(engine, "U9", "z", key("other"))
+        await cast(engine, "U9", "z")
+        await append(engine, b"old")
+        await append(engine, b"old", key("other"))
+        new = [
+            DocumentRecord(key("new"), NEVER, b"n"),
+            BALLOT,
+            ChoiceRecord(key(), "a"),
+            ENTRY,
+            ItemRecord(key(), NOW, END, b"new"),
+        ]
+
+        await load(engine, new, replace=False)
+
+        assert (b"1", b"n") == (await read(engine, key("other")), await read(engine, key("new")))
+        assert [("a", 1)] == await counts(engine)
+        assert [("z", 1)] == await counts(engine, key("other"))
+        assert [b"new"] == [item.value for item in await items(engine)]
+        assert [b"old"] == [item.value for item in await items(engine, key("other"))]
+
+    async def test_a_repeated_load_without_replacing_changes_nothing(self, engine: Engine, open: Open) -> None:
+        await fill_all(engine)
+        records = await dumped(engine)
+
+        for _ in range(2):
+            await load(engine, records, replace=False)
+            assert records == await dumped(engine)
+
+    async def test_a_load_that_is_interrupted_changes_nothing(self, engine: Engine) -> None:
+        await fill_all(engine)
+        before = await dumped(engine)
+
+        async def broken() -> AsyncIterator[Sequence[Record]]:
+            yield [DocumentRecord(key("new"), NEVER, b"n")]
+            raise ConnectionResetError
+
+        for replace in (True, False):
+            with pytest.raises(ConnectionResetError):
+                await engine.load(broken(), replace=replace)
+            assert before == await dumped(engine)
+
+    @pytest.mark.parametrize("replace", [True, False])
+    @pytest.mark.parametrize(
+        "records",
+        [
+            [ENTRY],
+            [BALLOT, BALLOT],
+            [BALLOT, DocumentRecord(key(), END, b"")],
+            [BALLOT._replace(key=key("b")), BALLOT._replace(key=key("a"))],
+            [BALLOT, ENTRY, ChoiceRecord(key(), "a")],
+            [ListRecord(source(), END), ListItemsRecord(source(), ("a\0b",))],
+            [RosterRecord(key(channel=None), END)],
+            [DocumentRecord(key("\ud800"), END, b"")],
+            [DocumentRecord(key(), -1, b"")],
+            [DocumentRecord(key(), NEVER + 1, b"")],
+        ],
+        ids=lambda records: records[-1].__class__.__name__,
+    )
+    async def test_records_that_cannot_be_are_refused_and_nothing_changes(
+        self, engine: Engine, records: list[Record], replace: bool
+    ) -> None:
+        await write(engine, b"1")
+        before = await dumped(engine)
+
+        with pytest.raises(ValueError, match=r"\w"):
+            await load(engine, records, replace=replace, size=1)
+
+        assert before == await dumped(engine)
+
+    async def test_pages_of_a_dump_and_a_load_are_bounded_and_the_loop_runs_between_them(self, engine: Engine) -> None:
+        for number in range(1_200):
+            await append(engine, b"%d" % number)
+
+        async with LoopPasses() as passes:
+            sizes = [len(page) async for page in engine.dump(now=NOW)]
+            assert max(sizes) <= 500
+            assert sum(sizes) == 1_200
+            assert passes.count > 2
+            passes.count = 0
+            await load(engine, await dumped(engine), size=1_200)
+            assert passes.count > 4
+
+
+async def fill_all(engine: Engine) -> None:
+    """Write some of every kind of record."""
+    await fill_shapes(engine)
+    await engine.ballots.define(key("many"), b"d", MANY, now=NOW, expires_at=END)
+    for choice in ("a", "b"):
+        await cast(engine, "U1", choice, key("many"), times=2)
+    await fill(engine, [f"{number}" for number in range(205)], source("unused"))
+    await stocked(engine, ["x", "y", "z"])
+    await draw(engine, "U1")
+    await drop_pool(engine)
+    await stocked(engine, ["y", "z", "w"])
+    await draw(engine, "U1")
+    await draw(engine, "U2")
+    for name in ("one", "two"):
+        await add_members(engine, ["U1", "U2"], key(name))
