@@ -45,6 +45,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
+    "running": {"errors", "clock", "output", "config", "extensions"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""
 
