@@ -143,6 +143,7 @@ class Service:
             updates.forget,
         ):
             self.control.on_reset(clear)
+        self.control.on_load(updates.reloaded)
         self.publisher.on_notice(RESET, lambda _: directory.forget())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)

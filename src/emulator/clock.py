@@ -90,6 +90,10 @@ class Clock:
             if not self._frozen:
                 self._paused_at = None
 
+    def restore(self, offset: int, frozen_at: int | None) -> None:
+        """Freeze at `frozen_at`, or else run `offset` ms ahead of the system time."""
+        self._offset, self._paused_at, self._frozen = offset, frozen_at, frozen_at is not None
+
     def reset(self) -> None:
         """Return to the system time, running."""
         self._offset = 0

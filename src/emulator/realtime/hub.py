@@ -102,6 +102,10 @@ class Hub:
             return any(self.has_subscribers(each) for each in _of_each_id(topic))
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
+    def all_topics(self, kind: str) -> list[Key]:
+        """Return the topics of this kind that have subscribers in this process."""
+        return [topic for (each, _), topics in self._in_channel.items() if each == kind for topic in topics]
+
     def has_topics(self, kind: str, channel: str | None) -> bool:
         """Whether a topic of this kind in a channel has subscribers in this process."""
         return (kind, channel) in self._in_channel

@@ -58,6 +58,10 @@ class Publisher:
         """Whether a topic has subscribers on this node."""
         return self._hub.has_subscribers(topic)
 
+    def topics(self, kind: str) -> list[Key]:
+        """Return the topics of this kind that have subscribers on this node."""
+        return self._hub.all_topics(kind)
+
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
         self._hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))

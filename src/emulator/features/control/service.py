@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from emulator.clock import END_OF_TIME, Clock, clamp_instant
 from emulator.config.settings import Settings
 from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
+from emulator.engines.records import Record
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.recorder import Recorder
@@ -79,6 +80,7 @@ class Control:
         self._settings = settings
         self._version = version
         self._on_reset: list[Callable[[], None]] = []
+        self._on_load: list[Callable[[], None]] = []
         self._on_move: list[Callable[[], Awaitable[None]]] = []
         self._moving = asyncio.Lock()
         self._unreported: list[Expired] = []
@@ -86,6 +88,10 @@ class Control:
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Call `forget` at every reset, to drop state kept outside the data."""
         self._on_reset.append(forget)
+
+    def on_load(self, loaded: Callable[[], None]) -> None:
+        """Call `loaded` when data has been loaded and the clock set, after the callbacks of `on_reset`."""
+        self._on_load.append(loaded)
 
     def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
         """Await `moved` after every move of the clock, before the response."""
@@ -115,6 +121,41 @@ class Control:
             self._unreported.clear()
             for forget in self._on_reset:
                 forget()
+        await self._notify_peers()
+
+    async def load(
+        self,
+        pages: AsyncIterator[Sequence[Record]],
+        *,
+        replace: bool,
+        offset: int | None = None,
+        frozen_at: int | None = None,
+    ) -> None:
+        """Write records as `Engine.load` does, then set the clock; send the notice `RESET` as `reset` does.
+
+        The clock freezes at `frozen_at` (Unix ms), or else runs `offset` ms ahead of the system time; with neither, it
+        stays as it is. Without a signing key among the records, the service keeps its own. Raises `Forbidden` if the
+        clock would move but cannot, `ValueError` for records that cannot be, and `EngineError`; then nothing changed.
+        """
+        is_moved = frozen_at is not None or (
+            offset is not None and (offset != self._clock.offset or self._clock.frozen)
+        )
+        if is_moved:
+            self._check_movable()
+        async with self._moving:
+            await self._engine.load(pages, replace=replace)
+            if is_moved:
+                self._clock.restore(offset or 0, frozen_at)
+            await self._key.restore()
+            if replace:
+                self._unreported.clear()
+            for forget in self._on_reset:
+                forget()
+            for loaded in self._on_load:
+                loaded()
+        await self._notify_peers()
+
+    async def _notify_peers(self) -> None:
         with suppress(EngineError):
             await self._engine.relay.publish(Key(RESET, "", ""), b"")
 
@@ -134,10 +175,7 @@ class Control:
 
         What expired before the move is removed first, so that setting the clock back never revives it.
         """
-        if self._settings.has_peers:
-            raise Forbidden(
-                "Forbidden", "the clock cannot be moved with --workers over 1, because each process has its own"
-            )
+        self._check_movable()
         async with self._moving:
             _check(move, self._clock.now())
             with self._clock.paused() as before:
@@ -153,6 +191,12 @@ class Control:
             for moved in self._on_move:
                 await moved()
         return MovedClock(record.now, record.offset, record.frozen, [_item_of(each) for each in expired])
+
+    def _check_movable(self) -> None:
+        if self._settings.has_peers:
+            raise Forbidden(
+                "Forbidden", "the clock cannot be moved with --workers over 1, because each process has its own"
+            )
 
     async def _purge(self, now: int) -> list[Expired]:
         """Remove what has expired at `now`, and return what to report."""

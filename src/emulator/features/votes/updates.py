@@ -99,6 +99,12 @@ class PollUpdates:
         for throttle in self._throttles:
             throttle.clear()
 
+    def reloaded(self) -> None:
+        """Handle a load of other data: send the results of subscribed polls, and reschedule their updates."""
+        for poll in self._publisher.topics("poll"):
+            self._request_updates(poll)
+            self._scheduling.trigger(poll)
+
     async def close(self) -> None:
         for throttle in self._throttles:
             await throttle.close()
