@@ -47,6 +47,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"errors", "clock", "output", "config", "extensions"},
     "testing": {"errors", "clock", "output", "config", "api", "session"},
+    "doctor": {"errors", "clock", "output", "config", "api", "session"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""
 

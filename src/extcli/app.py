@@ -38,6 +38,7 @@ NOUNS = {
     "connect": "Print lines that point a client at the service.",
     "profile": "Profiles: named sets of settings, one per deployment.",
     "config": "Settings: the effective values and their origin.",
+    "doctor": "Find what is wrong, and what to do.",
     "wait": "Wait until the service is ready.",
     "api": "Call any endpoint, with credentials.",
 }

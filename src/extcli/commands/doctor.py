@@ -1,0 +1,47 @@
+"""`extcli doctor`: finds what is wrong with a service, the configuration or this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extcli.cli.shared_options import shared
+from extcli.errors import ExpectationFailed
+from extcli.session import Session
+
+_SECONDS = 5.0
+
+
+@shared
+def doctor(
+    session: Session,
+    poll: Annotated[
+        str | None, typer.Argument(metavar="POLL", help="Check this poll for old votes, instead of all.")
+    ] = None,
+) -> None:
+    """Check the service, the credentials and this machine: what is wrong, and what to do.
+
+    Prints a line per check: ok, note, fail or skipped. Exits 7 if a check fails. Changes
+    nothing, and waits up to --timeout (default 5s) for each answer. Votes over an hour old
+    are a failure in POLL, and a note in other polls.
+
+    Plain output is `status<TAB>check<TAB>meaning<TAB>action`.
+
+    \b
+    Examples:
+      extcli doctor
+      extcli doctor lunch -o json
+    """
+    from extcli.doctor.checks import findings
+    from extcli.doctor.findings import Status
+    from extcli.doctor.views import FINDINGS
+
+    session.http.set_timeout(session.resolver.timeout(_SECONDS))
+    found = list(findings(session, poll))
+    document = {"url": session.resolver.url(), "checks": [each.as_json() for each in found]}
+    session.output.show_value(document, FINDINGS)
+    bad = [each.check for each in found if each.status is Status.FAIL]
+    if bad:
+        noun = "check" if len(bad) == 1 else "checks"
+        raise ExpectationFailed(f"{len(bad)} {noun} failed: {', '.join(bad)}")

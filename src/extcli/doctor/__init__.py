@@ -1,0 +1,1 @@
+"""Checks of a service, of the configuration and of this machine, for `extcli doctor`."""

@@ -1,0 +1,142 @@
+"""What the answers of a service mean. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from extcli.doctor.findings import Finding, Status
+from extcli.output import times
+
+MAX_SKEW = 2_000
+"""The clock skew in ms above which `clock` fails."""
+STALE = 3_600_000
+"""The age in ms from which votes may be from an earlier run."""
+_SHOWN = 3
+
+NOT_OURS = "check --url (EXTCLI_URL), and which program listens there"
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorClock:
+    """The clock of a sandbox: its time in Unix ms, and its offset from the system time in ms."""
+
+    now: int
+    offset: int
+    frozen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PollAge:
+    """A poll with votes."""
+
+    id: str
+    channel: str
+    """Empty for a poll of no channel."""
+    count: int
+    oldest: int
+    """Unix ms of the oldest vote that is known."""
+
+
+def environment(
+    name: str | None, *, profile: str | None, marked_production: bool, control_host: str | None = None
+) -> Finding:
+    """Judge sandbox or production against the profile.
+
+    `name` is what `ready` reports, `None` for a deployment. `profile` is the chosen profile. `control_host` is the host
+    name of the URL if the sandbox refuses its control API to it.
+    """
+    check = "environment"
+    if name == "sandbox" and marked_production:
+        meaning = f"a sandbox, which accepts any token, but profile {profile} is marked production"
+        return Finding(check, Status.FAIL, meaning, f"correct the url or the production key of profile {profile}")
+    if name == "sandbox" and control_host:
+        meaning = f"sandbox; its control API (reset, clock, ns) does not answer to the host {control_host}"
+        return Finding(check, Status.NOTE, meaning, f"start it with --control-host {control_host}, or use 127.0.0.1")
+    if name == "sandbox":
+        return Finding(check, Status.OK, "sandbox: it accepts any token, and its clock can be moved")
+    kind = "production: it verifies tokens" if name else "a deployment: it verifies tokens"
+    if profile and not marked_production:
+        meaning = f"{kind}; profile {profile} is not marked production, so nothing asks before data is lost"
+        return Finding(check, Status.NOTE, meaning, f"`extcli -p {profile} config set production true`")
+    return Finding(check, Status.OK, kind)
+
+
+def clock(date: int | None, before: int, after: int, emulator: EmulatorClock | None) -> Finding:
+    """Judge the skew between the clocks of two machines, in Unix ms.
+
+    `date` is the `Date` of an answer, which is cut to seconds. This machine's clock showed `before` when the request
+    was sent, and `after` when its answer arrived.
+    """
+    check = "clock"
+    if date is None:
+        return Finding(check, Status.SKIPPED, "the answer has no Date header")
+    skew = date - after if date > after else min(date + 1_000 - before, 0)
+    if abs(skew) > MAX_SKEW:
+        direction = "ahead of" if skew > 0 else "behind"
+        meaning = f"the service's machine is {times.span(skew)} {direction} this one: tokens expire early or late"
+        return Finding(check, Status.FAIL, meaning, "set both clocks by NTP; `serve --leeway 5` tolerates 5 s")
+    if emulator and (emulator.offset or emulator.frozen):
+        sign = "-" if emulator.offset < 0 else "+"
+        moved = f"moved by {sign}{times.span(emulator.offset)}" if emulator.offset else "not moved"
+        meaning = (
+            f"the machines agree; the emulator's clock is {moved}{', frozen' if emulator.frozen else ''}: no fault"
+        )
+        return Finding(check, Status.NOTE, meaning, "`extcli reset` sets it back, and deletes all data")
+    return Finding(check, Status.OK, "the clocks of both machines agree within 2 s")
+
+
+def secret(label: str, secret: bytes, *, warning: str = "") -> Finding:
+    """Judge a decoded secret. `label` names where it was found; `warning` is about the permissions of its file."""
+    if len(secret) < 32:
+        meaning = f"{label} has {len(secret)} bytes; HS256 requires at least 32"
+        return Finding("secret", Status.FAIL, meaning, "copy all of it from the platform, or have a new one issued")
+    if warning:
+        meaning, _, action = warning.partition(": ")
+        return Finding("secret", Status.NOTE, meaning, action)
+    return Finding("secret", Status.OK, f"{label} is base64 of at least 32 bytes")
+
+
+def token(header: Mapping[str, Any], claims: Mapping[str, Any], *, origin: str, now: int, production: bool) -> Finding:
+    """Judge a token by its claims at `now` (Unix ms). `production` is whether the service verifies tokens."""
+    status, meaning, action = Status.FAIL, "", "`extcli token inspect` explains it; get a new one"
+    expires, starts = times.instant_of(claims.get("exp")), times.instant_of(claims.get("nbf"))
+    if production and claims.get("allowed_stage") == "sandbox":
+        meaning = f"{origin} is for the sandbox (allowed_stage), and production refuses it"
+        action = "use a token of production, or set EXTCLI_SECRET_FILE"
+    elif expires is not None and expires <= now:
+        meaning = f"{origin} expired {times.span(now - expires)} ago"
+    elif starts is not None and starts > now:
+        meaning = f"{origin} is not valid for another {times.span(starts - now)} (nbf)"
+    elif header.get("alg") != "HS256":
+        meaning = f"{origin} is not signed with HS256, which the service requires"
+    elif claims.get("use") == "refresh":
+        meaning, action = f"{origin} is a refresh token, which is for no endpoint", "use `extcli token refresh`"
+    elif expires is None and production:
+        meaning = f"{origin} has no exp, and production refuses it"
+    else:
+        until = f"valid for {times.span(expires - now)}" if expires is not None else "without end"
+        status, meaning, action = Status.OK, f"{origin}: role {claims.get('role', 'viewer')}, {until}", ""
+    return Finding("token", status, meaning, action)
+
+
+def polls(found: Sequence[PollAge], *, now: int, named: str | None) -> Finding:
+    """Judge the age of votes at `now` (Unix ms). Old votes are a failure in the poll `named`, a note in others."""
+    stale = sorted((each for each in found if now - each.oldest > STALE), key=lambda each: each.oldest)
+    if not found:
+        return Finding("polls", Status.OK, f"poll {named} has no votes" if named else "no poll has votes")
+    if not stale:
+        what = f"the votes of poll {named} are" if named else f"the votes of {_counted(len(found))} are"
+        return Finding("polls", Status.OK, f"{what} less than an hour old")
+    names = ", ".join(f"{each.id} ({times.span(now - each.oldest)})" for each in stale[:_SHOWN])
+    more = f" and {len(stale) - _SHOWN} more" if len(stale) > _SHOWN else ""
+    meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"
+    first = stale[0]
+    channel = f" --channel {first.channel}" if first.channel else ""
+    action = f"`extcli vote rm {first.id}{channel}` deletes them; or use a new id for each run"
+    return Finding("polls", Status.FAIL if named else Status.NOTE, meaning, action)
+
+
+def _counted(number: int) -> str:
+    return "1 poll" if number == 1 else f"{number} polls"
