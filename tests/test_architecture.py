@@ -19,7 +19,7 @@ BASICS = {"errors", "clock", "callers", "bounded_cache", "started", "wire", "eng
 BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
-SERVICE_IMPORTS |= {"realtime.publisher", "realtime.hub", "realtime.pusher"}
+SERVICE_IMPORTS |= {"engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
 HTTP_IMPORTS = BASICS | {"ids", "web.call", "web.endpoint", "web.streaming_json"}
 ACTIONS_IMPORTS = BASICS | {"realtime.action", "realtime.session", "realtime.gateway"}
 
@@ -43,6 +43,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "api": {"errors", "clock", "output", "config"},
     "cli": {"errors", "output", "config", "session"},
     "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
+    "seeds": {"errors", "output", "config", "codes", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"errors", "clock", "output", "config", "extensions"},

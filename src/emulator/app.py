@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +24,9 @@ from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
+from emulator.engines.base import Key
 from emulator.engines.engine import Engine
+from emulator.engines.records import Record
 from emulator.errors import EngineError
 from emulator.features.accumulation import http as accumulation_http
 from emulator.features.accumulation.service import Buffers
@@ -36,7 +39,7 @@ from emulator.features.codes.service import CodeSets
 from emulator.features.control import http as control_http
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import RESET, Control
+from emulator.features.control.service import RESET, ClockMove, Control
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
 from emulator.features.datastream.service import Datastream
@@ -49,6 +52,8 @@ from emulator.features.pins.service import Pins
 from emulator.features.ranking import http as ranking_http
 from emulator.features.ranking.service import Rankings
 from emulator.features.sdk_scripts import http as sdk_scripts_http
+from emulator.features.seeds import http as seeds_http
+from emulator.features.seeds.service import Seeds
 from emulator.features.stores import actions as stores_actions
 from emulator.features.stores import http as stores_http
 from emulator.features.stores.service import JsonStores, Stores
@@ -60,6 +65,7 @@ from emulator.features.trivia.service import Trivia
 from emulator.features.votes import actions as votes_actions
 from emulator.features.votes import http as votes_http
 from emulator.features.votes.service import Polls
+from emulator.ids import NewId, token_id
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import Namespaces
@@ -93,19 +99,28 @@ class Service:
     """One running service."""
 
     def __init__(
-        self, settings: Settings, extensions: Extensions, engine: Engine, clock: Clock, key: SigningKey
+        self,
+        settings: Settings,
+        extensions: Extensions,
+        engine: Engine,
+        clock: Clock,
+        key: SigningKey,
+        new_id: NewId = token_id,
     ) -> None:
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
         self.is_dropped = False
         self.clock = clock
+        self.key = key
         self.scheduler = Scheduler(clock)
         self.hub = Hub()
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
-        self.pins = Pins(engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller)
-        directory = Directory(engine.documents, clock)
+        self.pins = Pins(
+            engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller, new_id
+        )
+        directory = self._directory = Directory(engine.documents, clock)
         self.identities = Identities(directory, clock, self.tokens, extensions, self.pins.linked_caller)
         pages = PageEvents(
             self.publisher,
@@ -122,7 +137,7 @@ class Service:
         self.rankings = Rankings(engine.ballots, clock, id_quota)
         self.buffers = Buffers(engine.logs, clock, id_quota)
         self.broadcasts = Broadcasts(self.publisher, directory, settings.environment)
-        self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory)
+        self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, new_id)
         self.transactions = Transactions(
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
         )
@@ -147,6 +162,7 @@ class Service:
         self.publisher.on_notice(RESET, lambda _: directory.forget())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)
+        self.seeds: Seeds = Seeds(clock, self._scratch, self._load, self._move_clock)
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
@@ -190,10 +206,40 @@ class Service:
         if count := self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant)):
             _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
 
+    async def perform(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
+        """Run an endpoint for a caller whose token and role need no check."""
+        return await self.dispatcher.run(method, path, caller, query, body)
+
+    async def link(self, caller: Caller, channel_id: str) -> str:
+        """Link a game to a channel, and return its refresh token."""
+        return await self.pins.link(caller, channel_id)
+
     async def close(self) -> None:
         """Stop scheduled and throttled work; wait for what is running."""
         await self.polls.updates.close()
         await self.scheduler.close()
+
+    @asynccontextmanager
+    async def _scratch(self, clock: Clock, new_id: NewId) -> AsyncIterator[Service]:
+        """Open an empty service in memory with the settings and the signing key of this one."""
+        settings = replace(self.settings, data="sqlite://", has_peers=False)
+        async with open_engine(settings.data, namespace="scratch") as engine:
+            key = SigningKey(engine.documents, clock)
+            key.value = self.key.value
+            scratch = Service(settings, self.extensions, engine, clock, key, new_id)
+            try:
+                yield scratch
+            finally:
+                await scratch.close()
+
+    async def _load(self, pages: AsyncIterator[Sequence[Record]]) -> None:
+        """Write records into the data of this service, in one step."""
+        await self.engine.load(pages, replace=False)
+        self._directory.forget()
+        await self.publisher.try_notify(Key(RESET, "", ""))
+
+    async def _move_clock(self, instant: int | None, freeze: bool) -> None:
+        await self.control.move_clock(ClockMove(set=instant, freeze=freeze))
 
     async def _caller(self, header: str) -> Caller:
         return self.tokens.cached_caller(header) or await self.identities.authenticate(header)
@@ -228,6 +274,9 @@ FEATURES: Final = (
     Feature(lambda service: service.metrics, (control_http.metrics,)),
     Feature(
         lambda service: service.control, control_http.control, is_offered=lambda environment: environment.has_control
+    ),
+    Feature(
+        lambda service: service.seeds, seeds_http.endpoints, is_offered=lambda environment: environment.has_control
     ),
     Feature(
         lambda service: None,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import secrets
 import string
+from collections.abc import Callable
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
 _PIN_ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
 """Letters and digits without I, L, O, 0, 1 and 5."""
+
+NewId = Callable[[], str]
+"""Makes ids of things that the service stores."""
 
 
 def token_id() -> str:

@@ -14,7 +14,6 @@ from extcli.cli.shared_options import Command, Group, remembers_shared_options
 
 NOUNS = {
     "serve": "Start the service on this machine.",
-    "exec": "Run a command beside a service of its own.",
     "extension": "Registered extensions and their secrets.",
     "vote": "Polls: define, vote, count, log, delete.",
     "rank": "Rankings: submit answers, list the most frequent.",
@@ -34,6 +33,7 @@ NOUNS = {
     "user": "Users: the caller, and those who shared their id.",
     "clock": "The emulator's clock: read, advance, set, freeze.",
     "reset": "Delete all data of the emulator, reset its clock.",
+    "seed": "Seeds: files with the data a test begins with.",
     "ns": "Namespaces of the emulator: list, delete.",
     "connect": "Print lines that point a client at the service.",
     "profile": "Profiles: named sets of settings, one per deployment.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 FILES = {
+    "seed.toml": "extcli = 1\n",
     "hats.txt": "HAT-1\nHAT-2\n",
     "state-patch.json": '{"state_id": "channel", "state": [{"op": "add", "path": "/a", "value": 1}]}',
     "config-patch.json": '{"config_id": "channel", "config": [{"op": "add", "path": "/b", "value": 1}]}',
@@ -126,6 +127,7 @@ DELETE pin                           pin revoke
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
 POST   /_emulator/reset              reset
+PUT    /_emulator/seed               seed apply seed.toml
 GET    /_emulator/ready              wait
 GET    /_emulator/live               api GET /_emulator/live --no-auth
 GET    /_emulator/metrics            api GET /_emulator/metrics --no-auth

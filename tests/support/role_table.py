@@ -139,6 +139,7 @@ GET    /_emulator/metrics
 GET    /_emulator/clock
 POST   /_emulator/clock         {}
 POST   /_emulator/reset
+PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/sdk.js
 GET    /_emulator/platform-helper.js
 """

@@ -81,6 +81,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("GET", "/_emulator/clock"): "",
     ("POST", "/_emulator/clock"): '{"advance": 90000000}',
     ("POST", "/_emulator/reset"): "",
+    ("PUT", "/_emulator/seed"): '{"extcli": 1, "client_id": "my-extension", "channel": "777"}',
     ("GET", "/_emulator/sdk.js"): "",
     ("GET", "/_emulator/platform-helper.js"): "",
     **{

@@ -31,6 +31,8 @@ class Limits:
     """Bytes in a PUT of codes, which is streamed."""
     user_list: int = 64 * MIB
     """Bytes in a list of users to mark, which is streamed."""
+    seed: int = 64 * MIB
+    """Bytes in a seed."""
     frame: int = 2 * MIB
     """Bytes in one socket message (ruling X3)."""
     outbox: int = 1 * MIB

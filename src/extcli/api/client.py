@@ -280,6 +280,9 @@ class Service:
     def reset(self) -> Answer:
         return self.perform(Call("POST", f"{CONTROL}reset", signed=False))
 
+    def apply_seed(self, document: bytes) -> Answer:
+        return self.perform(Call("PUT", f"{CONTROL}seed", body=document, signed=False))
+
     def list_namespaces(self) -> Answer:
         return self.perform(Call("GET", NAMESPACES, signed=False))
 

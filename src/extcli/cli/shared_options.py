@@ -19,8 +19,6 @@ from extcli.output.format import Format
 from extcli.output.streams import silence
 
 _SHARED = "shared"
-SERVE_PANEL = "serve"
-"""Marks options that a command passes on to the service; help lists them last."""
 
 Concurrency = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: parallel requests.")]
 Skip = Annotated[
@@ -119,8 +117,7 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
     sections: dict[str, list[tuple[str, str]]] = {
         "Arguments": [],
         "Options": [],
-        "Options of every command but serve and exec": [],
-        "Options of serve": [],
+        "Options of every command but serve": [],
     }
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)
@@ -129,9 +126,7 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         if parameter.param_type_name == "argument":
             sections["Arguments"].append(record)
         elif getattr(parameter, "rich_help_panel", None) == _SHARED:
-            sections["Options of every command but serve and exec"] += [record] if shared else []
-        elif getattr(parameter, "rich_help_panel", None) == SERVE_PANEL:
-            sections["Options of serve"].append(record)
+            sections["Options of every command but serve"] += [record] if shared else []
         else:
             sections["Options"].append(record)
     for title, records in sections.items():

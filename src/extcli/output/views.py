@@ -190,6 +190,23 @@ MOVED_CLOCK = View(
 """The clock after a move. Programs get what expired."""
 
 
+def _seeded_rows(result: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(name.replace("_", " "), number) for name, number in result["counts"].items() if number]
+
+
+def _seeded_table(result: dict[str, Any]) -> RenderableType:
+    table = table_of("", "", right=(1,))
+    for name, number in _seeded_rows(result):
+        table.add_row(name, f"{number:,}")
+    return stacked(table, f"clock  {times.shown(result['now'])}")
+
+
+SEEDED = View(
+    table=_seeded_table, rows=lambda result: [(field(name), field(number)) for name, number in _seeded_rows(result)]
+)
+"""What a seed put into the service, by kind."""
+
+
 # Tokens and users
 
 SOLE_VALUE = View(

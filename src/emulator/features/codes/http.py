@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.errors import BadRequest
 from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
-from emulator.features.codes.service import CodeSets, Marked, PendingGrant, Upload
+from emulator.features.codes.service import CodeSets, Marked
 from emulator.web.call import Call
 from emulator.web.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
@@ -91,7 +91,8 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     new name and list; codes already handed out stay handed out. Codes that were handed out before, from any set, are
     left out. A code that stands twice in the body is an error. An error lists the first 20 problems.
     """
-    reader, upload = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH), Upload(call.caller.client_id)
+    reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
+    upload = code_sets.new_upload(call.caller.client_id)
     try:
         async for codes in reader.read(call.chunks, upload.restart):
             await code_sets.add_codes(upload, codes.array, codes.at, codes.items)
@@ -148,7 +149,7 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeaders:
 )
 async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeaders:
     """Make the listed users eligible for prizes. The body is streamed."""
-    reader, grant = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH), PendingGrant(call.caller)
+    reader, grant = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH), code_sets.new_grant(call.caller)
     async for users in reader.read(call.chunks, grant.restart):
         await code_sets.add_users(grant, _checked_users(users.items, users.at))
     marked = await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))

@@ -40,7 +40,7 @@ from emulator.features.codes.rules import (
     prizes_by_set,
     roster_key,
 )
-from emulator.ids import token_id as new_id
+from emulator.ids import NewId, token_id
 from emulator.wire import json_codec
 
 _ROSTER_BATCH = 1_000
@@ -77,8 +77,9 @@ class Redemption(NamedTuple):
 class Upload:
     """A PUT in progress. Its codes go to lists that no set uses until `CodeSets.define`. `close` must be called."""
 
-    def __init__(self, client_id: str) -> None:
+    def __init__(self, client_id: str, new_id: NewId) -> None:
         self.client_id = client_id
+        self._new_id = new_id
         self.errors = ValidationErrors()
         self.duplicates = Duplicates()
         self._lists: dict[int, str] = {}
@@ -89,7 +90,7 @@ class Upload:
 
     def list_of(self, array: int) -> Key:
         """The list for the codes of `codes[array]`."""
-        return list_key(self.client_id, self._lists.setdefault(array, new_id()))
+        return list_key(self.client_id, self._lists.setdefault(array, self._new_id()))
 
     @property
     def lists(self) -> list[Key]:
@@ -106,8 +107,9 @@ class Upload:
 class PendingGrant:
     """A `mark_*` call in progress. Its users go to a roster that has no effect until `CodeSets.grant`."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, new_id: NewId) -> None:
         self.caller = caller
+        self._new_id = new_id
         self.roster = new_id()
         self.until: int | None = None
         """When the roster expires, in Unix ms; set when the first users are added."""
@@ -118,7 +120,7 @@ class PendingGrant:
 
     def restart(self) -> None:
         """Forget the users read so far, because the body repeats the member `users`."""
-        self.roster = new_id()
+        self.roster = self._new_id()
         self.users.clear()
 
 
@@ -135,7 +137,14 @@ class CodeSets:
     """The code sets of all extensions. A set belongs to its extension, not to a channel."""
 
     def __init__(
-        self, pools: Pools, rosters: Rosters, documents: Documents, clock: Clock, polls: Voters, users: Users
+        self,
+        pools: Pools,
+        rosters: Rosters,
+        documents: Documents,
+        clock: Clock,
+        polls: Voters,
+        users: Users,
+        new_id: NewId = token_id,
     ) -> None:
         self._pools = pools
         self._rosters = rosters
@@ -143,6 +152,15 @@ class CodeSets:
         self._clock = clock
         self._polls = polls
         self._users = users
+        self._new_id = new_id
+
+    def new_upload(self, client_id: str) -> Upload:
+        """Begin a PUT."""
+        return Upload(client_id, self._new_id)
+
+    def new_grant(self, caller: Caller) -> PendingGrant:
+        """Begin a `mark_*` call."""
+        return PendingGrant(caller, self._new_id)
 
     async def add_codes(self, upload: Upload, array: int, at: int, codes: list[Any]) -> None:
         """Add `codes[array][at:]` of the body to an upload. Errors are raised by `define`, or at the 20th."""
@@ -166,7 +184,7 @@ class CodeSets:
         keys = pool_keys(upload.client_id)
         now = self._clock.now()
         until = now + LIFETIME
-        new = {index: CodeSet(name, new_id(), until) for index, name in zip(indices, body.names, strict=True)}
+        new = {index: CodeSet(name, self._new_id(), until) for index, name in zip(indices, body.names, strict=True)}
         sources = {index: upload.list_of(array) for array, index in enumerate(indices)}
 
         def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
@@ -208,7 +226,7 @@ class CodeSets:
     async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> Marked:
         """Grant prizes to all users whose latest vote is `correct` and was cast by the cutoff; all or none."""
         prizes_by_set(body, await self._sets(caller.client_id))
-        grant = PendingGrant(caller)
+        grant = self.new_grant(caller)
         async for page in self._polls.voters(caller, channel, poll_id, body.correct):
             users = [user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)]
             await self.add_users(grant, users)

@@ -13,17 +13,18 @@ from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import ServiceError, Unauthorized
 from emulator.features.pins.rules import LINK_LIFETIME, Link, LinksRecord, link_key
-from emulator.ids import token_id as new_id
+from emulator.ids import NewId
 from emulator.wire import json_codec
 
 
 class Links:
     """The links of all channels. Each belongs to the secret that admitted it, and ends with it."""
 
-    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens) -> None:
+    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, new_id: NewId) -> None:
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
+        self._new_id = new_id
 
     async def current(self, client_id: str, channel_id: str) -> list[Link]:
         """Return the channel's links that have not ended."""
@@ -50,7 +51,7 @@ class Links:
         Raises `error` if the named link has ended. `use` records that a token was issued for it.
         """
         key, now = link_key(client_id, channel_id), self._clock.now()
-        new = Link(new_id(), grant.secret, now, now + LINK_LIFETIME)
+        new = Link(self._new_id(), grant.secret, now, now + LINK_LIFETIME)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             links = _unexpired(found.get(key), now)

@@ -38,8 +38,8 @@ from emulator.features.pins.rules import (
     wrong_pin,
     wrong_refresh_token,
 )
+from emulator.ids import NewId, token_id
 from emulator.ids import pin as new_pin
-from emulator.ids import token_id as new_id
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
@@ -69,10 +69,11 @@ class Pins:
     _publisher: Publisher
     _service_key: SigningKey
     _authenticate: Callable[[str], Awaitable[Caller]]
+    _new_id: NewId = token_id
 
     def __post_init__(self) -> None:
         self.attempt_limit = AttemptLimit(self._clock, self._settings.anonymous)
-        self._links = Links(self._documents, self._clock, self._tokens)
+        self._links = Links(self._documents, self._clock, self._tokens, self._new_id)
 
     async def request(self, client_id: str, address: str | None) -> str:
         """Create a PIN that is bound to no channel.
@@ -96,11 +97,9 @@ class Pins:
         Raises `TooManyRequests` if the address has requested too many.
         """
         self.attempt_limit.count_request(address)
-        token_id, until = new_id(), self._clock.now() + ACCESS_LIFETIME
-        token = self._tokens.issue(
-            ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=token_id
-        )
-        return token, await self._create_pin(client_id, PinRecord(token_id=token_id, token_until=until))
+        jti, until = self._new_id(), self._clock.now() + ACCESS_LIFETIME
+        token = self._tokens.issue(ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=jti)
+        return token, await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until))
 
     async def validate(self, caller: Caller, pin: str) -> None:
         """Bind a PIN and its token to the broadcaster's channel. A bound PIN keeps its link.
@@ -170,6 +169,11 @@ class Pins:
         channel_id = caller.channel_id or ""
         await self._links.end(caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
+
+    async def link(self, caller: Caller, channel_id: str) -> str:
+        """Link a game to the channel without a PIN, and return the game's refresh token."""
+        link = await self._links.of(caller, channel_id, use=True)
+        return str(self._auth_result(caller.client_id, channel_id, link, "authenticated", None).reply.refresh)
 
     async def authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""

@@ -1,0 +1,1 @@
+"""Seeds: the data with which a test begins, applied in one step."""

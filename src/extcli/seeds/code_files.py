@@ -1,0 +1,58 @@
+"""Reads the files of code sets into a seed, and checks all of its codes. Quotes no code: it may be worth money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from extcli.codes.entries import Entries
+from extcli.codes.validation import fault_in
+from extcli.errors import UsageError
+from extcli.seeds import positions
+from extcli.seeds.kinds import Report
+
+_MAX_CODE = 63
+_MAX_CODES = 999_999
+_MAX_FAULTS = 20
+"""Errors reported for one set."""
+
+
+def read_codes(document: Mapping[str, Any], folder: Path, report: Report) -> None:
+    """Put the codes of its file in place of `file` and `column` in each set. Files are relative to `folder`.
+
+    Reports codes that are invalid, or twice among the sets of a client id.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    for number, code_set in enumerate(document.get("codes", [])):
+        client_id = code_set.get("client_id", document["client_id"])
+        at: positions.Path = ("codes", number, "file" if "file" in code_set else "codes")
+        faults = 0
+        for place, code in _codes(code_set, folder, at, report):
+            fault = fault_in(code, "a code", _MAX_CODE)
+            if not fault and (first := seen.setdefault((client_id, code), place)) != place:
+                fault = f"is the same code as {first}"
+            if fault and (faults := faults + 1) <= _MAX_FAULTS:
+                report(at, f"{place} {fault}")
+
+
+def _codes(code_set: dict[str, Any], folder: Path, at: positions.Path, report: Report) -> list[tuple[str, Any]]:
+    """Return each code of a set with its place, and leave the codes in the set."""
+    if "file" not in code_set:
+        path = positions.path_text(at)
+        return [(f"{path}[{position}]", code) for position, code in enumerate(code_set["codes"])]
+    argument, column = str(folder / code_set.pop("file")), code_set.pop("column", None)
+    found: list[tuple[str, Any]] = []
+    try:
+        with closing(Entries(argument, column=column)) as entries:
+            for batch in entries:
+                found += zip(map(entries.place, batch.numbers), batch.items, strict=True)
+    except UsageError as error:
+        report(at, "; ".join(filter(None, (error.what, error.why))).replace("--column", "column"))
+        return []
+    if not 1 <= len(found) <= _MAX_CODES:
+        report(at, f"the file has {len(found)} codes; must be 1 to {_MAX_CODES}")
+        return []
+    code_set["codes"] = [code for _, code in found]
+    return found

@@ -1,0 +1,272 @@
+"""The kinds of values in a seed, and what each allows. Pure.
+
+No message quotes a text, because it may hold a secret from the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from math import isfinite
+from typing import Any, Protocol
+
+from extcli.seeds.positions import Path
+
+Report = Callable[[Path, str], None]
+"""Takes the path of an invalid field, and what is wrong with it."""
+
+
+class Kind(Protocol):
+    """A kind of value."""
+
+    @property
+    def allowed(self) -> str:
+        """What the field accepts, as in "must be …"."""
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        """Report everything in the value that is not allowed."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text. `longest` counts characters, `bytes` its UTF-8; `pattern` replaces the rule that all are printable."""
+
+    longest: int = 0
+    bytes: int = 0
+    pattern: str = ""
+    rule: str = ""
+
+    @property
+    def allowed(self) -> str:
+        if self.rule:
+            return self.rule
+        if self.longest:
+            return f"a text of 1 to {self.longest} printable characters"
+        return f"a text of at most {self.bytes} bytes" if self.bytes else "a text"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not isinstance(value, str):
+            in_quotes = ", in quotes" if isinstance(value, int | float) else ""
+            report(path, f"must be {self.allowed}{in_quotes}")
+        elif self.pattern:
+            if not re.fullmatch(self.pattern, value):
+                report(path, f"must be {self.allowed}")
+        elif self.longest and not (1 <= len(value) <= self.longest and value.isprintable()):
+            report(path, f"must be {self.allowed}")
+        elif self.bytes and (size := len(value.encode(errors="replace"))) > self.bytes:
+            report(path, f"has {size} bytes; the limit is {self.bytes}")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def allowed(self) -> str:
+        return (
+            f"a whole number from {self.lowest} to {self.highest}" if self.lowest < self.highest else f"{self.lowest}"
+        )
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or self.lowest == self.highest != value:
+            report(path, f"must be {self.allowed}")
+        elif not self.lowest <= value <= self.highest:
+            report(path, f"{value} is not within {self.lowest} to {self.highest}")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """`true` or `false`."""
+
+    allowed: str = "true or false"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not isinstance(value, bool):
+            report(path, f"must be {self.allowed}")
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A point in time with a zone: a TOML date and time, or a text in RFC 3339."""
+
+    allowed: str = 'a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"'
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if instant_of(value) is None:
+            report(path, f"must be {self.allowed}")
+
+
+def instant_of(value: object) -> datetime | None:
+    """Return the point in time that a value names, or `None`."""
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", value, re.IGNORECASE):
+        try:
+            value = datetime.fromisoformat(value.upper())
+        except ValueError:
+            return None
+    is_instant = isinstance(value, datetime) and value.tzinfo is not None and value.year >= 1970
+    return value if is_instant else None  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Json:
+    """A JSON value, or only an object, of at most so many bytes of compact JSON."""
+
+    bytes: int
+    is_object: bool = False
+
+    @property
+    def allowed(self) -> str:
+        return f"a JSON {'object' if self.is_object else 'value'} of at most {self.bytes} bytes"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if self.is_object and not isinstance(value, dict):
+            report(path, f"must be {self.allowed}")
+        elif _check_json(value, path, report):
+            size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+            if size > self.bytes:
+                report(path, f"has {size} bytes of compact JSON; the limit is {self.bytes}")
+
+
+def _check_json(value: object, path: Path, report: Report) -> bool:
+    """Report what JSON cannot express, and return whether there is nothing."""
+    if isinstance(value, dict):
+        return all([_check_json(member, (*path, name), report) for name, member in value.items()])
+    if isinstance(value, list):
+        return all([_check_json(element, (*path, at), report) for at, element in enumerate(value)])
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+        return True
+    report(path, "must be a JSON value; write a date as a text" if not isinstance(value, float) else "must be finite")
+    return False
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if value not in self.words:
+            report(path, f"must be {self.allowed}")
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list. `most` is the largest number of elements."""
+
+    kind: Kind
+    what: str
+    most: int
+    least: int = 0
+
+    @property
+    def allowed(self) -> str:
+        return f"a list of {self.least or 'up'} to {self.most} {self.what}"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not isinstance(value, list):
+            report(path, f"must be {self.allowed}")
+            return
+        if not self.least <= len(value) <= self.most:
+            report(path, f"has {len(value)} {self.what}; must be {self.least} to {self.most}")
+        for at, element in enumerate(value):
+            self.kind.check(element, (*path, at), report)
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A table with a value for each user."""
+
+    kind: Kind
+
+    @property
+    def allowed(self) -> str:
+        return f"a table from user to {self.kind.allowed}"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not isinstance(value, dict):
+            report(path, f"must be {self.allowed}")
+            return
+        for user, each in value.items():
+            if not USER.longest >= len(user) >= 1 or not user.isprintable():
+                report((*path, user), f"a user must be {USER.allowed}")
+            self.kind.check(each, (*path, user), report)
+
+
+@dataclass(frozen=True)
+class OneOrMore:
+    """A value, or a list of such values."""
+
+    kind: Kind
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.kind.allowed}, or a list of them"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if isinstance(value, list):
+            ListOf(self.kind, "values", self.most, 1).check(value, path, report)
+        elif isinstance(value, int):
+            self.kind.check(value, path, report)
+        else:
+            report(path, f"must be {self.allowed}")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a table."""
+
+    kind: Kind
+    meaning: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with these fields and no others. `rule` checks what concerns several fields, once each is valid."""
+
+    fields: Mapping[str, Field]
+    rule: Callable[[dict[str, Any], Path, Report], None] = lambda value, path, report: None
+    allowed: str = "a table"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not isinstance(value, dict):
+            report(path, f"must be {self.allowed}")
+            return
+        is_valid = True
+
+        def count(at: Path, problem: str) -> None:
+            nonlocal is_valid
+            is_valid = False
+            report(at, problem)
+
+        for name, each in value.items():
+            if name in self.fields:
+                self.fields[name].kind.check(each, (*path, name), count)
+            else:
+                count((*path, name), f"unknown field; {self._hint(name)}")
+        for name, field in self.fields.items():
+            if field.required and name not in value:
+                count((*path, name), f"missing; must be {field.kind.allowed}")
+        if is_valid:
+            self.rule(value, path, report)
+
+    def _hint(self, name: str) -> str:
+        if close := get_close_matches(name, self.fields, 1):
+            return f"did you mean {close[0]}?"
+        return f"the fields are {', '.join(self.fields)}"
+
+
+USER = Text(256)

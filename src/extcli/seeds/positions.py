@@ -1,0 +1,163 @@
+"""Finds the line and column of every field in the text of a seed. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import NamedTuple
+
+Path = tuple[str | int, ...]
+"""Where a field is: names of members, and positions in arrays from 0."""
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_STRING = re.compile(r'"""(?:\\.|[^\\])*?"{3,5}|' r"'''.*?'{3,5}|" r'"(?:\\.|[^"\\])*"|' r"'[^']*'", re.DOTALL)
+_SCALAR = re.compile(r"[^,\]}#\n]*")
+
+
+class Position(NamedTuple):
+    """A place in a text. Both numbers count from 1; columns are characters."""
+
+    line: int
+    column: int
+
+
+def path_text(path: Path) -> str:
+    """Return a path as messages show it: `polls[0].votes.U1`. The service writes paths in the same way."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _BARE.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return text
+
+
+def positions_of(text: str) -> Mapping[Path, Position]:
+    """Return where each field begins: members at their name, elements of arrays at their value, tables at their header.
+
+    The text must be valid JSON or TOML.
+    """
+    is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
+    scanner = _Scanner(text)
+    if is_json:
+        scanner.value(())
+    else:
+        scanner.document()
+    ends = [found.end() for found in re.finditer("\n", text)]
+    found = {}
+    for path, offset in scanner.found.items():
+        line = bisect_right(ends, offset)
+        found[path] = Position(line + 1, offset - (ends[line - 1] if line else 0) + 1)
+    return found
+
+
+class _Scanner:
+    """Walks through valid TOML or JSON, and notes the offset of each path. In both, a value is scanned alike."""
+
+    def __init__(self, text: str) -> None:
+        self.found: dict[Path, int] = {}
+        self._text = text
+        self._at = 1 if text.startswith("\ufeff") else 0
+        self._elements: dict[Path, int] = {}
+        """The number of tables so far in each array of tables."""
+
+    def document(self) -> None:
+        """Scan a TOML document."""
+        table: Path = ()
+        while self._peek():
+            start = self._at
+            if self._text[start] == "[":
+                is_element = self._text.startswith("[[", start)
+                self._at += 1 + is_element
+                table = self._table(self._key(), is_element=is_element)
+                self._peek()
+                self._at += 1 + is_element
+                self.found[table] = start
+            else:
+                self._member(table)
+
+    def value(self, path: Path) -> None:
+        """Scan the value of `path`."""
+        first = self._peek()
+        if first == "[":
+            self._items(path, "]")
+        elif first == "{":
+            self._items(path, "}")
+        elif string := _STRING.match(self._text, self._at):
+            self._at = string.end()
+        else:
+            self._skip(_SCALAR)
+
+    def _items(self, path: Path, end: str) -> None:
+        self._at += 1
+        count = 0
+        while self._peek() != end:
+            if end == "]":
+                self.found[*path, count] = self._at
+                self.value((*path, count))
+                count += 1
+            else:
+                self._member(path)
+            if self._peek() == ",":
+                self._at += 1
+        self._at += 1
+
+    def _member(self, path: Path) -> None:
+        start, key = self._at, self._key()
+        for length in range(1, len(key) + 1):
+            self.found.setdefault((*path, *key[:length]), start)
+        self._peek()
+        self._at += 1  # = or :
+        self.value((*path, *key))
+
+    def _key(self) -> list[str]:
+        """Scan the parts of a key, which dots separate."""
+        parts: list[str] = []
+        while True:
+            self._peek()
+            if string := _STRING.match(self._text, self._at):
+                parts.append(_unquoted(string[0]))
+                self._at = string.end()
+            else:
+                start = self._at
+                self._skip(_BARE)
+                parts.append(self._text[start : self._at])
+            if self._peek() != ".":
+                return parts
+            self._at += 1
+
+    def _table(self, key: list[str], *, is_element: bool) -> Path:
+        """Return the path of a header. In the name of an array of tables, it means the last table."""
+        path: Path = ()
+        for number, part in enumerate(key, 1):
+            path = (*path, part)
+            if is_element and number == len(key):
+                self._elements[path] = self._elements.get(path, 0) + 1
+                self.found.setdefault(path, self._at)
+            if path in self._elements:
+                path = (*path, self._elements[path] - 1)
+        return path
+
+    def _peek(self) -> str:
+        """Skip spaces and comments, and return the next character."""
+        self._skip(_SPACE)
+        return self._text[self._at : self._at + 1]
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        if found := pattern.match(self._text, self._at):
+            self._at = found.end()
+
+
+def _unquoted(text: str) -> str:
+    """Return the value of a string of JSON or TOML."""
+    try:
+        value = json.loads(text)  # first, because JSON has the escape \/
+    except ValueError:
+        value = tomllib.loads(f"a={text}")["a"]
+    return str(value)
