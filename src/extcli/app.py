@@ -41,6 +41,7 @@ NOUNS = {
     "doctor": "Find what is wrong, and what to do.",
     "wait": "Wait until the service is ready.",
     "api": "Call any endpoint, with credentials.",
+    "completion": "Print the completion script of a shell.",
 }
 
 
@@ -83,6 +84,7 @@ app = typer.Typer(
     cls=Nouns,
     no_args_is_help=True,
     rich_markup_mode=None,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

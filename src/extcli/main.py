@@ -13,6 +13,10 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     _replace_closed_streams()
     try:
+        if "_EXTCLI_COMPLETE" in os.environ:
+            from extcli.completion.shells import complete
+
+            return complete(os.environ)
         return _run(list(sys.argv[1:] if args is None else args))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

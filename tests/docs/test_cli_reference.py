@@ -56,7 +56,7 @@ def test_every_command_named_in_a_sentence_exists() -> None:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_an_example_of_the_help_parses(line: str) -> None:
-    plain = re.sub(r'(?:\b[A-Z_]+=)?"?\$\((.*?)\)"?', r"; \1 ;", line)
+    plain = re.sub(r'(?:\b[A-Z_]+=)?"?[$<]\((.*?)\)"?', r"; \1 ;", line)
     lexer = shlex.shlex(plain, posix=True, punctuation_chars=";|&<>")
     lexer.whitespace_split = True
     calls: list[list[str]] = [[]]

@@ -17,7 +17,7 @@ from support.operations import ROWS
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
 SERVE = "serve"
-_SHARED_PANEL = "shared"
+SHARED_PANEL = "shared"
 
 HEAD = """\
 # Command reference
@@ -177,7 +177,7 @@ def _cell(text: str) -> str:
 
 
 def _is_shared(parameter: Any) -> bool:
-    return getattr(parameter, "rich_help_panel", None) == _SHARED_PANEL
+    return getattr(parameter, "rich_help_panel", None) == SHARED_PANEL
 
 
 if __name__ == "__main__":

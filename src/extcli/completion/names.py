@@ -1,0 +1,133 @@
+"""Names that a running service or the profiles file has, for completion. Never uses a secret or a stored token.
+
+A sandbox does not check signatures, so an unsigned token reads its listings. A production service refuses it, and then
+there are no names. Imports only what one request needs: `config/resolver.py` would double the time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+SECONDS = 0.12
+"""How long the service may take. With the start of Python, the answer then comes within 200 ms."""
+_FAR = 4_102_444_800
+"""The expiry of the token in Unix s, in the year 2100: the clock of an emulator may have been moved."""
+_LARGEST = 4 << 20
+
+_END = "0"
+"""The cursor of the first page, and `next` of the last."""
+
+
+def names_of(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return names of this kind with a description each, which may be empty. No names if anything fails.
+
+    `given` has the options on the command line.
+    """
+    found: dict[str, str] = {}
+
+    def read() -> None:
+        with suppress(Exception):  # completion never shows an error
+            for name, about in _read(kind, given, environ):
+                found.setdefault(name, about)
+
+    worker = Thread(target=read, daemon=True)
+    worker.start()
+    worker.join(SECONDS)
+    return list(found.items())
+
+
+def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    profiles = _profiles(environ)
+    if kind == "profiles":
+        for name, profile in profiles.get("profiles", {}).items():
+            yield name, str(profile.get("url", ""))
+        return
+    named = given.get("--profile") or given.get("-p")
+    chosen = named or environ.get("EXTCLI_PROFILE") or profiles.get("profile")
+    profile = profiles["profiles"][chosen] if chosen else {}
+
+    def setting(option: str, variable: str, key: str, default: str) -> str:
+        after = (profile.get(key), environ.get(variable)) if named else (environ.get(variable), profile.get(key))
+        return str(given.get(option) or after[0] or after[1] or default)
+
+    url = setting("--url", "EXTCLI_URL", "url", "http://127.0.0.1:8282").rstrip("/")
+    if any(each.get("production") and each.get("url") == url for each in (profile, *profiles["profiles"].values())):
+        return
+    if kind == "namespaces":
+        document = _get(url.partition("/_ns/")[0], "/_ns")
+        yield from ((name, "") for name in document["namespaces"])
+        return
+    client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", "my-extension")
+    channel = setting("--channel", "EXTCLI_CHANNEL", "channel", "")
+    authorization = f"{client_id} {_unsigned(channel)}"
+    if kind == "sets":
+        document = _get(url, "/v1/e/codes", authorization)
+        found = document["names"] or []
+        yield from zip(map(str, document.get("indices") or range(len(found))), found, strict=True)
+        return
+    cursor = _END
+    while True:
+        page = _get(url, f"/v1/e/{kind}?limit=1000&cursor={cursor}", authorization)
+        for each in page[kind]:
+            yield each["id"], f"channel {each['channel_id']}" if each["channel_id"] else ""
+        if (cursor := page["next"]) == _END:
+            return
+
+
+def _unsigned(channel: str) -> str:
+    """Return a token for the backend with an empty signature."""
+    claims = {"exp": _FAR, "role": "backend", **({"channel_id": channel} if channel else {})}
+    parts = [json.dumps(each).encode() for each in ({"alg": "HS256", "typ": "JWT"}, claims)]
+    return ".".join([*(urlsafe_b64encode(each).decode().rstrip("=") for each in parts), "AA"])
+
+
+def _get(url: str, path: str, authorization: str = "") -> Any:
+    """Send a request by HTTP/1.0 and return the JSON of its answer. The address must start with `http://`."""
+    import socket
+
+    scheme, _, rest = url.partition("://")
+    place, slash, base = rest.partition("/")
+    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "80")
+    if scheme != "http" or not all("!" <= char <= "~" for char in f"{rest}{authorization}".replace(" ", "")):
+        raise ValueError(url)
+    lines = [f"GET {slash}{base}{path} HTTP/1.0", f"host: {place}", "connection: close"]
+    lines += [f"authorization: {authorization}"] if authorization else []
+    with socket.create_connection((host.strip("[]"), int(port)), SECONDS) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = b""
+        while (chunk := connection.recv(1 << 16)) and len(answer) < _LARGEST:
+            answer += chunk
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if head.split()[1] != b"200":
+        raise ValueError(head)
+    return json.loads(body)
+
+
+def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the profiles file; without one, no profiles."""
+    file = profiles_file(environ)
+    if not os.path.exists(file):
+        return {"profiles": {}}
+    import tomllib
+
+    with open(file, "rb") as source:
+        return {"profiles": {}, **tomllib.load(source)}
+
+
+def profiles_file(environ: Mapping[str, str]) -> str:
+    """Return the path of the profiles file, as `config/profiles.py` does, but on Linux without platformdirs."""
+    if named := environ.get("EXTCLI_CONFIG"):
+        return named
+    if sys.platform != "linux":
+        import platformdirs
+
+        return str(platformdirs.user_config_path("extcli", appauthor=False) / "config.toml")
+    base = environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
+    return os.path.join(base, "extcli", "config.toml")

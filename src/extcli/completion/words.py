@@ -1,0 +1,137 @@
+"""What the word at the cursor may be: pure functions on the text of a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+FILES = "files"
+NOTHING = "-"
+SHARED = "*"
+"""The name of the line with the shared options and, among the options of a command, that it takes them."""
+REST = "..."
+_NOUNS = ""
+
+
+class Command(NamedTuple):
+    """One line of the table of commands."""
+
+    summary: str
+    arguments: tuple[str, ...]
+    """The kind of each argument: `polls`, `files`, `a|b` for choices, `-` for others. The last may end with `...`."""
+    options: tuple[str, ...]
+    """`--yes`, or `--from=files` for an option with a value of that kind."""
+
+
+Table = Mapping[str, Command]
+
+
+class Asked(NamedTuple):
+    """What to complete."""
+
+    kind: str
+    """A kind of argument, or `options` or `commands`."""
+    typed: str
+    """What stands before the cursor, without the option's name in `--option=value`."""
+    option: str
+    """`--option=` if the value follows in the same word, else empty."""
+    command: str
+    """The command, as in the table."""
+    given: Mapping[str, str]
+    """The options with values before the cursor."""
+
+
+OPTIONS, COMMANDS = "options", "commands"
+
+
+def read_table(text: str) -> dict[str, Command]:
+    """Parse the table of commands: one line each, with name, summary, arguments and options between tabs."""
+    fields = (line.split("\t") for line in text.splitlines())
+    return {name: Command(about, tuple(args.split()), tuple(options.split())) for name, about, args, options in fields}
+
+
+def split(line: str) -> tuple[list[str], str, str]:
+    """Return the words before the cursor, the unfinished word, and the quote that is open in it."""
+    words, word, quote, escaped, started = [], "", "", False, False
+    for char in line:
+        if escaped:
+            word, escaped = word + char, False
+        elif char == "\\" and quote != "'":
+            escaped = started = True
+        elif quote:
+            quote, word = ("", word) if char == quote else (quote, word + char)
+        elif char in "'\"":
+            quote, started = char, True
+        elif char.isspace():
+            if started:
+                words.append(word)
+            word, started = "", False
+        else:
+            word, started = word + char, True
+    return words, word, quote
+
+
+def asked(table: Table, line: str) -> Asked | None:
+    """Return what the word at the end of the line may be; `None` if no command has such a word."""
+    words, typed, _ = split(line)
+    while words and "=" in words[0]:
+        words.pop(0)  # an assignment before the program's name
+    command, place, waiting, given, plain = "", 0, "", {}, False
+    for word in words[1:]:
+        if waiting:
+            given[waiting], waiting = word, ""
+        elif word == "--" and not plain:
+            plain = True
+        elif word.startswith("-") and word != "-" and not plain:
+            name, equals, value = word.partition("=")
+            if equals:
+                given[name] = value
+            elif _kind_of_option(table, command, name):
+                waiting = name
+        elif _is_group(table, command):
+            command = f"{command} {word}".strip()
+            if command not in table:
+                return None
+        else:
+            place += 1
+    if waiting:
+        return Asked(_kind_of_option(table, command, waiting), typed, "", command, given)
+    name, equals, value = typed.partition("=")
+    if typed.startswith("-") and equals and not plain:
+        kind = _kind_of_option(table, command, name)
+        return Asked(kind, value, f"{name}=", command, given) if kind else None
+    if typed.startswith("-") and not plain:
+        return Asked(OPTIONS, typed, "", command, given)
+    if _is_group(table, command):
+        return Asked(COMMANDS, typed, "", command, given)
+    kinds = table[command].arguments
+    last = kinds[-1].removesuffix(REST) if kinds and kinds[-1].endswith(REST) else ""
+    kind = kinds[place].removesuffix(REST) if place < len(kinds) else last
+    return Asked(kind, typed, "", command, given) if kind else None
+
+
+def commands_in(table: Table, group: str) -> dict[str, str]:
+    """Return the nouns, or the verbs of a noun, with their summaries."""
+    start = f"{group} " if group else ""
+    inside = {name[len(start) :]: each.summary for name, each in table.items() if name.startswith(start)}
+    return {name: summary for name, summary in inside.items() if name and name != SHARED and " " not in name}
+
+
+def options_of(table: Table, command: str) -> list[str]:
+    """Return the names of the long options of a command or group."""
+    return sorted(each.partition("=")[0] for each in _options(table, command) if each.startswith("--"))
+
+
+def _is_group(table: Table, command: str) -> bool:
+    return command == _NOUNS or any(name.startswith(f"{command} ") for name in table)
+
+
+def _options(table: Table, command: str) -> tuple[str, ...]:
+    own = table[command].options if command in table else (SHARED,)
+    return own + (table[SHARED].options if SHARED in own else ())
+
+
+def _kind_of_option(table: Table, command: str, name: str) -> str:
+    """Return the kind of the option's value; empty for a flag or an unknown option."""
+    values = dict(each.split("=", 1) for each in _options(table, command) if "=" in each)
+    return values.get(name, "")

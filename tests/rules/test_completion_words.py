@@ -1,0 +1,105 @@
+"""What the word at the cursor of a command line may be, from a small table of commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from extcli.completion.shells import written
+from extcli.completion.words import asked, commands_in, options_of, read_table, split
+
+TABLE = read_table(
+    "*\t\t\t-p=profiles --profile=profiles --url=- -q --quiet\n"
+    "\t\t\t* --version\n"
+    "vote\tPolls\t\t* --help\n"
+    "vote get\tPrint it\tpolls\t* --top=- --help\n"
+    "vote cast\tCast it\tpolls\t* --from=files --help\n"
+    "listen\tPrint events\tevents...\t* --count=-\n"
+    "connect\tPrint lines\tjs|cpp\t*\n"
+    "serve\tStart\t\t--log-format=text|json\n"
+)
+
+LINES = [
+    ("extcli ", "commands", "", ""),
+    ("extcli vo", "commands", "vo", ""),
+    ("extcli vote ", "commands", "", "vote"),
+    ("extcli vote get ", "polls", "", "vote get"),
+    ("extcli vote get lun", "polls", "lun", "vote get"),
+    ("extcli vote get --top 3 lun", "polls", "lun", "vote get"),
+    ("extcli vote get --top=3 lun", "polls", "lun", "vote get"),
+    ("extcli -q vote get lun", "polls", "lun", "vote get"),
+    ("EXTCLI_AS=backend extcli vote get ", "polls", "", "vote get"),
+    ("extcli vote get -", "options", "-", "vote get"),
+    ("extcli vote cast --from ", "files", "", "vote cast"),
+    ("extcli vote cast --from=b", "files", "b", "vote cast"),
+    ("extcli -p ", "profiles", "", ""),
+    ("extcli vote --profile li", "profiles", "li", "vote"),
+    ("extcli listen one two thr", "events", "thr", "listen"),
+    ("extcli listen -- --str", "events", "--str", "listen"),
+    ("extcli connect j", "js|cpp", "j", "connect"),
+    ("extcli serve --log-format ", "text|json", "", "serve"),
+    ("extcli vote get 'my po", "polls", "my po", "vote get"),
+    ("extcli vote get my\\ po", "polls", "my po", "vote get"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind", "typed", "command"), LINES)
+def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, command: str) -> None:
+    found = asked(TABLE, line)
+
+    assert found is not None
+    assert (kind, typed, command) == (found.kind, found.typed, found.command)
+
+
+@pytest.mark.parametrize(
+    "line", ["extcli nothing ", "extcli vote get lunch more", "extcli serve x", "extcli serve --x=1"]
+)
+def test_some_words_have_no_candidates(line: str) -> None:
+    assert asked(TABLE, line) is None
+
+
+def test_the_options_before_the_cursor_are_known() -> None:
+    found = asked(TABLE, "extcli -p live --url=http://a vote get ")
+
+    assert found is not None
+    assert {"-p": "live", "--url": "http://a"} == found.given
+
+
+def test_commands_have_summaries() -> None:
+    assert {"get": "Print it", "cast": "Cast it"} == commands_in(TABLE, "vote")
+    assert ["vote", "listen", "connect", "serve"] == list(commands_in(TABLE, ""))
+
+
+def test_shared_options_belong_to_the_commands_that_take_them() -> None:
+    assert ["--help", "--profile", "--quiet", "--top", "--url"] == options_of(TABLE, "vote get")
+    assert ["--log-format"] == options_of(TABLE, "serve")
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "word", "quote"),
+    [
+        ("a b", ["a"], "b", ""),
+        ("a  b ", ["a", "b"], "", ""),
+        ("a 'b c' d", ["a", "b c"], "d", ""),
+        ('a "b c', ["a"], "b c", '"'),
+        ("a b\\ c", ["a"], "b c", ""),
+        ("a '' b", ["a", ""], "b", ""),
+        ("a 'b\\", ["a"], "b\\", "'"),
+    ],
+)
+def test_a_line_is_split_as_a_shell_does(line: str, words: list[str], word: str, quote: str) -> None:
+    assert (words, word, quote) == split(line)
+
+
+@pytest.mark.parametrize(
+    ("shell", "line", "name", "text"),
+    [
+        ("bash", "extcli vote get ", "two words", "two\\ words"),
+        ("bash", "extcli vote get ", "$(rm -r x)", "\\$\\(rm\\ -r\\ x\\)"),
+        ("bash", "extcli vote get 'two", "two words", "two words"),
+        ("bash", "extcli vote get a:b", "a:bc", "bc"),
+        ("zsh", "extcli vote get ", "a:b", "a\\:b:about it"),
+        ("fish", "extcli vote get ", "a b", "a b\tabout it"),
+    ],
+)
+def test_a_candidate_is_written_as_its_shell_reads_it(shell: str, line: str, name: str, text: str) -> None:
+    assert [text] == written(shell, line, [(name, "about it")])

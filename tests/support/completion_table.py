@@ -1,0 +1,98 @@
+"""Writes the table of commands for completion: `PYTHONPATH=tests python -m support.completion_table`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+import extcli.completion
+from extcli.app import NOUNS
+from extcli.app import app as root
+from extcli.completion.words import FILES, NOTHING, REST, SHARED
+from extcli.config.settings import KEYS, ROLES
+from extcli.output.format import Format
+from support.cli_reference import SHARED_PANEL, commands
+
+FILE = Path(extcli.completion.__file__).with_name("commands.txt")
+
+KINDS = {
+    "POLL": "polls",
+    "rank ID": "rankings",
+    "accumulate ID": "buffers",
+    "accumulate [ID] JSON|-|@FILE|KEY=JSON...": "buffers",
+    "codes PRIZE": "sets",
+    "codes I": "sets",
+    "codes N": "sets",
+    "ns NAME": "namespaces",
+    "ns FROM": "namespaces",
+    "profile NAME": "profiles",
+    "--profile": "profiles",
+    "EVENT": "events",
+    "KEY": "|".join(KEYS),
+    "ROLE": "|".join(ROLES),
+    "ROLE[:USER]": "|".join(ROLES),
+    "FORMAT": "|".join(Format),
+    "COMMAND": FILES,
+}
+"""The kind of a value, by the option, by the noun and the metavar, or by the metavar alone."""
+NEW = ("profile add", "ns new")
+"""Commands that take the name of something new."""
+
+
+def page() -> str:
+    """Return the table: one line for each noun and verb, after one for the shared options."""
+    own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
+    lines = [_line(SHARED, "", [], _shared_options()), _line("", "", [], own, takes_shared=True)]
+    for name, command in commands():
+        summary = NOUNS.get(name) or (command.help or "").partition("\n")[0].partition(". ")[0].rstrip(".")
+        parameters = [] if hasattr(command, "commands") else command.params
+        visible = [each for each in parameters if not getattr(each, "hidden", False)]
+        takes_shared = any(map(_is_shared, command.params))
+        plain = [each for each in visible if not _is_shared(each)]
+        arguments = [each for each in plain if each.param_type_name == "argument"]
+        options = [each for each in plain if each.param_type_name == "option"]
+        lines.append(_line(name, summary, arguments, options, takes_shared=takes_shared))
+    return "".join(lines)
+
+
+def _shared_options() -> list[Any]:
+    return [each for each in dict(commands())["reset"].params if _is_shared(each)]
+
+
+def _is_shared(parameter: Any) -> bool:
+    return getattr(parameter, "rich_help_panel", None) == SHARED_PANEL
+
+
+def _line(name: str, summary: str, arguments: list[Any], options: list[Any], *, takes_shared: bool = False) -> str:
+    kinds = [f"{_kind(name, each)}{REST if each.nargs == -1 else ''}" for each in arguments]
+    written = [SHARED] if takes_shared else []
+    for each in options:
+        suffix = "" if each.is_flag else f"={_kind(name, each)}"
+        written += [f"{option}{suffix}" for option in (*each.opts, *each.secondary_opts)]
+    if name != SHARED:
+        written.append("--help")
+    return "\t".join([name, summary, " ".join(kinds), " ".join(written)]) + "\n"
+
+
+def _kind(name: str, parameter: Any) -> str:
+    """Return the kind of the values of an argument or option."""
+    kind, metavar = parameter.type_descriptor.annotation, parameter.metavar or ""
+    noun = name.partition(" ")[0]
+    for key in (*parameter.opts, f"{noun} {metavar}", metavar):
+        if key in KINDS and name not in NEW:
+            return KINDS[key]
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return "|".join(kind)
+    if kind is Path or metavar.removesuffix("|-") == "FILE":
+        return FILES
+    choices = metavar.split("|")
+    if len(choices) > 1 and all(each.replace("-", "").isalpha() and each.islower() for each in choices):
+        return metavar
+    return NOTHING
+
+
+if __name__ == "__main__":
+    FILE.write_text(page(), encoding="utf-8")
