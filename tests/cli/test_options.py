@@ -243,7 +243,7 @@ def test_a_broadcaster_cannot_act_for_the_channel_of_another(extcli, args):
 
 
 def test_the_help_of_serve_lists_no_shared_options(extcli):
-    assert "Options of every command but serve:" in extcli("--help").stdout
+    assert "Options of every command but serve and exec:" in extcli("--help").stdout
     assert "Options of every command" not in extcli("serve", "--help").stdout
 
 

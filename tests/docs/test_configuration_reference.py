@@ -24,6 +24,8 @@ DEFAULTS = {
 }
 """Those that are one value; the others are words."""
 
+OPTIONS = [each for each in load_noun("serve").params if not each.hidden]
+
 
 def rows(heading: str) -> list[list[str]]:
     """The rows of the table whose heading begins like this, with their cells."""
@@ -72,7 +74,7 @@ def _default(parameter: Any) -> str:
     return "" if parameter.default is None else str(parameter.default)
 
 
-@pytest.mark.parametrize("parameter", load_noun("serve").params, ids=lambda each: each.opts[0])
+@pytest.mark.parametrize("parameter", OPTIONS, ids=lambda each: each.opts[0])
 def test_an_option_of_serve_is_described_as_it_is(parameter: Any) -> None:
     expected = [parameter.opts[0], parameter.envvar, _default(parameter), _range(parameter)]
 
@@ -80,4 +82,4 @@ def test_an_option_of_serve_is_described_as_it_is(parameter: Any) -> None:
 
 
 def test_no_option_of_serve_is_made_up() -> None:
-    assert {each.opts[0] for each in load_noun("serve").params} == {row[0] for row in rows("Option")}
+    assert {each.opts[0] for each in OPTIONS} == {row[0] for row in rows("Option")}

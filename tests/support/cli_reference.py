@@ -13,6 +13,7 @@ import typer.main
 
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
+from extcli.cli.shared_options import SERVE_PANEL
 from support.operations import ROWS
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
@@ -51,8 +52,8 @@ Data goes to standard output, everything else to standard error.
 SHARED = """\
 ## Shared options
 
-Every command but `serve` takes these, before or after its name. [configuration.md](configuration.md) lists their
-variables.
+Every command but `serve` and `exec` takes these, before or after its name. [configuration.md](configuration.md) lists
+their variables.
 """
 SERVE_OPTIONS = "Options: [configuration.md](configuration.md#options-of-serve).\n"
 
@@ -103,6 +104,8 @@ def _section(name: str, command: Any) -> list[str]:
     if is_group:
         return parts
     visible = [each for each in command.params if not getattr(each, "hidden", False) and not _is_shared(each)]
+    of_serve = [each for each in visible if getattr(each, "rich_help_panel", None) == SERVE_PANEL]
+    visible = [each for each in visible if each not in of_serve]
     arguments = [each for each in visible if each.param_type_name == "argument"]
     options = [each for each in visible if each.param_type_name == "option"]
     parts.append(f"Usage: `{_usage(name, arguments, options)}`\n")
@@ -112,6 +115,8 @@ def _section(name: str, command: Any) -> list[str]:
         parts.append(SERVE_OPTIONS)
     elif options:
         parts.append(_table("Option", options))
+    if of_serve:
+        parts.append("All [options of `serve`](configuration.md#options-of-serve), too.\n")
     if shown := examples(command):
         parts.append("```shell\n" + "\n".join(shown) + "\n```\n")
     return parts

@@ -2,7 +2,7 @@
 
 `start` works like `subprocess.Popen`, and the process id is the program's own. Apart from imports, the program runs as
 if a shell had started it. Tests of the start and of imports run the real program. `put_program` makes an `extcli` for
-shells; there, `extcli serve` is the real one, because scripts send it signals.
+shells; there, `extcli serve` and `extcli exec` are the real ones, because scripts send them signals.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROGRAM = Path(sys.executable).with_name("extcli")
 _LENGTH = 4
 _SHELL_PROGRAM = """#!{python} -IS
 import json, os, socket, sys
-if sys.argv[1:2] == ["serve"]:
+if sys.argv[1:2] in (["serve"], ["exec"]):
     os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 wire = socket.socket(socket.AF_UNIX)
 wire.connect({address!r})

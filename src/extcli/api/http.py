@@ -6,6 +6,7 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from ipaddress import ip_address
 from typing import Any, Protocol
@@ -51,6 +52,12 @@ class Http:
         self.url = url
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
+
+    def below(self, path: str) -> Http:
+        """Return the service at a path below this one, over the same connections."""
+        other = copy(self)
+        other.url = self.url + path
+        return other
 
     def send(self, method: str, path: str, *, body: Body | None = None) -> Answer:
         """Send a request without credentials and return its whole answer. Raises `Unreachable`."""

@@ -187,3 +187,13 @@ LogRequests = Annotated[bool, _option("log-requests", "Log each response; costs 
 Otel = Annotated[
     bool, _option("otel", "Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].")
 ]
+Lifeline = Annotated[
+    int | None,
+    _option(
+        "lifeline",
+        "Stop when every writer of the pipe with this descriptor has closed it.",
+        min=0,
+        metavar="FD",
+        hidden=True,
+    ),
+]

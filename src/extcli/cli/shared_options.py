@@ -19,6 +19,8 @@ from extcli.output.format import Format
 from extcli.output.streams import silence
 
 _SHARED = "shared"
+SERVE_PANEL = "serve"
+"""Marks options that a command passes on to the service; help lists them last."""
 
 Concurrency = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: parallel requests.")]
 Skip = Annotated[
@@ -117,7 +119,8 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
     sections: dict[str, list[tuple[str, str]]] = {
         "Arguments": [],
         "Options": [],
-        "Options of every command but serve": [],
+        "Options of every command but serve and exec": [],
+        "Options of serve": [],
     }
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)
@@ -126,7 +129,9 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         if parameter.param_type_name == "argument":
             sections["Arguments"].append(record)
         elif getattr(parameter, "rich_help_panel", None) == _SHARED:
-            sections["Options of every command but serve"] += [record] if shared else []
+            sections["Options of every command but serve and exec"] += [record] if shared else []
+        elif getattr(parameter, "rich_help_panel", None) == SERVE_PANEL:
+            sections["Options of serve"].append(record)
         else:
             sections["Options"].append(record)
     for title, records in sections.items():

@@ -24,7 +24,7 @@ class ServeCommand(Command):
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
             message: str = error.format_message()
-            typer.echo(f"extcli serve: {' '.join(message.split())}", err=True)
+            typer.echo(f"extcli {ctx.info_name}: {' '.join(message.split())}", err=True)
             raise typer.Exit(ExitCode.USAGE) from None
 
 
@@ -78,6 +78,7 @@ def serve(
     log_format: options.LogFormat = "text",
     log_requests: options.LogRequests = False,
     otel: options.Otel = False,
+    lifeline: options.Lifeline = None,
 ) -> None:
     """Start the service.
 
@@ -92,6 +93,7 @@ def serve(
         from emulator.errors import ConfigurationError, EngineError
         from emulator.observability.logs import LogSettings
         from emulator.server import run as server
+        from emulator.server.lifeline import stop_when_closed
     try:
         logs = LogSettings(log_level, log_format, log_requests)
         logs.apply()
@@ -132,6 +134,8 @@ def serve(
             logs=logs,
             traces=otel,
         )
+        if lifeline is not None:
+            stop_when_closed(lifeline)
         server.run(settings, host, port, workers)
     except (ConfigurationError, EngineError) as error:
         typer.echo(f"extcli serve: {error}", err=True)

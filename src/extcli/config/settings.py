@@ -122,8 +122,8 @@ BROADCAST_METHOD = Setting("broadcast_method", _method, "EXTCLI_BROADCAST_METHOD
 OUTPUT = Setting("output", _format, "EXTCLI_OUTPUT", "--output")
 TIMEOUT = Setting("timeout", _seconds, "EXTCLI_TIMEOUT", "--timeout")
 
-_OF_SERVICE = (URL, WS_URL, CLIENT_ID, SECRET_FILE, TOKEN_FILE, ACTS_AS, CHANNEL, PIN_PATH, BROADCAST_METHOD)
-SETTINGS: dict[str, Setting[object]] = {each.key: each for each in (*_OF_SERVICE, OUTPUT, TIMEOUT)}
+SERVICE_SETTINGS = (URL, WS_URL, CLIENT_ID, SECRET_FILE, TOKEN_FILE, ACTS_AS, CHANNEL, PIN_PATH, BROADCAST_METHOD)
+SETTINGS: dict[str, Setting[object]] = {each.key: each for each in (*SERVICE_SETTINGS, OUTPUT, TIMEOUT)}
 """Every setting that a profile may hold as text, by key."""
 PRODUCTION = "production"
 """The one boolean key of a profile: whether to ask before data is lost there."""

@@ -1,0 +1,112 @@
+"""`extcli exec`: runs a command beside a service that starts before it and stops after it."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.shared_options import SERVE_PANEL
+from extcli.commands.serve import ServeCommand, serve
+from extcli.errors import CliError, ExitCode, UsageError
+from extcli.output.printer import write_stderr
+
+_HIDDEN = {"lifeline"}
+_OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://"}
+"""Options of `serve` that no variable sets here: runs would share a port or data without being asked to."""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+def exec_(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command and its arguments.")],
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            metavar="NAME=TEXT",
+            help="Set a variable of the command. Fields: {url}, {ws_url}, {host}, {port}, {client_id}, {namespace}. "
+            "Repeatable.",
+        ),
+    ] = None,
+    client_id: Annotated[
+        str | None,
+        typer.Option(
+            "--client-id", metavar="ID", help="The client id of the command. Default: the first of --extensions."
+        ),
+    ] = None,
+    on_failure: Annotated[
+        Path | None,
+        typer.Option(
+            "--on-failure", metavar="DIR", help="On failure, write the service's log, metrics and data to DIR."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Do not show the service's log.")] = False,
+    **options: Any,
+) -> None:
+    """Start a service, run a command, stop the service.
+
+    The service takes a free port and keeps its data in memory. The command starts when the
+    service is ready, and finds it through EXTCLI_URL, EXTCLI_WS_URL, EXTCLI_CLIENT_ID and
+    EXTCLI_SECRET_FILE. Exits with the command's exit code, or 128+n if signal n ended it.
+    The options of `serve` are options of `exec`, too.
+
+    \b
+    Examples:
+      extcli exec -- npm test
+      extcli exec --quiet --on-failure logs --env API='{url}/v1' -- pytest -q
+    """
+    from extcli.running.run import Plan, run
+
+    try:
+        if not hasattr(os, "fork"):
+            raise UsageError("this system has no process groups", fix="use `extcli serve` and `extcli wait`")
+        plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"])
+        code = run(plan, lambda lifeline: _serve(options, lifeline))
+    except CliError as error:
+        write_stderr([f"extcli exec: {'; '.join(filter(None, (error.what, error.why, error.fix)))}"])
+        code = error.exit_code
+    raise typer.Exit(code)
+
+
+def _serve(options: dict[str, Any], lifeline: int) -> int:
+    """Run the service in this process, and return its exit code."""
+    try:
+        serve(**options, lifeline=lifeline)
+    except typer.Exit as end:
+        return int(end.exit_code)
+    return ExitCode.DONE
+
+
+def _with_options_of_serve(function: Any) -> Any:
+    """Give the function the options of `serve`, after its own."""
+    own = [each for each in inspect.signature(function, eval_str=True).parameters.values() if each.name != "options"]
+    served = inspect.signature(serve, eval_str=True).parameters
+    parameters = [
+        *own,
+        *(_option_here(each) for name, each in served.items() if name not in _HIDDEN),
+    ]
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    function.__signature__ = inspect.Signature(parameters)
+    function.__annotations__ = {each.name: each.annotation for each in parameters}
+    return function
+
+
+def _option_here(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return an option of `serve` in its own section of the help, and without a variable if that must not set it."""
+    info = copy.copy(parameter.annotation.__metadata__[0])
+    info.rich_help_panel = SERVE_PANEL
+    default = parameter.default
+    if parameter.name in _OWN_DEFAULTS:
+        info.envvar, default = None, _OWN_DEFAULTS[parameter.name]
+    annotated: Any = Annotated
+    return parameter.replace(annotation=annotated[parameter.annotation.__origin__, info], default=default)
+
+
+app.command("exec", cls=ServeCommand, context_settings={"allow_interspersed_args": False})(
+    _with_options_of_serve(exec_)
+)

@@ -1,0 +1,83 @@
+"""The environment of a command that runs beside a service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from urllib.parse import urlsplit
+
+from extcli.config.settings import DEFAULT_CLIENT_ID, SERVICE_SETTINGS
+from extcli.config.urls import socket_of
+from extcli.errors import UsageError, shortened
+from extcli.running.place import Place
+
+FIELDS = ("url", "ws_url", "host", "port", "client_id", "namespace")
+"""What a template may contain, in braces."""
+REMOVED = {each.variable for each in SERVICE_SETTINGS if each.variable}
+REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET"}
+"""Variables of the caller that would lead the command to another service, identity or channel."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+"""Addresses to listen on that no client can connect to, and one that it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A variable of the command, with fields such as `{url}` in its text."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def parse(cls, argument: str) -> Template:
+        """Parse `NAME=TEXT`. Doubled braces stand for themselves. Raises `UsageError`, also for an unknown field."""
+        name, equals, text = argument.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            raise UsageError(f"--env {shortened(argument)!r} is not NAME=TEXT", fix="for example --env API={url}/v1")
+        for found in _PART.finditer(text):
+            if found[0] in "{}":
+                raise UsageError(f"--env {name}: a single {found[0]!r} in {shortened(text)!r}", fix="double it")
+            if found[1] is not None and found[1] not in FIELDS:
+                meant = get_close_matches(found[1], FIELDS, 1)
+                hint = f"did you mean {{{meant[0]}}}? " if meant else ""
+                raise UsageError(
+                    f"--env {name}: unknown field {{{shortened(found[1])}}}", fix=f"{hint}fields: {', '.join(FIELDS)}"
+                )
+        return cls(name, text)
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """Return the text with the value of each field."""
+        return _PART.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], self.text)
+
+
+def reachable(url: str) -> str:
+    """Return the URL of a service, with an address to connect to if it listens on all addresses."""
+    parts = urlsplit(url)
+    host, colon, port = parts.netloc.rpartition(":")
+    return parts._replace(netloc=f"{_ANY_ADDRESS.get(host, host)}{colon}{port}").geturl()
+
+
+def environment_of(
+    caller: Mapping[str, str], url: str, place: Place, client_id: str | None, templates: Iterable[Template]
+) -> dict[str, str]:
+    """Return the command's environment: the caller's without `REMOVED`, the service's address, and the templates."""
+    parts = urlsplit(url)
+    values = {
+        "url": url,
+        "ws_url": socket_of(url),
+        "host": parts.hostname or "",
+        "port": str(parts.port),
+        "client_id": client_id or DEFAULT_CLIENT_ID,
+        "namespace": "default",
+    }
+    return {
+        **{name: value for name, value in caller.items() if name not in REMOVED},
+        "EXTCLI_URL": url,
+        "EXTCLI_WS_URL": values["ws_url"],
+        "EXTCLI_CLIENT_ID": values["client_id"],
+        **place.variables,
+        **{each.name: each.filled(values) for each in templates},
+    }

@@ -1,0 +1,170 @@
+"""Runs a command beside a service: starts the service, then the command, passes signals on, and stops both."""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+from collections.abc import Callable, Mapping, Sequence
+
+from extcli import clock
+from extcli.running import ready
+from extcli.running.command_process import CommandProcess
+from extcli.running.log import Log
+from extcli.running.service_process import ServiceProcess
+from extcli.running.signals import ENDING, Signals
+from extcli.running.terminal import Terminal
+
+_READY_INTERVAL = 0.02
+_SLOW_START = 5.0
+"""Seconds until a note says why the service is not ready."""
+_STOP_TIMEOUT = 60.0
+"""Seconds until a service that does not stop is killed. It may have to write an export."""
+_FIRST_LINE = re.compile(rb"listening on (http://\S+)\n")
+
+
+class Supervisor:
+    """One service and one command."""
+
+    def __init__(self, log: Log, note: Callable[[str], object]) -> None:
+        self._log = log
+        self._note = note
+        self._terminal = Terminal()
+        self._signals = Signals()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._signals.descriptor, selectors.EVENT_READ, self._on_signals)
+        self._endings: list[int] = []
+        """The signals so far that ask for the end."""
+        self._printed = b""
+        self._service: ServiceProcess | None = None
+        self._command: CommandProcess | None = None
+
+    @property
+    def signaled(self) -> int:
+        """The first signal that asked for the end, or 0."""
+        return self._endings[0] if self._endings else 0
+
+    def start_service(self, serve: Callable[[int], int], at_end: Callable[[], object]) -> None:
+        """Start the service in a new process."""
+
+        def run(lifeline: int) -> int:
+            self._signals.restore()
+            self._selector.close()
+            return serve(lifeline)
+
+        self._service = service = ServiceProcess.start(run, at_end)
+        self._selector.register(service.stdout, selectors.EVENT_READ, self._on_output)
+        self._selector.register(service.stderr, selectors.EVENT_READ, self._on_log)
+
+    def wait_until_ready(self) -> str:
+        """Wait until the service is ready, and return its URL; empty if it ended, or a signal asks for the end."""
+        service = self._started()
+        url, since, noted = "", clock.elapsed(), False
+        while service.exit_code is None and not self._endings:
+            if not url:
+                self._handle_events(None)
+                found = _FIRST_LINE.match(self._printed)
+                url = found[1].decode() if found else ""
+                continue
+            if not (reason := ready.problem(url)):
+                return url
+            if not noted and clock.elapsed() - since > _SLOW_START:
+                noted = True
+                self._note(f"waiting for the service to be ready: {reason}")
+            self._handle_events(_READY_INTERVAL)
+        return ""
+
+    def run_command(self, args: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Run the command and return its exit code, 128+n for a signal. Raises `CannotRun`."""
+        service = self._started()
+
+        def prepare(pid: int) -> None:
+            self._signals.restore()
+            service.kills_with_it(pid)
+            self._terminal.lend(pid)
+
+        self._command = command = CommandProcess.start(args, environment, prepare)
+        while command.exit_code is None:
+            self._handle_events(None)
+        self._terminal.take_back(command.pid)
+        # What the command has left behind gets the time that the service needs to stop.
+        command.signal(signal.SIGTERM)
+        return command.exit_code
+
+    def stop_service(self) -> int:
+        """Stop the service, end what the command left behind, and return the service's exit code."""
+        service = self._started()
+        if service.exit_code is None:
+            service.stop()
+        deadline = clock.elapsed() + _STOP_TIMEOUT
+        while service.exit_code is None:
+            self._handle_events(0.1)
+            if clock.elapsed() > deadline:
+                self._note(f"the service did not stop within {_STOP_TIMEOUT:g} s, and is killed")
+                service.kill()
+        if self._command is not None:
+            self._command.signal(signal.SIGKILL)
+        while self._on_log():
+            pass
+        return service.exit_code
+
+    def _started(self) -> ServiceProcess:
+        assert self._service is not None, "the service has not been started"
+        return self._service
+
+    def _handle_events(self, timeout: float | None) -> None:
+        for key, _ in self._selector.select(timeout):
+            key.data()
+
+    def _on_output(self) -> None:
+        """Read the service's standard output. Only its first line matters."""
+        service = self._started()
+        data = os.read(service.stdout, 4096)
+        self._printed += data if len(self._printed) < 4096 else b""
+        if not data:
+            self._selector.unregister(service.stdout)
+
+    def _on_log(self) -> bool:
+        """Read the service's log; return whether there was something to read."""
+        service = self._started()
+        try:
+            data = os.read(service.stderr, 1 << 16)
+        except BlockingIOError:
+            return False
+        self._log.write(data)
+        if not data and service.stderr in self._selector.get_map():
+            self._selector.unregister(service.stderr)
+        return bool(data)
+
+    def _on_signals(self) -> None:
+        for number in self._signals.read():
+            if number in ENDING:
+                self._on_ending(number)
+            elif number == signal.SIGCONT:
+                self._continue_command()
+        self._started().poll()
+        if self._command is not None and self._command.poll():
+            self._on_stopped_command()
+
+    def _on_ending(self, number: int) -> None:
+        """Pass the first signal on to the command; the second one kills it."""
+        self._endings.append(number)
+        if self._command is not None and self._command.exit_code is None:
+            self._command.signal(number if len(self._endings) == 1 else signal.SIGKILL)
+            self._command.signal(signal.SIGCONT)
+
+    def _on_stopped_command(self) -> None:
+        """The command was stopped, by Ctrl-Z or because it needs the terminal: stop likewise, or lend it that."""
+        assert self._command is not None
+        if not self._terminal.exists:
+            return
+        if not self._terminal.is_own:
+            self._terminal.take_back(self._command.pid)
+            os.killpg(os.getpgrp(), signal.SIGTSTP)
+        self._continue_command()
+
+    def _continue_command(self) -> None:
+        if self._command is not None and self._command.exit_code is None:
+            self._terminal.lend(self._command.pid)
+            self._command.signal(signal.SIGCONT)

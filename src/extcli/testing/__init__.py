@@ -1,0 +1,30 @@
+"""What the pytest plugin provides: namespaces of a running service, for tests of an extension (docs/guide/pytest.md).
+
+Import names for annotations from here. They load on first use, so that pytest starts fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from extcli.errors import Refused as Refused
+    from extcli.testing.aliases import AsyncNamespace as AsyncNamespace
+    from extcli.testing.aliases import Namespace as Namespace
+    from extcli.testing.factory import Factory as Factory
+    from extcli.testing.server import Server as Server
+
+_PLACES = {
+    "Namespace": "extcli.testing.aliases",
+    "AsyncNamespace": "extcli.testing.aliases",
+    "Factory": "extcli.testing.factory",
+    "Server": "extcli.testing.server",
+    "Refused": "extcli.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

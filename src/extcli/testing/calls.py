@@ -1,0 +1,88 @@
+"""Sends the calls of a test to one namespace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from extcli.api.client import Call, Service
+from extcli.api.credentials import Credentials, SandboxTokens
+from extcli.api.http import Answer, Http
+from extcli.config.settings import Identity
+from extcli.errors import CliError, reason_of
+from extcli.session import error_of
+
+TIMEOUT = 30.0
+"""Seconds for any answer."""
+
+
+class Calls:
+    """Implements `client.Caller`. Errors carry the reason of the service as a note, which pytest prints."""
+
+    def __init__(self, http: Http, client_id: str = "", credentials: Credentials | None = None) -> None:
+        self._http = http
+        self._client_id = client_id
+        self._credentials = credentials
+
+    @property
+    def authorization(self) -> str:
+        """The value of the header `Authorization`; empty without credentials."""
+        return f"{self._client_id} {self._credentials.token()}" if self._credentials else ""
+
+    def perform(self, call: Call) -> Answer:
+        """Send a call and return its whole answer. Raises `Refused`, `ServerError` or `Unreachable`."""
+        with self.stream(call) as answer:
+            answer.read()
+            return answer
+
+    @contextmanager
+    def stream(self, call: Call) -> Iterator[Answer]:
+        """Send a call and yield its answer, the body unread; once more if the clock was moved past the token's end."""
+        with self._sent(call) as answer:
+            if not self._may_renew(call, answer):
+                yield self._checked(call, answer)
+                return
+        with self._sent(call) as answer:
+            yield self._checked(call, answer)
+
+    def _sent(self, call: Call) -> Any:
+        authorization = self.authorization if call.signed else ""
+        return self._http.stream(
+            call.method, call.path, query=call.query, body=call.body, authorization=authorization or None
+        )
+
+    def _may_renew(self, call: Call, answer: Answer) -> bool:
+        if answer.status_code != 401 or not self._credentials or not call.signed:
+            return False
+        answer.read()
+        return self._credentials.renew(reason_of(answer.content))
+
+    def _checked(self, call: Call, answer: Answer) -> Answer:
+        if answer.status_code < 300:
+            return answer
+        answer.read()
+        raise noted(error_of(call, answer, self._credentials))
+
+
+def noted(error: CliError) -> CliError:
+    """Add the reason of an error to its text in pytest."""
+    if error.why:
+        error.add_note(error.why)
+    return error
+
+
+def signed_calls(http: Http, client_id: str, role: str, user: str | None, channel: str | None) -> Calls:
+    """Return calls with a sandbox token of this identity."""
+    return Calls(http, client_id, SandboxTokens(client_id, Identity(role, user), channel, http))
+
+
+def anonymous(http: Http) -> Service:
+    """Return the service, called without credentials."""
+    return Service(Calls(http))
+
+
+def document(answer: Answer) -> Any:
+    """Return the JSON document of an answer."""
+    return json.loads(answer.content)

@@ -1,0 +1,68 @@
+"""The fixtures of the pytest plugin. What they need is imported when a test uses one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from extcli.testing import AsyncNamespace, Factory, Namespace, Server
+
+
+@pytest.fixture(scope="session")
+def extcli_serve_args() -> list[str]:
+    """Options of `extcli serve` for `extcli_server`. Override this fixture to give some."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def extcli_server(
+    request: pytest.FixtureRequest, extcli_serve_args: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """The service of this run, or of this xdist worker. With --extcli-url or EXTCLI_URL the one that runs there."""
+    from extcli.testing.report import Reports
+    from extcli.testing.server import NotUsable, running, started
+
+    options = request.config.option
+    url, origin = (
+        (options.extcli_url, "--extcli-url") if options.extcli_url else (os.environ.get("EXTCLI_URL"), "EXTCLI_URL")
+    )
+    reports = Reports()
+    request.config.pluginmanager.register(reports)
+    with ExitStack() as stack:
+        try:
+            if url:
+                server = stack.enter_context(running(url, origin))
+            else:
+                log = tmp_path_factory.mktemp("extcli") / "service.log"
+                server = stack.enter_context(started(extcli_serve_args, log))
+        except NotUsable as error:
+            pytest.fail(str(error), pytrace=False)
+        yield server
+    request.config.pluginmanager.unregister(reports)
+
+
+@pytest.fixture
+def extcli_factory(request: pytest.FixtureRequest, extcli_server: Server) -> Iterator[Factory]:
+    """Makes further namespaces for one test: `extcli_factory()`. They are dropped after it."""
+    from extcli.testing.factory import Factory
+
+    factory = Factory(extcli_server, request.node)
+    yield factory
+    factory.drop()
+
+
+@pytest.fixture
+def extcli(extcli_factory: Factory) -> Namespace:
+    """A namespace of this test's own: URL, callers, clock, games, listeners."""
+    return extcli_factory()
+
+
+@pytest.fixture
+def extcli_async(extcli: Namespace) -> AsyncNamespace:
+    """The namespace of `extcli` for an asynchronous test: operations are awaited."""
+    return extcli.as_async

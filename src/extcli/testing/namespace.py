@@ -1,0 +1,134 @@
+"""The fixture `extcli`: one namespace of a running service, and its callers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extcli.api.http import Http
+from extcli.api.websocket import WebSocketClient
+from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_USER
+from extcli.config.urls import socket_of
+from extcli.testing.actor import Actor
+from extcli.testing.calls import TIMEOUT, anonymous, signed_calls
+from extcli.testing.clock import Clock
+from extcli.testing.operation import Awaited, Blocking, ModeT, Part, operation
+from extcli.testing.sockets import Events, Game
+
+
+def silent(_: str) -> None:
+    """Trace nothing: pytest shows the log of the service."""
+
+
+class Namespace(Part[ModeT]):
+    """A service of its own: data, clock and connections that no other test sees."""
+
+    def __init__(
+        self,
+        root: Http,
+        name: str,
+        *,
+        client_id: str = DEFAULT_CLIENT_ID,
+        channel: str = DEFAULT_CHANNEL,
+        awaited: bool = False,
+    ) -> None:
+        super().__init__(awaited=awaited)
+        self.name = name
+        self.client_id = client_id
+        self.channel = channel
+        self._root = root
+        self._http = root.below(f"/_ns/{name}")
+        self._sockets: list[WebSocketClient] = []
+
+    @property
+    def url(self) -> str:
+        """The base URL of the namespace, without a final slash."""
+        return self._http.url
+
+    @property
+    def ws_url(self) -> str:
+        """The address of its WebSocket."""
+        return socket_of(self.url)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables that point extcli, and a program started by the test, at the namespace."""
+        return {"EXTCLI_URL": self.url, "EXTCLI_WS_URL": self.ws_url, "EXTCLI_CLIENT_ID": self.client_id}
+
+    @property
+    def as_async(self) -> Namespace[Awaited]:
+        """The same namespace for an asynchronous test: operations return awaitables."""
+        twin: Namespace[Awaited] = Namespace(
+            self._root, self.name, client_id=self.client_id, channel=self.channel, awaited=True
+        )
+        twin._sockets = self._sockets
+        return twin
+
+    # Callers
+
+    def actor(self, role: str, user: str | None = None, *, channel: str | None = None) -> Actor[ModeT]:
+        """Return a caller of this role. An empty `channel` makes a backend or admin one of the whole extension."""
+        where = self.channel if channel is None else channel or None
+        calls = signed_calls(self._http, self.client_id, role, user, where)
+        return Actor(calls, awaited=self.awaited)
+
+    def viewer(self, user: str = DEFAULT_USER, *, channel: str | None = None) -> Actor[ModeT]:
+        """Return a viewer who has shared this user id."""
+        return self.actor("viewer", user, channel=channel)
+
+    @property
+    def broadcaster(self) -> Actor[ModeT]:
+        """The owner of the channel."""
+        return self.actor("broadcaster")
+
+    @property
+    def backend(self) -> Actor[ModeT]:
+        """The extension's backend, acting for the channel."""
+        return self.actor("backend")
+
+    @operation
+    def game(self, pin: str | None = None) -> Game[ModeT]:
+        """Connect a game that is linked to the channel, by this PIN or by a new one."""
+        if pin is None:
+            pin = Actor[Blocking](self._calls_of("broadcaster"), awaited=False).pin()
+        socket = self._connected()
+        socket.request("authenticate", data={"client_id": self.client_id, "pin": pin})
+        return Game(socket, awaited=self.awaited)
+
+    @operation
+    def listen(self, *events: str) -> Events[ModeT]:
+        """Listen to these events of the channel from now on; without names, to all of them."""
+        socket = self._connected()
+        token = self._calls_of("viewer", DEFAULT_USER).authorization.partition(" ")[2]
+        socket.request("authenticate", data={"client_id": self.client_id, "jwt": token})
+        return Events(socket, events or ("*",), awaited=self.awaited)
+
+    # The namespace itself
+
+    @property
+    def clock(self) -> Clock[ModeT]:
+        """Its clock."""
+        return Clock(anonymous(self._http), awaited=self.awaited)
+
+    @operation
+    def reset(self) -> None:
+        """Delete all data, and set the clock to real time."""
+        anonymous(self._http).reset()
+
+    @operation
+    def drop(self) -> None:
+        """Delete the namespace. The fixture does it after the test."""
+        self.close()
+        anonymous(self._root).drop_namespace(self.name)
+
+    def close(self) -> None:
+        """Close the connections of games and listeners."""
+        while self._sockets:
+            self._sockets.pop().close()
+
+    def _calls_of(self, role: str, user: str | None = None) -> Any:
+        return signed_calls(self._http, self.client_id, role, user, self.channel)
+
+    def _connected(self) -> WebSocketClient:
+        socket = WebSocketClient(self.ws_url, timeout=TIMEOUT, trace=silent)
+        self._sockets.append(socket)
+        return socket

@@ -1,0 +1,255 @@
+"""Each fixture of the pytest plugin, in a run of pytest by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from support.plugin_runs import run_pytest
+from support.service import LiveServer, RunningService
+
+pytestmark = pytest.mark.slow
+
+FIXTURES = """
+    import subprocess, sys, os
+    from datetime import timedelta
+    import pytest
+    from extcli.testing import Factory, Namespace, Refused, Server
+
+    def test_viewers_vote_in_the_namespace_of_the_test(extcli: Namespace):
+        extcli.viewer("U1").vote("boss", 1)
+        extcli.viewer("U2").vote("boss", 2)
+        assert extcli.viewer("U3").poll("boss")["count"] == 2
+
+    def test_another_test_sees_no_vote_of_it(extcli: Namespace):
+        assert extcli.viewer().poll("boss")["count"] == 0
+
+    def test_time_moves_on_command(extcli: Namespace):
+        extcli.viewer().submit("answers", "cat")
+        before = extcli.clock.now()
+        expired = extcli.clock.advance("25h")
+        assert extcli.clock.now() - before >= 25 * 3_600_000
+        assert ("rank", "answers") in [(each["kind"], each["id"]) for each in expired]
+        extcli.clock.freeze("2030-01-01T00:00:00Z")
+        assert extcli.clock.now() == 1_893_456_000_000
+        extcli.clock.advance(timedelta(seconds=1))
+        assert extcli.clock.now() == 1_893_456_001_000
+
+    def test_a_caller_gets_a_new_token_if_the_clock_passed_the_old_one(extcli: Namespace):
+        viewer = extcli.viewer()
+        viewer.vote("boss", 1)
+        extcli.clock.advance("8d")
+        viewer.vote("boss", 1)
+
+    def test_a_listener_receives_broadcasts(extcli: Namespace):
+        events = extcli.listen("round-over")
+        extcli.broadcaster.broadcast("round-over", {"winner": "red"})
+        assert events.next() == ("round-over", {"winner": "red"})
+        extcli.backend.broadcast("another", {})
+        assert events.received() == []
+
+    def test_a_listener_says_what_did_not_come(extcli: Namespace):
+        with pytest.raises(AssertionError, match="no event round-over within 0 s"):
+            extcli.listen("round-over").next(timeout=0)
+
+    def test_a_game_is_linked_and_receives_updates(extcli: Namespace):
+        game = extcli.game()
+        game.subscribe("poll", "boss")
+        extcli.viewer().vote("boss", 1)
+        assert game.update()["data"]["count"] == 1
+
+    def test_a_game_links_by_the_pin_of_the_broadcaster(extcli: Namespace):
+        pin = extcli.broadcaster.pin()
+        extcli.clock.advance("4m")
+        assert extcli.game(pin).request("get", "state", {"state_id": "channel"})["state"] == {}
+        extcli.clock.advance("2m")
+        with pytest.raises(Refused):
+            extcli.game(pin)
+
+    def test_a_refusal_has_status_and_reason(extcli: Namespace):
+        with pytest.raises(Refused, match="role is not authorized") as refusal:
+            extcli.viewer().broadcast("round-over", {})
+        assert refusal.value.status == 403
+
+    def test_stores_buffers_and_codes_are_within_reach(extcli: Namespace):
+        extcli.backend.set_store("extension_state", {"level": 3})
+        assert extcli.viewer().store("extension_state") == {"level": 3}
+        extcli.viewer().add("moves", {"x": 1})
+        assert extcli.broadcaster.buffer("moves")["data"][0]["data"] == {"x": 1}
+        assert extcli.viewer().request("GET", "user_info")["user_id"]
+
+    def test_a_program_finds_the_namespace_in_its_environment(extcli: Namespace):
+        environment = {**os.environ, **extcli.env}
+        command = [sys.executable, "-m", "extcli", "vote", "cast", "boss", "--value", "1"]
+        subprocess.run(command, env=environment, check=True)
+        assert extcli.viewer().poll("boss")["count"] == 1
+
+    def test_the_factory_makes_further_namespaces(extcli: Namespace, extcli_factory: Factory):
+        other = extcli_factory(client_id="other", channel="555")
+        other.viewer().vote("boss", 1)
+        assert (other.client_id, other.channel) == ("other", "555")
+        assert extcli.viewer().poll("boss")["count"] == 0
+
+    def test_own_code_takes_the_headers_of_a_caller(extcli: Namespace):
+        assert extcli.viewer().headers()["Authorization"].startswith("my-extension ey")
+
+    def test_the_server_is_one_process(extcli_server: Server, extcli: Namespace):
+        assert extcli.url.startswith(extcli_server.url + "/_ns/")
+        assert extcli.ws_url.startswith("ws://")
+
+    async def test_operations_are_awaited_in_an_asynchronous_test(extcli_async):
+        await extcli_async.viewer("U1").vote("boss", 1)
+        events = await extcli_async.listen("done")
+        await extcli_async.broadcaster.broadcast("done", None)
+        assert (await events.next()).name == "done"
+        game = await extcli_async.game()
+        await game.subscribe("poll", "boss")
+        await extcli_async.viewer("U2").vote("boss", 1)
+        assert (await game.update())["data"]["count"] == 2
+        await extcli_async.clock.advance("8d")
+        assert (await extcli_async.viewer("U1").poll("boss"))["count"] == 0
+
+    async def test_both_fixtures_are_one_namespace(extcli, extcli_async):
+        extcli.viewer().vote("boss", 1)
+        assert (await extcli_async.viewer().poll("boss"))["count"] == 1
+
+    @pytest.mark.extcli(clock="2030-01-01T00:00:00Z")
+    def test_the_marker_sets_the_clock(extcli: Namespace):
+        assert 0 <= extcli.clock.now() - 1_893_456_000_000 < 60_000
+"""
+NAMES = [line.split("def ")[1].split("(")[0] for line in FIXTURES.splitlines() if "def test_" in line]
+ASYNC = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Run all of them once, and return the outcome of each."""
+    run = run_pytest(tmp_path_factory.mktemp("fixtures"), *ASYNC, "-vv", files={"test": FIXTURES})
+    assert "::" in run.output, run.output
+    return run.output
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fixture_works_as_its_test_says(report: str, name: str):
+    assert f"::{name} PASSED" in report, report
+
+
+def test_a_running_service_is_used_and_left_empty(live: LiveServer, tmp_path: Path):
+    test = """
+        def test_it(extcli, extcli_server):
+            assert extcli_server.process is None
+            extcli.viewer().vote("boss", 1)
+            print(extcli.url)
+            assert False
+    """
+    run = run_pytest(tmp_path, "--extcli-url", live.url, files={"test": test})
+
+    assert 1 == run.exit_code
+    assert f"{live.url}/_ns/test_it-" in run.output
+    assert f"the log of {live.url} has its lines: this run did not start that service" in run.output
+    assert {"namespaces": []} == live._http.get("/_ns").json()
+
+
+def test_the_variable_names_a_running_service_too(live: LiveServer, tmp_path: Path):
+    test = "def test_it(extcli_server): assert extcli_server.process is None"
+    assert 0 == run_pytest(tmp_path, files={"test": test}, EXTCLI_URL=live.url + "/_ns/job").exit_code
+
+
+def test_a_url_without_namespaces_is_one_readable_error(running_production: LiveServer, tmp_path: Path):
+    run = run_pytest(tmp_path, "--extcli-url", running_production.url, files={"test": "def test_it(extcli): pass"})
+
+    assert 1 == run.exit_code
+    expected = (
+        f"{running_production.url} (--extcli-url) has no namespaces for tests: it is not a sandbox with control API"
+    )
+    assert expected in run.output
+    assert "Traceback" not in run.output
+
+
+def test_options_of_serve_come_from_a_fixture(tmp_path: Path):
+    conftest = """
+        import pytest
+        @pytest.fixture(scope="session")
+        def extcli_serve_args(): return ["--max-body", "1"]
+    """
+    test = """
+        import pytest
+        from extcli.testing import Refused
+        def test_it(extcli):
+            with pytest.raises(Refused) as refusal:
+                extcli.backend.set_store("extension_state", {"text": "x" * 2000})
+            assert refusal.value.status == 413
+    """
+    assert 0 == run_pytest(tmp_path, files={"conftest": conftest, "test": test}).exit_code
+
+
+def test_a_service_that_does_not_start_is_one_readable_error(tmp_path: Path):
+    conftest = """
+        import pytest
+        @pytest.fixture(scope="session")
+        def extcli_serve_args(): return ["--max-bdy", "1"]
+    """
+    run = run_pytest(tmp_path, files={"conftest": conftest, "test": "def test_it(extcli): pass"})
+
+    assert 1 == run.exit_code
+    assert "extcli serve did not start:\nextcli serve: No such option: --max-bdy" in run.output
+
+
+def test_a_failed_test_shows_the_log_lines_of_its_namespace_only(tmp_path: Path):
+    test = """
+        def test_passes(extcli): extcli.viewer().vote("unseen", 1)
+        def test_fails(extcli):
+            extcli.viewer().vote("boss", 1)
+            assert False
+    """
+    run = run_pytest(tmp_path, files={"test": test})
+    shown = run.output.partition("- extcli log of test_fails-")[2]
+
+    assert "v1/e/vote: 200 in" in shown
+    assert "_ns/test_passes" not in run.output
+
+
+def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path):
+    test = """
+        def test_passes(extcli): extcli.viewer().vote("boss", 1)
+        def test_fails(extcli):
+            extcli.viewer().vote("boss", 1)
+            assert False
+    """
+    run = run_pytest(tmp_path, "--extcli-keep", "--extcli-url", live.url, files={"test": test})
+    (kept,) = live._http.get("/_ns").json()["namespaces"]
+    live._http.delete(f"/_ns/{kept}").raise_for_status()
+
+    assert kept.startswith("test_fails-")
+    assert f"{live.url}/_ns/{kept}" in run.output
+
+
+def test_a_kept_namespace_keeps_its_service(tmp_path: Path):
+    test = """
+        def test_fails(extcli):
+            extcli.viewer().vote("boss", 1)
+            assert False
+    """
+    run = run_pytest(tmp_path, "--extcli-keep", files={"test": test})
+    kept = re.search(r"^(http\S+) \(its service runs on: stop it with kill (\d+)\)$", run.output, re.MULTILINE)
+    assert kept, run.output
+    try:
+        viewer = RunningService(kept[1]).client("viewer", user="2", channel="1001")
+        assert 1 == viewer.get("vote?id=boss").json()["count"]
+    finally:
+        os.kill(int(kept[2]), signal.SIGTERM)
+
+
+def test_a_wrong_marker_says_what_it_takes(tmp_path: Path):
+    test = """
+        import pytest
+        @pytest.mark.extcli("2030-01-01")
+        def test_it(extcli): pass
+    """
+    assert (
+        "the marker extcli takes seed=FILE and clock=TIME, by name" in run_pytest(tmp_path, files={"test": test}).output
+    )
