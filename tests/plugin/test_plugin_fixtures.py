@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from support.plugin_runs import run_pytest
+from support.process import wait_until
 from support.service import LiveServer, RunningService
 
 pytestmark = pytest.mark.slow
@@ -242,6 +245,28 @@ def test_a_kept_namespace_keeps_its_service(tmp_path: Path):
         assert 1 == viewer.get("vote?id=boss").json()["count"]
     finally:
         os.kill(int(kept[2]), signal.SIGTERM)
+
+
+def test_the_service_stops_if_pytest_is_killed(tmp_path: Path):
+    test = """
+        import os, signal
+        def test_it(extcli, extcli_server):
+            with open("url", "w") as file:
+                file.write(extcli_server.url)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert -signal.SIGKILL == run_pytest(tmp_path, files={"test": test}).exit_code
+    url = urlsplit((tmp_path / "url").read_text())
+
+    wait_until(lambda: refuses(url.port))
+
+
+def refuses(port: int | None) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port or 0)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_a_wrong_marker_says_what_it_takes(tmp_path: Path):

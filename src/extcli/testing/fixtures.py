@@ -39,7 +39,7 @@ def extcli_server(
                 server = stack.enter_context(running(url, origin))
             else:
                 log = tmp_path_factory.mktemp("extcli") / "service.log"
-                server = stack.enter_context(started(extcli_serve_args, log))
+                server = stack.enter_context(started(extcli_serve_args, log, may_stay=options.extcli_keep))
         except NotUsable as error:
             pytest.fail(str(error), pytrace=False)
         yield server

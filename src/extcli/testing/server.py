@@ -60,13 +60,17 @@ def lines_of(namespace: str, log: str) -> Iterator[str]:
 
 
 @contextmanager
-def started(args: Sequence[str], log: Path) -> Iterator[Server]:
+def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterator[Server]:
     """Run `extcli serve` with these options until the context ends, on a free port unless they name one.
 
-    Variables `EXTCLI_…` of the caller do not count. Raises `NotUsable` if it does not start.
+    The service also stops if this process is killed, unless it `may_stay` and so outlive it. Variables `EXTCLI_…` of
+    the caller do not count. Raises `NotUsable` if it does not start.
     """
     environ = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
     command = [sys.executable, "-P", "-m", "extcli", "serve", "--port", "0", "--log-requests", *args]
+    reader, lifeline = (None, None) if may_stay or os.name != "posix" else os.pipe()
+    if reader is not None:
+        command += ["--lifeline", str(reader)]
     with log.open("ab") as stderr:
         process = subprocess.Popen(
             command,
@@ -76,7 +80,10 @@ def started(args: Sequence[str], log: Path) -> Iterator[Server]:
             env=environ,
             text=True,
             start_new_session=True,  # Ctrl-C is for pytest, which then stops the service
+            pass_fds=() if reader is None else (reader,),
         )
+    if reader is not None:
+        os.close(reader)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().removeprefix("listening on ").strip()
@@ -89,6 +96,9 @@ def started(args: Sequence[str], log: Path) -> Iterator[Server]:
     except BaseException:
         _stop(process)
         raise
+    finally:
+        if lifeline is not None:
+            os.close(lifeline)
     if not server.stays:
         _stop(process)
 
