@@ -16,7 +16,7 @@ SRC = Path(__file__).parent.parent / "src"
 MAX_MODULES = 20
 """Modules per folder, except in `commands/`, which has one per noun."""
 
-BASICS = {"errors", "clock", "callers", "bounded_cache", "started", "wire", "engines.base", "engines.pools"}
+BASICS = {"errors", "clock", "callers", "bounded_cache", "changes", "started", "wire", "engines.base", "engines.pools"}
 BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
@@ -32,8 +32,8 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {"errors", "clock", "callers", "ids", "bounded_cache", "config", "engines.base"},
     "limits": {"errors", "clock", "callers", "bounded_cache", "engines.base", "wire"},
-    "realtime": {"errors", "clock", "callers", "engines.base", "wire", "config", "limits", "observability"},
-    "web": {"errors", "clock", "callers", "wire", "config", "limits", "observability", "realtime"},
+    "realtime": {"errors", "clock", "changes", "callers", "engines.base", "wire", "config", "limits", "observability"},
+    "web": {"errors", "clock", "changes", "callers", "wire", "config", "limits", "observability", "realtime"},
 }
 """What each folder of the service may import besides itself. `server` may import all; `features` has its own tests."""
 
@@ -102,7 +102,18 @@ def violations(names: Iterable[str], allowed: Iterable[str]) -> list[str]:
 
 def feature_modules(*files: str) -> Iterator[str]:
     """Yield the modules of features with these file names; without names, the pure rules."""
-    impure = ("http", "actions", "service", "updates", "attempt_limit", "links", "gate", "metrics", "page_events")
+    impure = (
+        "http",
+        "actions",
+        "service",
+        "updates",
+        "attempt_limit",
+        "links",
+        "gate",
+        "metrics",
+        "page_events",
+        "sockets",
+    )
     for name in modules():
         parts = name.split(".")
         if parts[:2] != ["emulator", "features"] or len(parts) < 4:
@@ -120,7 +131,7 @@ def test_rules_import_only_the_basics():
 
 
 def test_services_import_no_transport():
-    names = feature_modules("service", "updates", "attempt_limit", "links", "metrics", "page_events")
+    names = feature_modules("service", "updates", "attempt_limit", "links", "metrics", "page_events", "sockets")
     assert not violations(names, in_emulator(SERVICE_IMPORTS))
 
 

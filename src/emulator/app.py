@@ -19,6 +19,7 @@ from litestar import Litestar
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
+from emulator.changes import NO_CHANGES, Changes
 from emulator.clock import Clock
 from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
@@ -65,6 +66,9 @@ from emulator.features.trivia.service import Trivia
 from emulator.features.votes import actions as votes_actions
 from emulator.features.votes import http as votes_http
 from emulator.features.votes.service import Polls
+from emulator.features.waits import http as waits_http
+from emulator.features.waits.service import Waits
+from emulator.features.waits.sockets import Sockets
 from emulator.ids import NewId, token_id
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
@@ -114,11 +118,23 @@ class Service:
         self.clock = clock
         self.key = key
         self.scheduler = Scheduler(clock)
-        self.hub = Hub()
+        self.changes = changes = (
+            Changes(clock.now) if settings.environment.has_control and not settings.has_peers else NO_CHANGES
+        )
+        self.hub = Hub(changes)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(
-            engine.documents, clock, self.tokens, settings, extensions, self.publisher, key, self._caller, new_id
+            engine.documents,
+            clock,
+            self.tokens,
+            settings,
+            extensions,
+            self.publisher,
+            key,
+            self._caller,
+            changes,
+            new_id,
         )
         directory = self._directory = Directory(engine.documents, clock)
         self.identities = Identities(directory, clock, self.tokens, extensions, self.pins.linked_caller)
@@ -129,22 +145,33 @@ class Service:
             admits=extensions.admits,
             enabled=settings.page_events,
         )
-        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages)
+        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes)
         id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
         self.polls = Polls(
-            engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages
+            engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages, changes
         )
-        self.rankings = Rankings(engine.ballots, clock, id_quota)
-        self.buffers = Buffers(engine.logs, clock, id_quota)
-        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment)
+        self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
+        self.buffers = Buffers(engine.logs, clock, id_quota, changes)
+        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, changes)
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, new_id)
         self.transactions = Transactions(
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
         )
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
-        self.json_stores = JsonStores(engine.documents, clock, id_quota, pages)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes)
         self.metrics = Metrics(settings.environment.name, version("extcli"), sockets=lambda: self.gateway.admission)
+        self.waits = Waits(
+            changes,
+            self.polls,
+            self.rankings,
+            self.buffers,
+            self.stores,
+            self.json_stores,
+            Sockets(self.hub, lambda: len(self.gateway.admission)),
+            has_peers=settings.has_peers,
+            is_alone=self.publisher.is_single_node,
+        )
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
         updates = self.polls.updates
@@ -156,10 +183,12 @@ class Service:
             self.tokens.forget,
             self.scheduler.clear,
             updates.forget,
+            changes.forget,
         ):
             self.control.on_reset(clear)
-        self.control.on_load(updates.reloaded)
-        self.publisher.on_notice(RESET, lambda _: directory.forget())
+        for reloaded in (updates.reloaded, changes.forget):
+            self.control.on_load(reloaded)
+        self.publisher.on_notice(RESET, lambda _: self._replaced())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)
         self.seeds: Seeds = Seeds(clock, self._scratch, self._load, self._move_clock)
@@ -174,6 +203,7 @@ class Service:
             limits=settings.limits,
             rate_limits=rate_limits,
             recorder=self.metrics,
+            changes=changes,
         )
         self.gateway = Gateway(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
@@ -189,6 +219,7 @@ class Service:
             log_requests=settings.logs.requests,
         )
         self.control.on_move(self.gateway.clock_moved)
+        self.control.on_move(changes.clock_moved)
 
     async def reset(self) -> None:
         await self.control.reset()
@@ -231,6 +262,11 @@ class Service:
                 yield scratch
             finally:
                 await scratch.close()
+
+    def _replaced(self) -> None:
+        """Handle that all data may be others: after a reset, for example, on any node."""
+        self._directory.forget()
+        self.changes.wake_all()
 
     async def _load(self, pages: AsyncIterator[Sequence[Record]]) -> None:
         """Write records into the data of this service, in one step."""
@@ -277,6 +313,9 @@ FEATURES: Final = (
     ),
     Feature(
         lambda service: service.seeds, seeds_http.endpoints, is_offered=lambda environment: environment.has_control
+    ),
+    Feature(
+        lambda service: service.waits, waits_http.endpoints, is_offered=lambda environment: environment.has_control
     ),
     Feature(
         lambda service: None,

@@ -146,11 +146,18 @@ class Namespaces:
     async def drop(self, name: str) -> None:
         """Delete a namespace with its data, clock and connections. The next use creates a new one."""
         front = await self._front(name)
+        front.end_held()
         await front.reset()
         tenant = self._tenants.pop(name, None)
         if tenant is not None:
             front.drop_on_close()
             await tenant.stack.aclose()
+
+    def end_held(self) -> None:
+        """End the requests that wait for something, in all namespaces: the service stops."""
+        for front in (self._default, *(tenant.front for tenant in self._tenants.values())):
+            if front is not None:
+                front.end_held()
 
     async def close(self) -> None:
         tenants, self._tenants = self._tenants, {}

@@ -40,7 +40,8 @@ NOUNS = {
     "profile": "Profiles: named sets of settings, one per deployment.",
     "config": "Settings: the effective values and their origin.",
     "doctor": "Find what is wrong, and what to do.",
-    "wait": "Wait until the service is ready.",
+    "wait": "Wait until the service is ready, or a condition is met.",
+    "expect": "Check a condition: votes, stores, sockets and more.",
     "api": "Call any endpoint, with credentials.",
     "completion": "Print the completion script of a shell.",
 }

@@ -126,6 +126,7 @@ DELETE pin                           pin revoke
 
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
+GET    /_emulator/wait               expect sockets --count =0
 POST   /_emulator/reset              reset
 PUT    /_emulator/seed               seed apply seed.toml
 GET    /_emulator/ready              wait

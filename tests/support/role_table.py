@@ -138,6 +138,7 @@ GET    /_emulator/ready
 GET    /_emulator/metrics
 GET    /_emulator/clock
 POST   /_emulator/clock         {}
+GET    /_emulator/wait?for=sockets&timeout=0
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/sdk.js

@@ -82,6 +82,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/_emulator/clock"): '{"advance": 90000000}',
     ("POST", "/_emulator/reset"): "",
     ("PUT", "/_emulator/seed"): '{"extcli": 1, "client_id": "my-extension", "channel": "777"}',
+    ("GET", "/_emulator/wait"): "",
     ("GET", "/_emulator/sdk.js"): "",
     ("GET", "/_emulator/platform-helper.js"): "",
     **{
@@ -91,6 +92,7 @@ CALLS: dict[tuple[str, str], str] = {
         for method, body in (("GET", ""), ("POST", '{"a": {}}'), ("PATCH", '[{"op":"add","path":"/c","value":1}]'))
     },
 }  # fmt: skip
+QUERIES = {"/_emulator/wait": "?for=sockets&timeout=0"}
 FOR_BROADCASTERS = ("validate_pin", "unauthed/validate_pin", "pin_token_exists", "pin")
 NOT_FOR_ADMINS = {f"/v1/e/{name}" for name in ("authtoken", *FOR_BROADCASTERS)}
 EACH_CALL = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
@@ -170,7 +172,7 @@ def deviations(document: dict[str, Any], client: Client, url: str, method: str, 
         body = body.replace("PIN", client.post("link/pin").json()["pin"])
     if '"TOKEN"' in body:
         body = body.replace("TOKEN", validated_pin_token(url.removesuffix(path)))
-    answer = client.request(method, url, content=body)
+    answer = client.request(method, f"{url}{QUERIES.get(path, '')}", content=body)
     content_type = answer.headers["content-type"].split(";")[0]
     if str(answer.status_code) != success or content_type not in documented:
         return [f"{answer.status_code} {content_type}"]

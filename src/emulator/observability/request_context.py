@@ -15,6 +15,7 @@ from emulator.callers import Caller
 from emulator.errors import ServiceError
 
 REQUEST_ID: Final = b"x-request-id"
+MARK: Final = b"x-emulator-mark"
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
 _KEY: Final = "request_context"
 _process: Final = secrets.token_hex(4)
@@ -34,6 +35,8 @@ class RequestContext:
     """Its headers by lower-case name; `None` outside the HTTP protocol."""
     early_error: ServiceError | None = None
     """The error sent before the request body was complete; its handler sees a disconnect."""
+    mark: int = 0
+    """The mark of the latest change when the request had its effect (`changes.py`); 0 if unknown."""
 
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)

@@ -15,6 +15,7 @@ from emulator.callers import Caller, Identify, finish_recording, role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
+from emulator.engines.base import Key
 from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooLarge, TooManyRequests, Unavailable
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
@@ -24,7 +25,7 @@ from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.admission import Admission
 from emulator.realtime.envelope import Request, Unreadable
-from emulator.realtime.hub import Hub
+from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Connection, Session
 from emulator.wire.query import query_of
@@ -98,6 +99,7 @@ class Gateway:
         try:
             self._rate_limits.check_address(connection.address)
             self.admission.add(peer)
+            self.hub.changes.note(Key(SOCKET, "", ""), "connected")
         except TooManyRequests as error:
             self._recorder.refused(error)
             raise
@@ -108,6 +110,7 @@ class Gateway:
 
     def remove(self, peer: Session | PusherConnection) -> None:
         self.admission.remove(peer)
+        self.hub.changes.note(Key(SOCKET, "", ""), "closed")
 
     def close_all(self) -> None:
         """Close all connections (1001)."""
@@ -220,6 +223,7 @@ class Gateway:
         topics = await feed.handler(message)
         if message.request.action == SUBSCRIBE:
             message.session.subscribe(*topics)
+            self.hub.note_subscription(topics[0])
         else:
             message.session.unsubscribe(*topics)
         return Done()

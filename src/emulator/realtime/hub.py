@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from itertools import chain
 from typing import Final, Protocol
 
+from emulator.changes import NO_CHANGES, Changes
 from emulator.clock import processor_time
 from emulator.engines.base import Key
 from emulator.realtime.frames import text_frame
 
+SOCKET: Final = "socket"
+"""The kind of the changes of connections and subscriptions."""
 ANY_NAME = "*"
 """As a topic's name: matches every name."""
 _STEP: Final = 8 * 1024 * 1024
@@ -73,7 +77,8 @@ class _Batch:
 class Hub:
     """Maps topics to subscribers. A topic is the key of the thing it reports; the name `*` matches all names."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes = NO_CHANGES) -> None:
+        self.changes = changes
         self._subscribers: dict[Key, dict[Subscriber, None]] = {}
         self._waiting: deque[_Batch] = deque()
         self._step = _SHORT_STEP
@@ -86,12 +91,19 @@ class Hub:
         if topic not in self._subscribers:
             self._in_channel.setdefault((topic.kind, topic.channel), {})[topic] = None
         self._subscribers.setdefault(topic, {})[subscriber] = None
+        self.changes.wake(SOCKET)
+
+    def note_subscription(self, topic: Key) -> None:
+        """Note a subscription in the record of changes, under its first topic."""
+        name = f"{topic.kind}:{topic.name}" if topic.name else topic.kind
+        self.changes.note(Key(SOCKET, topic.owner, name, topic.channel), "subscribed")
 
     def unsubscribe(self, topic: Key, subscriber: Subscriber) -> None:
         """Remove a subscriber from a topic; no effect if it is not subscribed."""
         subscribers = self._subscribers.get(topic)
         if subscribers is not None:
             subscribers.pop(subscriber, None)
+            self.changes.wake(SOCKET)
             if not subscribers:
                 del self._subscribers[topic]
                 self._forget(topic)
@@ -113,6 +125,11 @@ class Hub:
     def topics(self, kind: str, channel: str | None) -> list[Key]:
         """Return the topics of one kind in a channel that have subscribers in this process."""
         return list(self._in_channel.get((kind, channel), ()))
+
+    def count(self, matches: Callable[[Key], bool]) -> int:
+        """Return the number of subscribers of the topics that `matches` accepts."""
+        found = (subscribers for topic, subscribers in self._subscribers.items() if matches(topic))
+        return len(set().union(*found))
 
     def deliver(self, topic: Key, message: bytes) -> None:
         """Send a text to each subscriber once, after the texts before it. Its frame is built once.

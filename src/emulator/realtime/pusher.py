@@ -124,6 +124,7 @@ class PusherConnection:
         self._channels[channel] = topic
         if topic is not None:
             self._hub.subscribe(topic, self)
+            self._hub.note_subscription(topic)
         self.connection.send(_frame("pusher_internal:subscription_succeeded", channel, {}))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from emulator.observability.request_context import REQUEST_ID, current
+from emulator.observability.request_context import MARK, REQUEST_ID, current
 from emulator.web.front import HotPath
 from emulator.web.request import WholeRequest
 from emulator.web.response import Reply
@@ -108,7 +108,10 @@ class Exchange:
         assert isinstance(body, bytes), "a hot endpoint does not stream its answer"
         start, rest = _heads.of(connection.server_state.default_headers, reply)
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
-        id = self.request.context.id.encode()
+        context = self.request.context
+        id = context.id.encode()
+        if context.mark:
+            id = b"%b\r\n%b: %d" % (id, MARK, context.mark)
         transport.write(b"%b%b%b%d\r\n%b%b" % (start, id, rest, len(body), end, body))
         if not self.keep_alive:
             transport.close()

@@ -138,7 +138,12 @@ async def serve(
         if tracing is not None:
             application = tracing.wrap(application)
         server = Server(config_of(application, settings.proxies), started, timeout=settings.limits.request_timeout)
-        stops.set_callback(server.stop)
+
+        def stop() -> None:
+            app.end_held()
+            server.stop()
+
+        stops.set_callback(stop)
         reloading = asyncio.create_task(
             reload_on_hangup(
                 hangups,

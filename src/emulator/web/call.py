@@ -60,6 +60,11 @@ class Call:
             checked_text(requested, MAX_ID_LENGTH, reason="Malformed channel_id parameter", name="channel_id")
         return self.caller.channel(requested)
 
+    @property
+    def query(self) -> Mapping[str, str]:
+        """All query parameters by name."""
+        return self._query
+
     def text(self, name: str) -> str:
         """A query parameter; empty if absent."""
         return self._query.get(name, "")

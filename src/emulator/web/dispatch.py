@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass
 from litestar.types import HTTPScope, Receive
 
 from emulator.callers import Caller, Identify, finish_recording, role_error
+from emulator.changes import Changes
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
@@ -18,6 +19,7 @@ from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Special, Streamed, Text, WithHeaders
+from emulator.web.held import HeldRequests
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
 from emulator.wire import json_codec
@@ -46,8 +48,10 @@ class Dispatcher:
     limits: Limits
     rate_limits: RateLimits
     recorder: Recorder
+    changes: Changes
 
     def __post_init__(self, endpoints: Iterable[Bound]) -> None:
+        self.held = HeldRequests()
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
 
     def serves(self, method: str, path: str) -> bool:
@@ -64,9 +68,11 @@ class Dispatcher:
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply."""
-        return await self.answer(
-            self._bound[method, path], AsgiRequest(scope, receive, current.get() or RequestContext(""))
-        )
+        bound = self._bound[method, path]
+        request = AsgiRequest(scope, receive, current.get() or RequestContext(""))
+        if bound.endpoint.held:
+            return await self.held.answer(lambda: self.answer(bound, request), receive)
+        return await self.answer(bound, request)
 
     async def answer(self, bound: Bound, request: Request) -> Reply:
         """Run an endpoint; every error becomes a reply."""
@@ -89,6 +95,7 @@ class Dispatcher:
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
+        context.mark = context.mark or self.changes.mark
         self.recorder.answered(method, path, reply.status, monotonic() - started)
         return reply
 
@@ -138,6 +145,7 @@ class Dispatcher:
         try:
             query, chunks = query_of(request.query), request.chunks(limit)
             answer = await bound.answer(Call(caller, query, body, peer, client_id, self.check_registered, chunks))
+            context.mark = self.changes.mark  # before anything else runs, so that what this causes has later marks
         finally:
             if recording is not None:
                 await finish_recording(recording)

@@ -124,6 +124,8 @@ class Endpoint(Generic[S]):
     """The roles that `limit` is for; others have the limit `body`."""
     streamed: bool
     """Whether the handler reads the body from `Call.chunks`."""
+    held: bool
+    """Whether the answer may take long. Such a request has no body; it ends when the client leaves (`web/held.py`)."""
     status: int
     """The status of a success."""
 
@@ -162,6 +164,7 @@ def endpoint(
     limit: str = "body",
     limit_roles: frozenset[Role] = ANYONE,
     streamed: bool = False,
+    held: bool = False,
     status: int = 200,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
@@ -172,7 +175,8 @@ def endpoint(
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
         return Endpoint(
-            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles, streamed, status
-        )
+            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles,
+            streamed or held, held, status,
+        )  # fmt: skip
 
     return declare

@@ -12,7 +12,7 @@ from litestar.types import Receive, Scope, Send
 from emulator.config.settings import Limits
 from emulator.errors import MethodNotAllowed, ServiceError
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import bind_context
+from emulator.observability.request_context import MARK, RequestContext, bind_context
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
@@ -109,12 +109,18 @@ class Front:
     def drop_on_close(self) -> None:
         self._service.drop_on_close()
 
+    def end_held(self) -> None:
+        """End the requests that wait for something: the service stops, or the namespace is dropped."""
+        self._dispatcher.held.end()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the ASGI lifespan."""
         if scope["type"] != ScopeType.HTTP:  # WebSockets use `open_peer` instead
             await self._routes(scope, receive, send)
             return
-        bind_context(scope)
+        context = bind_context(scope)
+        if self._dispatcher.changes.mark:
+            send = self._marking(context, send)
         path = normalize_path(scope["path"])
         method = scope["method"]
         if (method, path) in self._hot:
@@ -126,6 +132,17 @@ class Front:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
             inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
             await self._routes(inner, receive, send)
+
+    def _marking(self, context: RequestContext, send: Send) -> Send:
+        """Return a `send` that adds the mark to the headers of the response."""
+
+        async def marked(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                mark = b"%d" % (context.mark or self._dispatcher.changes.mark)
+                message["headers"] = [(MARK, mark), *message["headers"]]
+            await send(message)
+
+        return marked
 
 
 def _preflight_reply(path: str) -> Reply:

@@ -283,6 +283,10 @@ class Service:
     def apply_seed(self, document: bytes) -> Answer:
         return self.perform(Call("PUT", f"{CONTROL}seed", body=document, signed=False))
 
+    def wait(self, condition: Mapping[str, Any]) -> Answer:
+        """Wait on the service until a condition is met, or its timeout has passed."""
+        return self.perform(Call("GET", f"{CONTROL}wait", condition, signed=False))
+
     def list_namespaces(self) -> Answer:
         return self.perform(Call("GET", NAMESPACES, signed=False))
 

@@ -50,10 +50,15 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"{pair!r} is not a KEY=JSON pair")
-        try:
-            document[key] = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            if text[:1] in ("{", "[", '"'):
-                raise UsageError(f"the value of {key} is not JSON", why=str(error)) from None
-            document[key] = text
+        document[key] = json_or_text(text, key)
     return document
+
+
+def json_or_text(text: str, name: str) -> Any:
+    """Return the value of a text that is JSON, or the text itself, unless it starts like JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text[:1] in ("{", "[", '"'):
+            raise UsageError(f"the value of {name} is not JSON", why=str(error)) from None
+        return text

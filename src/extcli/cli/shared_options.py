@@ -112,7 +112,7 @@ class Group(TyperGroup):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
-        _write_parameters(self, ctx, formatter, shared=ctx.parent is None)
+        _write_parameters(self, ctx, formatter, shared=ctx.parent is None or self.invoke_without_command)
 
 
 def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = True) -> None:
@@ -148,6 +148,23 @@ def noun(summary: str) -> typer.Typer:
 
 
 def _no_options() -> None: ...
+
+
+def noun_and_command(function: Callable[..., None]) -> typer.Typer:
+    """Return a group of verbs that without a verb runs `function`, whose docstring is its help."""
+    app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
+    alone = shared(function)
+
+    def run(context: typer.Context, **values: Any) -> None:
+        if context.invoked_subcommand is None:
+            alone(context=context, **values)
+        else:
+            context.obj = _merged(context, values)
+
+    run.__signature__ = inspect.signature(alone)  # type: ignore[attr-defined]
+    run.__annotations__ = alone.__annotations__
+    app.callback(invoke_without_command=True, help=function.__doc__)(run)
+    return app
 
 
 def command(

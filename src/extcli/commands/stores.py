@@ -79,7 +79,7 @@ Document = Annotated[
 def store_app(stores: StoreNoun) -> typer.Typer:
     """Return the Typer app of a noun, with the verbs get, set, patch and all."""
     app = noun(stores.summary)
-    scope_argument = _scope_argument(stores.scopes)
+    scope_of = scope_argument(stores.scopes)
 
     def add(name: str, function: Callable[..., None], *, loses: str = "") -> None:
         function.__doc__ = Template(function.__doc__ or "").substitute(
@@ -87,14 +87,14 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         )
         command(app, name, loses=loses)(function)
 
-    def get(session: Session, scope: str = scope_argument) -> None:
+    def get(session: Session, scope: str = scope_of) -> None:
         """Read a store. Acts as viewer:U1. Plain output is `key<TAB>JSON`.
 
         Example: extcli $name get channel
         """
         read(session, scope)
 
-    def get_of_users(session: Session, scope: str = scope_argument, users: Users = None, user: OneUser = None) -> None:
+    def get_of_users(session: Session, scope: str = scope_of, users: Users = None, user: OneUser = None) -> None:
         """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is `key<TAB>JSON`.
 
         The store `viewer` of another user needs --channel, too.
@@ -116,7 +116,7 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         service = session.service(ADMIN if users is not None else BACKEND if user is not None else store.reader)
         session.output.show(service.read_store(store.path, users=users, user=user), views.STORE)
 
-    def replace(session: Session, scope: str = scope_argument, document: Document = None) -> None:
+    def replace(session: Session, scope: str = scope_of, document: Document = None) -> None:
         """Replace the object in a store. $writers
 
         \b
@@ -129,7 +129,7 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         session.output.show(session.service(store.writer).replace_store(store.path, content), views.NOTHING)
         session.output.note(f"replaced {store.path}")
 
-    def patch(session: Session, scope: str = scope_argument, document: Document = None) -> None:
+    def patch(session: Session, scope: str = scope_of, document: Document = None) -> None:
         """Change parts of a store. $writers
 
         An object is merged, and null removes a member. An array is a JSON Patch.$patch_note
@@ -158,7 +158,8 @@ def store_app(stores: StoreNoun) -> typer.Typer:
     return app
 
 
-def _scope_argument(scopes: Collection[str]) -> Any:
+def scope_argument(scopes: Collection[str]) -> Any:
+    """Return the argument that names one of these scopes."""
     names = ", ".join(scopes)
 
     def checked(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`extcli wait`: waits until the service is ready."""
+"""`extcli wait`: waits until the service is ready, or until a condition is met."""
 
 from __future__ import annotations
 
@@ -10,25 +10,31 @@ import typer
 from extcli import clock
 from extcli.api.client import Service
 from extcli.api.http import Answer
-from extcli.cli.shared_options import shared
-from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, is_from_service
+from extcli.cli.shared_options import command, noun_and_command
+from extcli.commands.conditions import Condition, add_conditions
+from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, is_from_service
+from extcli.output import views
 from extcli.session import Session
 
 _INTERVAL = 0.1
 _NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 
 
-@shared
-def wait(
+def _ready(
     session: Session,
     ready: Annotated[bool, typer.Option("--ready", hidden=True)] = True,
 ) -> None:
-    """Wait until the service is ready, at most for --timeout (default 30s).
+    """Wait until the service is ready, or until a condition is met.
 
-    Exits 3 if the service was unreachable all the time, 7 if it answered but was not
-    ready, or is not an extension service.
+    Waits at most for --timeout (default 30s). Without a condition, exits 3 if the
+    service was unreachable all the time, 7 if it answered but was not ready, or is not an
+    extension service. With one, exits 7 if it is not met in time, and prints what was
+    found and the last changes. The emulator answers as soon as the change is saved.
 
-    Example: extcli serve & extcli wait --timeout 5s
+    \b
+    Examples:
+      extcli serve & extcli wait --timeout 5s
+      extcli wait poll lunch --count 3 --timeout 5s
     """
     timeout, announced = session.resolver.timeout(), False
     deadline = clock.elapsed() + timeout
@@ -84,3 +90,26 @@ def _object(answer: Answer) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
+
+
+def _meet(session: Session, condition: Condition) -> None:
+    from extcli.commands.outcomes import meet
+
+    meet(session, condition, session.resolver.timeout())
+
+
+def mark(session: Session) -> None:
+    """Print the mark of the latest change, for --since.
+
+    Example: extcli wait mark
+    """
+    answer = session.anonymous_service().read_clock()
+    mark = answer.headers.get("x-emulator-mark")
+    if mark is None:
+        raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
+    session.output.show_value(int(mark), views.DATA)
+
+
+app = noun_and_command(_ready)
+add_conditions(app, "wait", "Wait for", _meet)
+command(app)(mark)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Raw, Struct
 
 from emulator.callers import Caller
+from emulator.changes import Changes
 from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.errors import BadRequest
@@ -67,10 +69,11 @@ class BufferList(Struct):
 class Buffers:
     """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota) -> None:
+    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, changes: Changes) -> None:
         self._logs = logs
         self._clock = clock
         self._id_quota = id_quota
+        self._changes = changes
 
     async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
         """Append a blob with its poster and time; raises `BadRequest` if it is 256 bytes or more."""
@@ -86,12 +89,22 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
         await self._id_quota.claim(key, LIFETIME)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
+        self._changes.note(key, "entry", caller.opaque_id, at=now)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Entries:
         """The entries added at or after `start` (Unix ms)."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         return Entries(latest, ([item.value for item in page] async for page in pages))
+
+    async def summary(self, caller: Caller, channel: str | None, buffer_id: str) -> tuple[int, bytes]:
+        """The number of entries, and the data of the newest as JSON; empty if there is none."""
+        count, newest = 0, b""
+        async for page in (await self.read(caller, channel, buffer_id, 0)).pages:
+            if page and not count:
+                newest = bytes(msgspec.json.decode(page[0], type=BufferEntry).data)
+            count += len(page)
+        return count, newest
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
         """A page of the buffers with entries of a channel, or of all channels."""

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec import UNSET
 
 from emulator.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
+from emulator.changes import Changes
 from emulator.config.environment import Environment
 from emulator.engines.base import Key
 from emulator.features.broadcast.rules import (
@@ -48,10 +49,11 @@ class Broadcasts:
     `BadRequest` for an invalid event, target or message size.
     """
 
-    def __init__(self, publisher: Publisher, users: Users, environment: Environment) -> None:
+    def __init__(self, publisher: Publisher, users: Users, environment: Environment, changes: Changes) -> None:
         self._publisher = publisher
         self._users = users
         self._environment = environment
+        self._changes = changes
 
     async def send(
         self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
@@ -101,7 +103,7 @@ class Broadcasts:
         compress = await _run(needs_compression, text, in_thread=in_thread)
         name = strip_prefix(event, self._environment.name, caller.client_id)
         topic = pusher_topic(caller.client_id, channel_id)
-        message = ""
+        message = scope = ""
         for spelled in users:
             scope = "whisper" if any(spelled) else "channel" if channel_id else "extension"
             update = Event(name, {} if data is UNSET else data, channel_id, scope)
@@ -115,6 +117,7 @@ class Broadcasts:
                     await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
             if len(users) > 1:
                 await asyncio.sleep(0)  # let other requests run
+        self._changes.note(Key("event", caller.client_id, name, channel_id), scope, caller.opaque_id)
 
 
 async def _run(work: Callable[..., T], *args: Any, in_thread: bool) -> T:

@@ -13,6 +13,7 @@ from emulator.auth.claims import UNAUTHORIZED
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
 from emulator.callers import NO_GRANT, Caller, Grant, Role
+from emulator.changes import Changes
 from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
@@ -69,6 +70,7 @@ class Pins:
     _publisher: Publisher
     _service_key: SigningKey
     _authenticate: Callable[[str], Awaitable[Caller]]
+    _changes: Changes
     _new_id: NewId = token_id
 
     def __post_init__(self) -> None:
@@ -141,6 +143,7 @@ class Pins:
             await self._documents.update(
                 [token_key], lambda _: {token_key: token_record}, now=self._clock.now(), expires_at=until
             )
+        self._note("used", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
 
     async def linked_caller(self, caller: Caller, token_id: str) -> Caller:
@@ -168,6 +171,7 @@ class Pins:
         """Revoke all PINs, PIN tokens and refresh tokens of the channel. Access tokens stay valid until they expire."""
         channel_id = caller.channel_id or ""
         await self._links.end(caller.client_id, channel_id)
+        self._note("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
 
     async def link(self, caller: Caller, channel_id: str) -> str:
@@ -188,6 +192,7 @@ class Pins:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
             link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin())
+        self._note("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 
     async def authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
@@ -237,6 +242,7 @@ class Pins:
                 return {} if found else {key: text}
 
             if await self._documents.update([key], create, now=now, expires_at=record.until):
+                self._note("issued", client_id, record.channel_id)
                 return pin
         raise EngineError(f"no free PIN in {_MAX_PIN_TRIES} tries")
 
@@ -275,6 +281,9 @@ class Pins:
             if self._settings.environment.verifies_tokens:
                 data.twitch_id = UNSET
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
+
+    def _note(self, did: str, client_id: str, channel_id: str) -> None:
+        self._changes.note(Key("pin", client_id, "", channel_id), did)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
         return _decode((await self._documents.read([key], now=self._clock.now())).get(key), shape)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, check_extension_wide
+from emulator.changes import Changes
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
 from emulator.limits.id_quota import IdQuota
@@ -54,10 +57,11 @@ class RankingList(Struct):
 class Rankings:
     """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota) -> None:
+    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, changes: Changes) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
+        self._changes = changes
 
     async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
         """Store the caller's answer, replacing an earlier one. The text is kept byte for byte."""
@@ -66,7 +70,12 @@ class Rankings:
         await self._id_quota.claim(key, LIFETIME)
         request = CastRequest(caller.opaque_id, answer, (caller.user_id or "").encode())
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
+        self._changes.note(key, "answer", caller.opaque_id, answer, at=now)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
+
+    async def counts(self, caller: Caller, channel: str | None, ranking_id: str) -> Mapping[str, int]:
+        """The users by answer, of all answers."""
+        return dict((await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now())).counts)
 
     async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
         """The top 100 answers by score; ties are in order of first submission."""
@@ -79,6 +88,7 @@ class Rankings:
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
         for dropped in await self._ballots.drop(key, now=self._clock.now()):
+            self._changes.note(dropped, "cleared", caller.opaque_id)
             await self._id_quota.release(dropped)
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> RankingList:

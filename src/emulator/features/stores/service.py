@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from emulator.callers import Caller, Role, check_extension_wide, role_error
+from emulator.changes import Changes
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
@@ -25,6 +26,7 @@ from emulator.features.stores.rules import (
     JSON_STORE_LIFETIME,
     JSON_STORE_MAX_BYTES,
     MAX_USERS,
+    STORES,
     VIEWER_STATE,
     JsonStoreUpdate,
     Store,
@@ -74,13 +76,21 @@ class Stores:
     """Config and state stores. A store is returned as its JSON text, `{}` if it was never written (ruling S2)."""
 
     def __init__(
-        self, documents: Documents, clock: Clock, settings: Settings, publisher: Publisher, users: Users, pages: Pages
+        self,
+        documents: Documents,
+        clock: Clock,
+        settings: Settings,
+        publisher: Publisher,
+        users: Users,
+        pages: Pages,
+        changes: Changes,
     ) -> None:
         self._users = users
         self._documents = documents
         self._clock = clock
         self._publisher = publisher
         self._pages = pages
+        self._changes = changes
         self._environment = settings.environment
         self._channel_stores_per_extension = settings.channel_stores_per_extension
         self._max_body = settings.limits.body
@@ -93,6 +103,18 @@ class Stores:
             return found.get(user_id, _EMPTY)
         key = self._key(store, caller, channel)
         return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
+
+    async def find(self, name: str, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
+        """Return a store by its name, or `None` if it was never written. Raises `BadRequest`."""
+        store = next((each for each in STORES if each.name == name), None)
+        if store is None:
+            raise BadRequest("Invalid store", f"{name[:40]!r} is not one of {', '.join(each.name for each in STORES)}")
+        if not store.per_viewer:
+            key = self._key(store, caller, channel)
+            return (await self._documents.read([key], now=self._clock.now())).get(key)
+        if not user_id:
+            raise BadRequest("Invalid user", f"{name} needs a user")
+        return (await self._records(store, caller, channel, [user_id])).get(user_id)
 
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
@@ -249,6 +271,8 @@ class Stores:
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
         expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
+        for key in written:
+            self._changes.note(key, "written", key.user, at=now)
         if store.feed_id:
             for key, text in written.items():
                 await self._publisher.try_publish(key, *update_message(store, text))
@@ -263,10 +287,11 @@ class Stores:
 class JsonStores:
     """Small objects under ids that developers choose (ruling S5)."""
 
-    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages) -> None:
+    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages, changes: Changes) -> None:
         self._documents = documents
         self._clock = clock
         self._id_quota = id_quota
+        self._changes = changes
         self._pages = pages
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
@@ -289,6 +314,7 @@ class JsonStores:
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
+        self._changes.note(key, "written", caller.opaque_id, at=now)
         update = JsonStoreUpdate(store_id, msgspec.Raw(text))
         await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, check_extension_wide
+from emulator.changes import Changes
 from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Ballots, CastRequest, Entry, Key
 from emulator.errors import NotFound
@@ -93,12 +94,14 @@ class Polls:
         channel_state: ChannelState,
         users: Users,
         pages: Pages,
+        changes: Changes,
     ) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
         self._channel_state = channel_state
         self._users = users
+        self._changes = changes
         self.updates = PollUpdates(self._results, self._definition, self._stats, publisher, pages, scheduler, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
@@ -106,6 +109,10 @@ class Polls:
         key = _key(caller, channel, poll_id)
         counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
         return poll_of(counts, choice)
+
+    async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
+        """The votes by value."""
+        return dict((await self._ballots.tally(_key(caller, channel, poll_id), now=self._clock.now())).counts)
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
         """Record or replace the caller's vote; return the poll with it. Raises `BadRequest` if it is refused.
@@ -125,6 +132,7 @@ class Polls:
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
+        self._changes.note(key, "vote", caller.opaque_id, value, at=now, times=count)
         self.updates.changed(key)
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             return await self.read(caller, channel, poll_id)
@@ -138,6 +146,7 @@ class Polls:
         """
         key = _managed_key(caller, channel, poll_id)
         for dropped in await self._ballots.drop(key, now=self._clock.now()):
+            self._changes.note(dropped, "cleared", caller.opaque_id)
             await self._id_quota.release(dropped)
             self.updates.cleared(dropped)
             if dropped.channel:
@@ -236,6 +245,7 @@ class Polls:
         await self._ballots.define(
             key, json_codec.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
         )
+        self._changes.note(key, "defined", at=now)
         await self.updates.defined(key, definition)
 
     async def _definition(self, key: Key) -> Definition | None:

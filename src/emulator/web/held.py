@@ -1,0 +1,59 @@
+"""Requests that wait for something: limited in number, and ended when their client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from litestar.types import Receive
+
+from emulator.errors import BadRequest, ServiceError, TooManyRequests
+from emulator.web.response import Reply, error_reply
+
+MAX_HELD: Final = 1_000
+
+
+class Ended(ServiceError, status=503, title="Service Unavailable"):
+    """The service stops, or the namespace was dropped."""
+
+    def __init__(self) -> None:
+        super().__init__("Service Unavailable", "the wait ended early: the service stops, or the namespace was dropped")
+
+
+class HeldRequests:
+    """The held requests of one service."""
+
+    def __init__(self, limit: int = MAX_HELD) -> None:
+        self._limit = limit
+        self._running: set[asyncio.Task[Reply]] = set()
+
+    async def answer(self, answering: Callable[[], Coroutine[Any, Any, Reply]], receive: Receive) -> Reply:
+        """Run `answering`; cancel it if the client leaves, or at `end`. Returns an error reply beyond the limit."""
+        if len(self._running) >= self._limit:
+            detail = f"{self._limit} requests wait already; repeat the request when one has ended"
+            return error_reply(TooManyRequests("Too many waits", detail, retry_after=1), cors=False)
+        task = asyncio.create_task(answering())
+        leaving = asyncio.create_task(_client_left(receive))
+        self._running.add(task)
+        try:
+            await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if task.done() and not task.cancelled():
+                return task.result()
+            error = BadRequest("Bad Request", "the client left before the answer") if leaving.done() else Ended()
+            return error_reply(error, cors=False)
+        finally:
+            self._running.discard(task)
+            for each in (task, leaving):
+                each.cancel()
+            await asyncio.gather(task, leaving, return_exceptions=True)
+
+    def end(self) -> None:
+        """End all held requests with 503."""
+        for task in self._running:
+            task.cancel()
+
+
+async def _client_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,224 @@
+"""The conditions of `extcli wait` and `extcli expect`, declared once for both."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from string import Template
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.json_input import json_or_text
+from extcli.cli.shared_options import command
+from extcli.commands.stores import CONFIG, STATE, StoreNoun, scope_argument
+from extcli.config.settings import DEFAULT_USER
+from extcli.output.sanitize import compact
+from extcli.session import VIEWER, Session
+
+_MORE = "N means at least N, =N exactly N."
+
+Since = Annotated[
+    int | None, typer.Option("--since", metavar="MARK", help="Count only changes after this mark (`extcli wait mark`).")
+]
+
+
+def _count(things: str) -> Any:
+    return typer.Option("--count", metavar="N|=N", help=f"{things}: {_MORE}", show_default=False)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What to wait for: a subject of `GET /_emulator/wait`, its id and the other parameters."""
+
+    subject: str
+    id: str
+    shown: str
+    """What it is about, for messages."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def poll(
+    session: Session,
+    poll: Annotated[str, typer.Argument(metavar="ID", help="The poll's id.")] = "default",
+    count: Annotated[str | None, _count("Votes")] = None,
+    value: Annotated[
+        list[str] | None, typer.Option("--value", metavar="V=N", help="Votes for value V: 0=2, or 0==2 for exactly 2.")
+    ] = None,
+    total: Annotated[str | None, typer.Option("--sum", metavar="N|=N", help=f"The sum of all values: {_MORE}")] = None,
+    since: Since = None,
+) -> Condition:
+    """$verb the votes of a poll. Without an option, at least one.
+
+    \b
+    Examples:
+      extcli $name poll lunch --count 1
+      extcli $name poll lunch --value 3=1 --value 4==0
+    """
+    values = ",".join(value) if value else None
+    return Condition("poll", poll, f"poll {poll}", _given(count=count, value=values, sum=total, since=since))
+
+
+def rank(
+    session: Session,
+    ranking: Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")] = "default",
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="This answer.")] = None,
+    score: Annotated[
+        str | None, typer.Option("--score", metavar="N|=N", help=f"Users with that answer: {_MORE}")
+    ] = None,
+    count: Annotated[str | None, _count("Users with any answer")] = None,
+    since: Since = None,
+) -> Condition:
+    """$verb the answers of a ranking. Without an option, at least one.
+
+    Example: extcli $name rank colour --key blue --score 1
+    """
+    return Condition("rank", ranking, f"ranking {ranking}", _given(key=key, score=score, count=count, since=since))
+
+
+def accumulate(
+    session: Session,
+    buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
+    count: Annotated[str | None, _count("Entries")] = None,
+    latest: Annotated[str | None, typer.Option("--latest", metavar="JSON", help="The newest entry.")] = None,
+    since: Since = None,
+) -> Condition:
+    """$verb the entries of a buffer. Without an option, at least one.
+
+    Example: extcli $name accumulate ratings --latest '{"stars": 5}'
+    """
+    wanted = _given(count=count, latest=_json(latest, "--latest"), since=since)
+    return Condition("accumulate", buffer, f"buffer {buffer}", wanted)
+
+
+Path = Annotated[str | None, typer.Option("--path", metavar="POINTER", help="A place in it, such as /teams/0/score.")]
+Equals = Annotated[
+    str | None, typer.Option("--equals", metavar="JSON", help="The value there. Without it, any value will do.")
+]
+
+
+def _store(noun: StoreNoun) -> Callable[..., Condition]:
+    scope = scope_argument(noun.scopes)
+
+    def store(
+        session: Session,
+        scope: str = scope,
+        path: Path = None,
+        equals: Equals = None,
+        user: Annotated[str, typer.Option("--user", metavar="ID", help="The user of a viewer store.")] = DEFAULT_USER,
+        since: Since = None,
+    ) -> Condition:
+        """$verb a store to have a value. With --since, it must also be written after that.
+
+        Example: extcli $name state channel --path /round --equals 4
+        """
+        name = noun.scopes[scope].path
+        wanted = _given(path=path, equals=_json(equals, "--equals"), since=since)
+        return Condition("store", name, name, wanted | ({"user": user} if "viewer" in scope else {}))
+
+    return store
+
+
+def json_store(
+    session: Session,
+    store: Annotated[str, typer.Argument(metavar="ID", help="The store's id.")] = "default",
+    path: Path = None,
+    equals: Equals = None,
+    since: Since = None,
+) -> Condition:
+    """$verb a JSON store to have a value. With --since, it must also be written after that.
+
+    Example: extcli $name json-store highscore --path /score --equals 4
+    """
+    wanted = _given(path=path, equals=_json(equals, "--equals"), since=since)
+    return Condition("json_store", store, f"JSON store {store}", wanted)
+
+
+def pin(
+    session: Session,
+    event: Annotated[str, typer.Argument(metavar="issued|used|revoked", help="What happened to PINs.")],
+    count: Annotated[str | None, _count("How often")] = None,
+    since: Since = None,
+) -> Condition:
+    """$verb a PIN to be issued or used, or the channel's link to be revoked.
+
+    Example: extcli $name pin issued
+    """
+    return Condition("pin", event, f"PIN {event}", _given(count=count, since=since))
+
+
+def broadcast(
+    session: Session,
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.")],
+    count: Annotated[str | None, _count("Broadcasts")] = None,
+    since: Since = None,
+) -> Condition:
+    """$verb broadcasts and whispers of an event, sent to anyone. Without an option, at least one.
+
+    Example: extcli $name broadcast round --count 1
+    """
+    return Condition("broadcast", event, f"broadcast {event}", _given(count=count, since=since))
+
+
+def sockets(
+    session: Session,
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="poll:ID, event:NAME, page, state:channel, config:extension, …")
+    ] = "connected",
+    count: Annotated[str | None, _count("Sockets")] = None,
+) -> Condition:
+    """$verb open sockets, or the subscribers of a topic. Without an option, at least one.
+
+    A game subscribes to polls, events, state:channel, state:extension, config:channel,
+    config:extension, authentication, transaction and datastream. `page` counts pages of
+    the channel, `connected` all connections.
+
+    Example: extcli $name sockets page --count 1
+    """
+    return Condition("sockets", topic, f"sockets {topic}", _given(count=count))
+
+
+CONDITIONS: Mapping[str, Callable[..., Condition]] = {
+    "poll": poll,
+    "rank": rank,
+    "accumulate": accumulate,
+    "state": _store(STATE),
+    "store-config": _store(CONFIG),
+    "json-store": json_store,
+    "pin": pin,
+    "sockets": sockets,
+    "broadcast": broadcast,
+}
+
+
+def add_conditions(app: typer.Typer, name: str, verb: str, meet: Callable[[Session, Condition], None]) -> None:
+    """Add a verb for each condition to a group. `verb` begins the help of each."""
+    for noun, function in CONDITIONS.items():
+        command(app, noun)(_meeting(function, name, verb, meet))
+
+
+def _meeting(
+    function: Callable[..., Condition], name: str, verb: str, meet: Callable[[Session, Condition], None]
+) -> Callable[..., None]:
+    @wraps(function)
+    def run(session: Session, **values: Any) -> None:
+        meet(session, function(session, **values))
+
+    run.__doc__ = Template(function.__doc__ or "").substitute(name=name, verb=verb)
+    run.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    return run
+
+
+def scope_of(session: Session) -> dict[str, str]:
+    """Return the extension and the channel that conditions are about."""
+    return {"client_id": session.resolver.client_id(), **_given(channel_id=session.channel(VIEWER))}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _json(text: str | None, option: str) -> str | None:
+    return None if text is None else compact(json_or_text(text, option))
