@@ -48,7 +48,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"errors", "clock", "output", "config", "extensions"},
-    "testing": {"errors", "clock", "output", "config", "api", "session"},
+    "testing": {"errors", "clock", "output", "config", "api", "session", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""

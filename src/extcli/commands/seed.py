@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from importlib.resources import files
 from typing import Annotated
@@ -10,10 +9,9 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Refused, UnexpectedAnswer
 from extcli.output import views
-from extcli.output.printer import SHAPE_ERRORS
 from extcli.seeds import read
+from extcli.seeds.apply import apply as apply_seed
 from extcli.session import Session
 
 app = noun("Seeds: files with the data that a test begins with.")
@@ -55,26 +53,5 @@ def apply(session: Session, file: File) -> None:
       extcli seed apply seed.toml
       extcli seed apply seed.toml --url http://127.0.0.1:8282/_ns/blue
     """
-    seed = read(file, os.environ)
-    try:
-        answer = session.anonymous_service().apply_seed(seed.body)
-    except Refused as error:
-        if details := _problems(error.body):
-            raise seed.refused(details) from None
-        raise
-    try:
-        result = answer.json()
-        seed.save_tokens([link.pop("refresh") for link in result["links"]])
-    except SHAPE_ERRORS as error:
-        raise UnexpectedAnswer(answer) from error
+    result = apply_seed(read(file, os.environ), session.anonymous_service())
     session.output.show_value(result, views.SEEDED)
-
-
-def _problems(body: bytes) -> list[str]:
-    """Return the problems with a seed in the body of an error answer; none if the answer is about something else."""
-    try:
-        document = json.loads(body)
-        is_about_seed = document["reason"] in ("Invalid seed", "Invalid body")
-        return [error["detail"] for error in document["errors"]] if is_about_seed else []
-    except SHAPE_ERRORS:
-        return []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from extcli.api.http import Http
 from extcli.api.websocket import WebSocketClient
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_USER
 from extcli.config.urls import socket_of
+from extcli.seeds import read
+from extcli.seeds.apply import apply
 from extcli.testing.actor import Actor
 from extcli.testing.calls import TIMEOUT, anonymous, signed_calls
 from extcli.testing.clock import Clock
@@ -108,6 +112,14 @@ class Namespace(Part[ModeT]):
     def clock(self) -> Clock[ModeT]:
         """Its clock."""
         return Clock(anonymous(self._http), awaited=self.awaited)
+
+    @operation
+    def seed(self, path: str | Path) -> dict[str, Any]:
+        """Put the data of a seed file into the namespace: all of it, or nothing. Returns what the service counted.
+
+        Raises `InvalidSeed`, which names line and field of each error.
+        """
+        return apply(read(path, os.environ), anonymous(self._http))
 
     @operation
     def reset(self) -> None:
