@@ -104,6 +104,39 @@ FIXTURES = """
         assert extcli.url.startswith(extcli_server.url + "/_ns/")
         assert extcli.ws_url.startswith("ws://")
 
+    def test_a_test_waits_for_what_another_thread_does(extcli: Namespace):
+        from threading import Timer
+        Timer(0.05, extcli.viewer().vote, ("boss", 1)).start()
+        assert extcli.wait.poll("boss", count=1) == {"count": 1}
+
+    def test_what_did_not_happen_is_shown_with_the_last_changes(extcli: Namespace):
+        extcli.viewer("U7").vote("boss", 1)
+        with pytest.raises(AssertionError) as failure:
+            extcli.wait.poll("boss", values={1: "=2"}, timeout=0)
+        first, wanted, found, _, change = str(failure.value).splitlines()
+        assert first == "poll boss: not met"
+        assert wanted == "  wanted: value 1 exactly 2"
+        assert found == "  found:  value 1 1"
+        assert "boss: vote 1 by U7 in channel 1001" in change
+
+    def test_each_kind_of_condition_is_within_reach(extcli: Namespace):
+        mark = extcli.wait.mark()
+        extcli.viewer().submit("answers", "cat")
+        extcli.viewer().add("moves", {"x": 1})
+        extcli.backend.set_store("channel_state", {"round": {"number": 2}})
+        extcli.backend.set_json_store("best", {"points": 3})
+        game = extcli.game()
+        extcli.broadcaster.broadcast("done", {})
+        extcli.wait.ranking("answers", key="cat", timeout=0)
+        extcli.wait.buffer("moves", latest={"x": 1}, timeout=0)
+        extcli.wait.store("channel_state", "/round/number", equals=2, timeout=0)
+        extcli.wait.json_store("best", "/points", equals=3, timeout=0)
+        extcli.wait.pin("used", timeout=0)
+        extcli.wait.sockets(count="=1", timeout=0)
+        extcli.wait.broadcast("done", since=mark, timeout=0)
+        with pytest.raises(AssertionError):
+            extcli.wait.broadcast("done", since=extcli.wait.mark(), timeout=0)
+
     async def test_operations_are_awaited_in_an_asynchronous_test(extcli_async):
         await extcli_async.viewer("U1").vote("boss", 1)
         events = await extcli_async.listen("done")
@@ -113,6 +146,7 @@ FIXTURES = """
         await game.subscribe("poll", "boss")
         await extcli_async.viewer("U2").vote("boss", 1)
         assert (await game.update())["data"]["count"] == 2
+        await extcli_async.wait.poll("boss", count="=2")
         await extcli_async.clock.advance("8d")
         assert (await extcli_async.viewer("U1").poll("boss"))["count"] == 0
 

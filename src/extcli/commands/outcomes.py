@@ -10,16 +10,15 @@ from extcli import clock
 from extcli.api.http import Answer
 from extcli.commands.conditions import Condition, scope_of
 from extcli.errors import ExpectationFailed, Refused, UsageError
-from extcli.output import times
+from extcli.output.outcome_lines import cut, outcome_lines
 from extcli.output.printer import View
-from extcli.output.sanitize import compact, visible
+from extcli.output.sanitize import visible
 from extcli.session import Session
 
 _LONGEST_CALL = 50.0
 """Seconds of one call. The service allows 60."""
 _MARGIN = 10.0
 """Seconds that an answer may be late."""
-_WIDTH = 80
 
 OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 """A condition that is met prints nothing, except as JSON."""
@@ -63,33 +62,9 @@ class NotMet(ExpectationFailed):
         super().__init__(f"not met{within}: {visible(condition.shown)}")
 
     def lines(self) -> list[str]:
-        """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
-        wanted, found = self._outcome["wanted"], self._outcome["found"]
-        texts = [f"{name} {text}" for name, text in wanted.items()]
-        facts = [f"{name} {compact(found[name]) if name in found else 'absent'}" for name in wanted]
-        changes = [_change_line(change) for change in self._outcome["changes"]]
-        lines = [
-            *super().lines(),
-            f"  wanted: {', '.join(texts)}",
-            f"  found:  {', '.join(facts)}",
-            "  last changes:" if changes else "  nothing of this kind has changed yet",
-            *(f"    {line}" for line in changes),
-        ]
-        return [_cut(visible(line)) for line in lines]
+        return [*map(cut, super().lines()), *outcome_lines(self._outcome)]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()
         document["error"] |= {name: self._outcome[name] for name in ("wanted", "found", "changes")}
         return document
-
-
-def _change_line(change: Mapping[str, Any]) -> str:
-    value = "" if change["value"] is None else f" {change['value']}"
-    user = f" by {change['user']}" if change["user"] else ""
-    channel = f" in channel {change['channel_id']}" if change["channel_id"] else ""
-    name = change["id"] or change["kind"]
-    return f"{times.shown(change['at'])}  {name}: {change['did']}{value}{user}{channel}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

@@ -14,8 +14,8 @@ from extcli.config.settings import Identity
 from extcli.errors import CliError, reason_of
 from extcli.session import error_of
 
-TIMEOUT = 30.0
-"""Seconds for any answer."""
+TIMEOUT = 90.0
+"""Seconds for any answer. The service holds a request for up to 60."""
 
 
 class Calls:

@@ -17,6 +17,7 @@ from extcli.testing.calls import TIMEOUT, anonymous, signed_calls
 from extcli.testing.clock import Clock
 from extcli.testing.operation import Awaited, Blocking, ModeT, Part, operation
 from extcli.testing.sockets import Events, Game
+from extcli.testing.wait import Wait
 
 
 def silent(_: str) -> None:
@@ -112,6 +113,11 @@ class Namespace(Part[ModeT]):
     def clock(self) -> Clock[ModeT]:
         """Its clock."""
         return Clock(anonymous(self._http), awaited=self.awaited)
+
+    @property
+    def wait(self) -> Wait[ModeT]:
+        """Waits until a condition is met in the channel."""
+        return Wait(anonymous(self._http), self.client_id, self.channel, awaited=self.awaited)
 
     @operation
     def seed(self, path: str | Path) -> dict[str, Any]:
