@@ -55,6 +55,8 @@ from emulator.features.ranking.service import Rankings
 from emulator.features.sdk_scripts import http as sdk_scripts_http
 from emulator.features.seeds import http as seeds_http
 from emulator.features.seeds.service import Seeds
+from emulator.features.snapshots import http as snapshots_http
+from emulator.features.snapshots.service import Snapshots
 from emulator.features.stores import actions as stores_actions
 from emulator.features.stores import http as stores_http
 from emulator.features.stores.service import JsonStores, Stores
@@ -173,6 +175,7 @@ class Service:
             is_alone=self.publisher.is_single_node,
         )
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
+        self.snapshots = Snapshots(engine, key, clock, settings, version("extcli"), self.control)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
         updates = self.polls.updates
         for clear in (
@@ -316,6 +319,11 @@ FEATURES: Final = (
     ),
     Feature(
         lambda service: service.waits, waits_http.endpoints, is_offered=lambda environment: environment.has_control
+    ),
+    Feature(
+        lambda service: service.snapshots,
+        snapshots_http.endpoints,
+        is_offered=lambda environment: environment.has_control,
     ),
     Feature(
         lambda service: None,

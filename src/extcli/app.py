@@ -35,6 +35,7 @@ NOUNS = {
     "clock": "The emulator's clock: read, advance, set, freeze.",
     "reset": "Delete all data of the emulator, reset its clock.",
     "seed": "Seeds: files with the data a test begins with.",
+    "snapshot": "Snapshots: save, load and compare all data.",
     "ns": "Namespaces of the emulator: list, delete.",
     "connect": "Print lines that point a client at the service.",
     "profile": "Profiles: named sets of settings, one per deployment.",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
+from typing import BinaryIO
 
 from extcli.errors import UsageError
 
@@ -16,19 +17,30 @@ _OWNER_ONLY = 0o600
 def write_new(path: Path, text: str, *, owned_like: Path) -> None:
     """Create a file with mode 0600. Run by root, it gets the owner of `owned_like`. Raises `FileExistsError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-    with _deleted_on_error(path):
-        _fill(descriptor, text, owned_like)
+    with _deleted_on_error(path), os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode())
+        _sync(file, owned_like)
 
 
 def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
-    """Replace a file's content, or create the file. A reader sees the old content or the new, never a mix.
+    """Replace a file's content, or create the file, as `replacing` does."""
+    with replacing(path, keep_mode=keep_mode) as file:
+        file.write(text.encode())
 
-    A new file has mode 0600. So has a replaced one, unless it keeps its mode.
+
+@contextmanager
+def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file that replaces the one at `path` when the block ends without an error.
+
+    A reader sees the old content or the new, never a mix. A new file has mode 0600. So has a replaced one, unless it
+    keeps its mode.
     """
     target = path.resolve()
     descriptor, name = mkstemp(prefix=f".{target.name}-", dir=target.parent)  # with mode 0600
     with _deleted_on_error(name):
-        _fill(descriptor, text, target)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            _sync(file, target)
         if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
         os.replace(name, target)
@@ -49,12 +61,10 @@ def _deleted_on_error(path: str | Path) -> Iterator[None]:
         raise
 
 
-def _fill(descriptor: int, text: str, owned_like: Path) -> None:
-    """Write and sync. A file that root writes keeps its owner, so that the service's user can still read it."""
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-        if hasattr(os, "fchown") and os.geteuid() == 0 and owned_like.exists():
-            stat = owned_like.stat()
-            os.fchown(file.fileno(), stat.st_uid, stat.st_gid)
+def _sync(file: BinaryIO, owned_like: Path) -> None:
+    """Write to the disk. A file that root writes keeps its owner, so that the service's user can still read it."""
+    file.flush()
+    os.fsync(file.fileno())
+    if hasattr(os, "fchown") and os.geteuid() == 0 and owned_like.exists():
+        stat = owned_like.stat()
+        os.fchown(file.fileno(), stat.st_uid, stat.st_gid)

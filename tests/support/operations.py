@@ -127,6 +127,8 @@ DELETE pin                           pin revoke
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
 GET    /_emulator/wait               expect sockets --count =0
+GET    /_emulator/snapshot           snapshot save before.json
+PUT    /_emulator/snapshot           snapshot load before.json
 POST   /_emulator/reset              reset
 PUT    /_emulator/seed               seed apply seed.toml
 GET    /_emulator/ready              wait

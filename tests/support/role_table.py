@@ -141,6 +141,8 @@ POST   /_emulator/clock         {}
 GET    /_emulator/wait?for=sockets&timeout=0
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
+GET    /_emulator/snapshot
+PUT    /_emulator/snapshot      {"snapshot": 1}
 GET    /_emulator/sdk.js
 GET    /_emulator/platform-helper.js
 """
@@ -150,7 +152,11 @@ RECEIPT = jwt.encode(
     {"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}}},
     SECRET,
 )
-LONG_BODIES = {'{"poll": 1}': '{"prizes": [0], "prize_limits": [1], "correct": 1, "cutoff_timestamp": 1}'}
+LONG_BODIES = {
+    '{"poll": 1}': '{"prizes": [0], "prize_limits": [1], "correct": 1, "cutoff_timestamp": 1}',
+    '{"snapshot": 1}': '{"extcli_snapshot":1,"version":"","environment":"sandbox","clock":{},"keys":false,"counts":{}'
+    ',"records":[\n]}',
+}
 """Bodies too long for the table, by the placeholder in it."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.engines.base import NEVER, Documents, Key
+from emulator.engines.records import DocumentRecord
 from emulator.ids import signing_key
 
 _KEY = Key("signing_key", "", "")
@@ -46,6 +47,10 @@ class SigningKey:
             self.value = stored.decode()
             for callback in self._on_change:
                 callback()
+
+    def record(self) -> DocumentRecord:
+        """Return this key as data that is loaded, which keeps it in use."""
+        return DocumentRecord(_KEY, NEVER, self.value.encode())
 
     async def restore(self) -> None:
         """Store the key again after the service has deleted the data itself."""

@@ -33,6 +33,8 @@ class Limits:
     """Bytes in a list of users to mark, which is streamed."""
     seed: int = 64 * MIB
     """Bytes in a seed."""
+    snapshot: int = 8 * 1024 * MIB
+    """Bytes in a snapshot that is loaded, which is streamed."""
     frame: int = 2 * MIB
     """Bytes in one socket message (ruling X3)."""
     outbox: int = 1 * MIB

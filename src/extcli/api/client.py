@@ -287,6 +287,16 @@ class Service:
         """Wait on the service until a condition is met, or its timeout has passed."""
         return self.perform(Call("GET", f"{CONTROL}wait", condition, signed=False))
 
+    @contextmanager
+    def save_snapshot(self, *, keys: bool) -> Iterator[Answer]:
+        """Yield the answer with a snapshot of all data, the body unread."""
+        query = {"keys": "true"} if keys else {}
+        with self._caller.stream(Call("GET", f"{CONTROL}snapshot", query, signed=False)) as answer:
+            yield answer
+
+    def load_snapshot(self, body: Body) -> Answer:
+        return self.perform(Call("PUT", f"{CONTROL}snapshot", body=body, signed=False))
+
     def list_namespaces(self) -> Answer:
         return self.perform(Call("GET", NAMESPACES, signed=False))
 

@@ -36,7 +36,10 @@ class Streamed(Protocol):
     """A body that is produced while it is sent. Every iteration starts again, so that a request can be repeated."""
 
     @property
-    def length(self) -> int: ...
+    def length(self) -> int | None: ...
+
+    """In bytes; `None` if unknown."""
+
     def __iter__(self) -> Iterator[bytes]: ...
 
 
@@ -85,7 +88,8 @@ class Http:
                 client_id, _, token = authorization.partition(" ")
                 self._trace(f"> authorization: {client_id}{' ***' if token else ''}")
             if body is not None:
-                self._trace(f"> {len(body) if isinstance(body, bytes) else body.length} bytes")
+                length = len(body) if isinstance(body, bytes) else body.length
+                self._trace(f"> {'an unknown number of' if length is None else length} bytes")
             started = clock.elapsed()
             answer = self._client.send(request, stream=True)
             self._trace(f"< {answer.status_code} {answer.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms")
@@ -108,7 +112,7 @@ def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
     fields = {"user-agent": f"extcli/{__version__}", "accept": "application/json"}
     if body is not None:
         fields["content-type"] = "application/json"
-    if body is not None and not isinstance(body, bytes):
+    if body is not None and not isinstance(body, bytes) and body.length is not None:
         fields["content-length"] = str(body.length)
     if authorization:
         fields["authorization"] = authorization

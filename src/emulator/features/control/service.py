@@ -153,6 +153,9 @@ class Control:
                 forget()
             for loaded in self._on_load:
                 loaded()
+            if is_moved:
+                for moved in self._on_move:
+                    await moved()
         await self._notify_peers()
 
     async def _notify_peers(self) -> None:

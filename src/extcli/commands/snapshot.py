@@ -1,0 +1,110 @@
+"""`extcli snapshot`: all data of the emulator as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from extcli.cli.shared_options import command, noun
+from extcli.session import Session
+
+app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
+
+Source = Annotated[str, typer.Argument(metavar="FILE", help="The file; - is standard input. .gz is decompressed.")]
+Target = Annotated[str, typer.Argument(metavar="FILE", help="The file; - is standard output. .gz is compressed.")]
+
+
+@command(app)
+def save(
+    session: Session,
+    file: Target,
+    with_keys: Annotated[
+        bool, typer.Option("--with-keys", help="Include the signing key, links, PINs and PIN tokens.")
+    ] = False,
+) -> None:
+    """Save all data and the clock. Replaces the file once the snapshot is complete.
+
+    A snapshot is one JSON document with one record per line. Equal data give equal files.
+    Without --with-keys, it has no secrets but the reward codes.
+
+    \b
+    Examples:
+      extcli snapshot save before.json
+      extcli snapshot save - | git hash-object --stdin
+    """
+    from extcli.codes.streamed_body import counted
+    from extcli.snapshots import transfer
+
+    session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
+    with session.anonymous_service().save_snapshot(keys=with_keys) as answer:
+        if file == transfer.STANDARD:
+            session.output.body(transfer.checked(answer))
+            return
+        header = transfer.receive(answer, Path(file))
+    session.output.report(f"saved {counted(sum(header.counts.values()), 'record')} to {file}")
+
+
+@command(app, loses="all data is replaced")
+def load(session: Session, file: Source) -> None:
+    """Replace all data and the clock by a snapshot, and print what the service then holds.
+
+    The service checks the whole snapshot first; if a line is invalid, nothing is changed.
+    A snapshot without keys ends all links, and deletes the stored links to the service.
+    Plain output is `type<TAB>count`.
+
+    Example: extcli snapshot load before.json
+    """
+    from extcli.realtime import login
+    from extcli.snapshots import transfer, views
+
+    session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
+    with transfer.body_of(file) as body:
+        answer = session.anonymous_service().load_snapshot(body)
+    session.output.show(answer, views.COUNTS)
+    if not answer.json()["keys"]:
+        login.delete_links(session)
+
+
+@command(app)
+def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
+    """Print what a file has: its clock, version, size, and the number of records by type and kind.
+
+    Needs no service. Plain output is `type<TAB>kind<TAB>count`.
+
+    Example: extcli snapshot show before.json
+    """
+    from extcli.snapshots import views
+
+    session.output.show_value(views.facts_of(file), views.FACTS)
+
+
+@command(app)
+def diff(
+    session: Session,
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The first file.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The second file.")],
+    limit: Annotated[int, typer.Option(metavar="N", min=0, help="Print at most this many records.")] = 100,
+) -> None:
+    """Print which records were added, removed or changed, and exit 7 if there are any.
+
+    Needs no service. Prints keys and names of fields, never values. The version of extcli
+    that saved a file is not compared. Plain output is `+|-|~<TAB>type<TAB>key<TAB>fields`.
+
+    Example: extcli snapshot diff before.json after.json
+    """
+    from extcli.errors import ExpectationFailed
+    from extcli.snapshots import comparison, views
+
+    found = comparison.compare(before, after, most=limit)
+    session.output.show_value(views.difference(found), views.DIFFERENCE)
+    if found.is_equal:
+        return
+    counts = ", ".join(f"{count:,} {change}" for change, count in sorted(found.counts.items()))
+    left = found.counts.total() - len(found.listed)
+    raise ExpectationFailed(
+        "the snapshots differ",
+        why=f"records: {counts}" if counts else "",
+        fix=f"{left:,} more are not shown; --limit {found.counts.total()} shows all" if left else "",
+    )

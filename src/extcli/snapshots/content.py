@@ -1,0 +1,127 @@
+"""What is in a snapshot: its header, and records that are told apart without their values."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from extcli.errors import UsageError
+from extcli.output.sanitize import visible
+from extcli.snapshots import files
+
+_RECORDS = b',"records":['
+_END = b"]}"
+_REPEATABLE = ("item", "list_items", "handed")
+"""Types of which several records may have the same identity."""
+_IDENTITY: Mapping[str, tuple[str, ...]] = {
+    "choice": ("choice",),
+    "entry": ("voter", "choice"),
+    "item": ("at",),
+    "pool": ("number",),
+    "handed": ("number", "user"),
+    "spent": ("digest",),
+    "member": ("member",),
+}
+"""The fields, besides `key`, that tell the records of a type apart."""
+
+
+class Identity(NamedTuple):
+    """Tells a record apart from all others of its snapshot. Has no values, which may be secrets or codes."""
+
+    type: str
+    key: tuple[str, ...]
+    of: tuple[str, ...]
+    """What tells the records of a key apart, such as the voter and the choice."""
+
+
+class Header(NamedTuple):
+    """The first line."""
+
+    version: str
+    environment: str
+    clock: Mapping[str, int]
+    """`offset` in ms or `frozen_at` in Unix ms; empty for real time."""
+    keys: bool
+    counts: Mapping[str, int]
+    """The number of records by type."""
+
+
+def header_of(line: bytes, path: Path) -> Header:
+    """Return the header in the first line of a file. Raises `UsageError`."""
+    try:
+        if not line.rstrip().endswith(_RECORDS):
+            raise ValueError
+        facts = json.loads(line.rstrip().removesuffix(_RECORDS) + b"}")
+        number = facts["extcli_snapshot"]
+        if number != 1:
+            raise UsageError(
+                f"{visible(str(path))}: line 1: extcli_snapshot: format {number} is unknown",
+                fix="use the version of extcli that saved it",
+            )
+        return Header(facts["version"], facts["environment"], facts["clock"], facts["keys"], facts["counts"])
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{visible(str(path))}: line 1: not the first line of a snapshot") from None
+
+
+@contextmanager
+def lines_of(path: Path) -> Iterator[tuple[Header, Iterator[bytes]]]:
+    """Open a file, and yield its header and the lines of its records without commas.
+
+    Raises `UsageError` for a file that cannot be read, is incomplete, or does not have the records it counts.
+    """
+    try:
+        with files.opened(path) as file:
+            header = header_of(file.readline(), path)
+            yield header, _records(file, header, path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (EOFError, zlib.error):
+        raise UsageError(f"{visible(str(path))}: the compressed file is damaged or incomplete") from None
+
+
+def _records(file: BinaryIO, header: Header, path: Path) -> Iterator[bytes]:
+    for count, line in enumerate(file):
+        text = line.strip()
+        if text == _END:
+            if count != sum(header.counts.values()):
+                raise UsageError(
+                    f"{visible(str(path))}: has {count:,} records, but its first line counts "
+                    f"{sum(header.counts.values()):,}"
+                )
+            return
+        yield text.removesuffix(b",")
+    raise UsageError(f"{visible(str(path))}: incomplete: its last line `]}}` is missing", fix="save it again")
+
+
+def unreadable(path: Path, error: OSError) -> UsageError:
+    """Return the error for a file that cannot be read."""
+    return UsageError(f"cannot read {visible(str(path))}: {error.strerror or 'it is not compressed by gzip'}")
+
+
+class Records:
+    """Decodes the lines of one file in turn, and names their records."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._line = 1
+        self._repeated: Counter[Identity] = Counter()
+
+    def decode(self, line: bytes) -> tuple[Identity, dict[str, Any]]:
+        """Return the identity and all fields of the record. Raises `UsageError`."""
+        self._line += 1
+        try:
+            fields = json.loads(line)
+            kind = fields["type"]
+            of = tuple(str(fields[name]) for name in _IDENTITY.get(kind, ()))
+            identity = Identity(kind, tuple(fields["key"]), of)
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{visible(str(self._path))}: line {self._line}: not a record of a snapshot") from None
+        if kind in _REPEATABLE:
+            self._repeated[identity] += 1
+            identity = identity._replace(of=(*of, f"#{self._repeated[identity]}"))
+        return identity, fields

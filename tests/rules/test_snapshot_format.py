@@ -1,0 +1,196 @@
+"""The lines of a snapshot, and what is wrong with faulty ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.engines.base import NEVER, Entry, Key, Terms
+from emulator.engines.records import (
+    BallotRecord,
+    ChoiceRecord,
+    DocumentRecord,
+    EntryRecord,
+    HandedRecord,
+    ItemRecord,
+    ListItemsRecord,
+    ListRecord,
+    MemberRecord,
+    PoolRecord,
+    Record,
+    RosterRecord,
+    SpentRecord,
+)
+from emulator.errors import BadRequest
+from emulator.features.snapshots.codec import decode_record, encode_record, type_name
+from emulator.features.snapshots.reader import SnapshotReader
+from emulator.features.snapshots.rules import END, ClockState, Header, encode_header
+
+POLL = Key("poll", "my-extension", "rps", "777")
+HEADER = encode_header(Header(1, "0.1.0", "sandbox", ClockState(), False, {"roster": 2}))
+ROSTERS = [b'{"type":"roster","key":["marked","e","a"]},\n', b'{"type":"roster","key":["marked","e","b"]}\n']
+
+LIST, POOL = Key("code_list", "e", "n"), Key("codes", "e", "0")
+
+LINES: list[tuple[Record, str, str]] = [
+    (DocumentRecord(Key("trivia", "e", ""), 5, b"{}"), '["trivia","e"]', ',"expires_at":5,"value":{}'),
+    (DocumentRecord(Key("a", "", "", "", "u"), NEVER, b"x"), '["a","","","","u"]', ',"value_text":"x"'),
+    (BallotRecord(POLL, 5, None, Terms()), "", ',"expires_at":5'),
+    (BallotRecord(POLL, 5, b"1", Terms(disabled=True)), "", ',"expires_at":5,"definition":1,"disabled":true'),
+    (ChoiceRecord(POLL, "3"), "", ',"choice":"3"'),
+    (EntryRecord(POLL, Entry("U1", "3", 1, 9, b""), False), "", ',"voter":"U1","choice":"3","cast_at":9'),
+    (
+        EntryRecord(POLL, Entry("U1", "3", 2, 9, b"[1]"), True),
+        "",
+        ',"voter":"U1","choice":"3","times":2,"cast_at":9,"note":[1],"whole":true',
+    ),
+    (ItemRecord(POLL, 1, 2, b"[]"), "", ',"at":1,"expires_at":2,"value":[]'),
+    (ListRecord(LIST, 5), '["code_list","e","n"]', ',"expires_at":5'),
+    (ListItemsRecord(LIST, ("A", "B")), '["code_list","e","n"]', ',"items":["A","B"]'),
+    (PoolRecord(POOL, 1, 5, None, b""), '["codes","e","0"]', ',"number":1,"expires_at":5'),
+    (
+        PoolRecord(POOL, 2, 5, LIST, b"1"),
+        '["codes","e","0"]',
+        ',"number":2,"expires_at":5,"source":["code_list","e","n"],"note":1',
+    ),
+    (HandedRecord(POOL, 1, "U1", "A"), '["codes","e","0"]', ',"number":1,"user":"U1","item":"A"'),
+    (SpentRecord(Key("codes", "e", ""), "0" * 32), '["codes","e"]', f',"digest":"{"0" * 32}"'),
+    (RosterRecord(Key("marked", "e", "r"), 5), '["marked","e","r"]', ',"expires_at":5'),
+    (MemberRecord(Key("marked", "e", "r"), "U1"), '["marked","e","r"]', ',"member":"U1"'),
+]
+"""Records, their keys (by default that of a poll) and the rest of their lines."""
+
+
+@pytest.mark.parametrize(("record", "key", "rest"), LINES)
+def test_a_record_is_one_line_without_its_usual_values(record: Record, key: str, rest: str):
+    line = encode_record(record).decode()
+
+    name, _, fields = line.removeprefix('{"type":"').partition('","key":')
+    assert type_name(type(record)) == name
+    assert (key or '["poll","my-extension","rps","777"]') + rest + "}" == fields
+    assert record == decode_record(line.encode())
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        (b'{"b": 1,"a":  [1, 2.50, "\xc3\xa9"]}', "value"),
+        (b"null", "value"),
+        (b'"text"', "value"),
+        (b"1e400", "value"),
+        (b"", "value_text"),
+        (b"not JSON", "value_text"),
+        (b'{"a":\n1}', "value_text"),
+        (b' {"a":1}', "value_text"),
+        (b"[" * 201 + b"]" * 201, "value_text"),
+        (b'"\\ud800"', "value_text"),
+        (b"NaN", "value_text"),
+        (b"\x00", "value_text"),
+        (b"\xff\xfe", "value_base64"),
+        (b'{"a":"\xff"}', "value_base64"),
+    ],
+)
+def test_values_are_kept_byte_for_byte(value: bytes, field: str):
+    line = encode_record(DocumentRecord(POLL, 5, value))
+
+    assert field in json.loads(line)
+    assert value == decode_record(line).value
+
+
+JSON = st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dumps(value).encode())
+
+
+@given(st.binary() | st.text().map(str.encode) | JSON)
+def test_any_value_is_kept_byte_for_byte(value: bytes):
+    record = EntryRecord(POLL, Entry("U1", "3", 1, 9, value), True)
+    line = encode_record(record)
+
+    json.loads(line)
+    assert b"\n" not in line
+    assert record == decode_record(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"type":"vote","key":["a"]}', "type: invalid value 'vote'"),
+        ('{"type":"list","key":["a"],"expires":1}', "unknown field `expires`"),
+        ('{"type":"list"}', "missing required field `key`"),
+        ('{"type":"list","key":[]}', "key: expected `array` of length >= 1"),
+        ('{"type":"list","key":["a","b","c","d","e","f"]}', "key: expected `array` of length <= 5"),
+        ('{"type":"list","key":["a",null]}', "key[1]: expected `str`, got `null`"),
+        ('{"type":"list","key":["a"],"expires_at":4611686018427387905}', "expires_at: expected `int` <="),
+        ('{"type":"list_items","key":["a"],"items":[]}', "items: expected `array` of length >= 1"),
+        ('{"type":"spent","key":["a"],"digest":"xyz"}', "digest: expected `str` matching regex"),
+        ('{"type":"member","key":["a"],"member":"\\u0000"}', "must not contain NUL"),
+        ('{"type":"document","key":["a"]}', "misses the field `value`"),
+        ('{"type":"document","key":["a"],"value":1,"value_text":"1"}', "value: must be there in one form only"),
+        ('{"type":"document","key":["a"],"value_base64":"?"}', "value_base64: must be base64"),
+        ("[]", "expected `object`, got `array`"),
+        ("{", "input data was truncated"),
+    ],
+)
+def test_a_faulty_line_names_the_field(line: str, problem: str):
+    with pytest.raises(BadRequest) as error:
+        decode_record(line.encode())
+
+    assert problem in error.value.details[0]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_a_snapshot_is_read_in_pieces_of_any_size(size: int, line_end: bytes):
+    text = b"".join([HEADER, *ROSTERS, END]).replace(b"\n", line_end)
+    reader = SnapshotReader()
+
+    found = [each for start in range(0, len(text), size) for each in reader.feed(text[start : start + size])]
+
+    assert [(2, "a"), (3, "b")] == [(line, record[0].name) for line, record in found]
+    assert {"roster": 2} == reader.finish().counts
+
+
+def read(text: bytes) -> None:
+    reader = SnapshotReader()
+    reader.feed(text)
+    reader.finish()
+
+
+def test_a_snapshot_is_valid_json():
+    document = json.loads(b"".join([HEADER, *ROSTERS, END]))
+
+    assert [["marked", "e", "a"], ["marked", "e", "b"]] == [record["key"] for record in document["records"]]
+
+
+def test_an_empty_snapshot_has_a_header_and_an_end():
+    reader = SnapshotReader()
+    assert [] == reader.feed(HEADER + END)
+
+    assert "sandbox" == reader.finish().environment
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"", "line 1: the snapshot is incomplete"),
+        (b"{}\n", "line 1: this is not the first line of a snapshot"),
+        (b"\x1f\x8b\x08\n", "line 1: the snapshot is compressed"),
+        (HEADER.replace(b'"extcli_snapshot":1', b'"extcli_snapshot":2'), "line 1: extcli_snapshot: format 2"),
+        (HEADER.replace(b'"keys":false', b'"keys":0'), "line 1: keys: expected `bool`"),
+        (HEADER.replace(b'"clock":{}', b'"clock":{"offset":"x"}'), "line 1: clock.offset: expected `int`"),
+        (HEADER, "line 1: the snapshot is incomplete"),
+        (HEADER + ROSTERS[1], "line 2: the snapshot is incomplete"),
+        (HEADER + ROSTERS[0] + END, "line 2: the last record must not end with a comma"),
+        (HEADER + ROSTERS[1] + ROSTERS[1], "line 2: the line must end with a comma"),
+        (HEADER + ROSTERS[0] + b"\n", "line 3: input data was truncated"),
+        (HEADER + END + b"x\n", "line 3: there is text after the end"),
+        (HEADER + b"\xff\n", "line 2: "),
+    ],
+)  # fmt: skip
+def test_a_faulty_snapshot_names_the_line(text: bytes, problem: str):
+    with pytest.raises(BadRequest) as error:
+        read(text)
+
+    assert error.value.details[0].startswith(problem)
