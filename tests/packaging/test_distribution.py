@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 import zipfile
 from collections.abc import Iterable
+from configparser import ConfigParser
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
@@ -75,6 +76,17 @@ def test_the_metadata_is_complete(wheel: Path):
     assert (ROOT / "README.md").read_bytes() == metadata.get_payload(decode=True)
     assert metadata["Summary"]
     assert {"Typing :: Typed", "Environment :: Console", "Programming Language :: Python :: 3.11"} <= set(classifiers)
+
+
+def test_the_wheel_has_the_command_and_the_pytest_plugin(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [each for each in archive.namelist() if each.endswith("/entry_points.txt")]
+        points = ConfigParser()
+        points.read_string(archive.read(name).decode())
+
+    assert {"console_scripts": ["extcli"], "pytest11": ["extcli"]} == {
+        group: list(points[group]) for group in points.sections()
+    }
 
 
 def is_development(name: str) -> bool:

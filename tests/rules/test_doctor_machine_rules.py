@@ -10,6 +10,7 @@ from extcli.doctor.machine_rules import Listener
 
 OK, NOTE, FAIL, SKIPPED = Status.OK, Status.NOTE, Status.FAIL, Status.SKIPPED
 NGINX = Listener("0.0.0.0", 12, "nginx")
+WORKERS = [Listener("0.0.0.0", pid, "extcli") for pid in range(20, 25)]
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,8 @@ NGINX = Listener("0.0.0.0", 12, "nginx")
         ([], False, False, OK, "is free"),
         ([], True, True, OK, "forwarded"),
         ([NGINX], True, True, OK, "the service's: nginx (pid 12) on 0.0.0.0"),
+        ([NGINX, Listener("::1", 13, "node")], True, True, NOTE, "several programs"),
+        (WORKERS, True, True, OK, "extcli (pid 22) on 0.0.0.0 and more"),
         ([NGINX], False, True, FAIL, "held by nginx (pid 12) on 0.0.0.0"),
         ([NGINX], False, False, FAIL, "held by nginx (pid 12) on 0.0.0.0"),
         ([Listener("::1", None)], False, False, FAIL, "a program of another user on ::1"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from extcli.doctor.findings import Finding, Status
 
 LOOPBACK = ("127.0.0.1", "localhost")
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,14 @@ def port(port: int, listeners: Sequence[Listener] | None, *, is_ours: bool, answ
     if listeners is None:
         found = "a program" if answers else "no program"
         return Finding(check, Status.SKIPPED, f"{found} answers on port {port}; this system does not name it")
-    holders = ", ".join(map(str, listeners))
+    holders = ", ".join(map(str, listeners[:_SHOWN])) + (" and more" if len(listeners) > _SHOWN else "")
     if not listeners and answers:
         return Finding(check, Status.OK, f"port {port} answers, forwarded from elsewhere")
     if not listeners:
         return Finding(check, Status.OK, f"port {port} is free: `extcli serve --port {port}` can use it")
+    if is_ours and len({each.pid for each in listeners}) > 1 and len({each.address for each in listeners}) > 1:
+        action = "stop one of them, or use an address instead of `localhost` in clients"
+        return Finding(check, Status.NOTE, f"port {port} has several programs: {holders}", action)
     if is_ours:
         return Finding(check, Status.OK, f"port {port} is the service's: {holders}")
     action = "stop that program, or use `extcli serve --port 0` and the URL it prints"
