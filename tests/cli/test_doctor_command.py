@@ -120,6 +120,17 @@ def test_a_deployment_is_recognized_by_its_error(doctor, answering):
     assert "a deployment" in found["environment"][1]
 
 
+def test_a_url_with_a_path_of_the_service_names_the_base_url(doctor, live: LiveServer):
+    found = doctor("--url", f"{live.url}/v1/e")
+
+    assert ["service"] == failures(found)
+    assert "without /v1/e" in found["service"][1]
+
+
+def test_a_namespace_passes_all_checks(doctor, live: LiveServer):
+    assert [] == failures(doctor("--url", f"{live.url}/_ns/blue"))
+
+
 def test_a_production_profile_that_leads_to_a_sandbox_fails(doctor, live: LiveServer):
     write_profiles(live={"url": live.url, "production": True})
 

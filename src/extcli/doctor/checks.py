@@ -48,6 +48,9 @@ def _service(session: Session, found: Probe) -> Finding:
     match found.kind:
         case Kind.NOTHING:
             return _skipped(check)
+        case Kind.WRONG_PATH:
+            meaning = f"an extension service answers, but not at this path: {shortened(found.reason, 120)}"
+            return Finding(check, Status.FAIL, meaning, "use its base URL, without /v1/e")
         case Kind.OTHER:
             meaning = f"{session.resolver.url()} is no extension service; it answered {shortened(found.reason, 120)}"
             return Finding(check, Status.FAIL, meaning, NOT_OURS)
@@ -93,7 +96,8 @@ def _machine(session: Session, found: Probe) -> Iterator[Finding]:
     if on_loopback:
         port = parts.port or {"http": 80}.get(parts.scheme, 443)
         listeners = machine.listeners(port)
-        yield machine_rules.port(port, listeners, is_ours=found.is_ours, answers=found.kind is not Kind.NOTHING)
+        is_ours = found.is_ours or found.kind is Kind.WRONG_PATH
+        yield machine_rules.port(port, listeners, is_ours=is_ours, answers=found.kind is not Kind.NOTHING)
         yield localhost(host if _is_name(host) else "localhost", port, in_url=_is_name(host))
     else:
         yield Finding("port", Status.SKIPPED, f"{host} is not this machine's loopback")

@@ -22,6 +22,8 @@ class Kind(Enum):
     EMULATOR = auto()
     DEPLOYMENT = auto()
     """The hosted backend, which has no `/_emulator`."""
+    WRONG_PATH = auto()
+    """An extension service, but the URL has a path that it does not serve, such as `/v1/e`."""
     OTHER = auto()
     """Another program."""
 
@@ -86,7 +88,7 @@ def probe(http: Http) -> Probe:
             return Probe(Kind.EMULATOR, reason=reason, date=date, before=before, after=after)
         if answer.status_code == 404 and _is_deployment(http):
             return Probe(Kind.DEPLOYMENT, ready=True, date=date, before=before, after=after)
-        return Probe(Kind.OTHER, reason=reason)
+        return Probe(Kind.WRONG_PATH if is_from_service(answer.content) else Kind.OTHER, reason=reason)
     except CliError as error:
         return Probe(Kind.NOTHING, error=error)
 
