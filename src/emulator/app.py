@@ -25,7 +25,6 @@ from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.engines.base import Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
 from emulator.errors import EngineError
@@ -40,7 +39,7 @@ from emulator.features.codes.service import CodeSets
 from emulator.features.control import http as control_http
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import RESET, ClockMove, Control
+from emulator.features.control.service import RESET, Control
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
 from emulator.features.datastream.service import Datastream
@@ -194,7 +193,7 @@ class Service:
         self.publisher.on_notice(RESET, lambda _: self._replaced())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)
-        self.seeds: Seeds = Seeds(clock, self._scratch, self._load, self._move_clock)
+        self.seeds: Seeds = Seeds(clock, self._scratch, self._load)
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
@@ -271,14 +270,8 @@ class Service:
         self._directory.forget()
         self.changes.wake_all()
 
-    async def _load(self, pages: AsyncIterator[Sequence[Record]]) -> None:
-        """Write records into the data of this service, in one step."""
-        await self.engine.load(pages, replace=False)
-        self._directory.forget()
-        await self.publisher.try_notify(Key(RESET, "", ""))
-
-    async def _move_clock(self, instant: int | None, freeze: bool) -> None:
-        await self.control.move_clock(ClockMove(set=instant, freeze=freeze))
+    async def _load(self, pages: AsyncIterator[Sequence[Record]], offset: int | None, frozen_at: int | None) -> None:
+        await self.control.load(pages, replace=False, offset=offset, frozen_at=frozen_at)
 
     async def _caller(self, header: str) -> Caller:
         return self.tokens.cached_caller(header) or await self.identities.authenticate(header)

@@ -72,12 +72,12 @@ class HeadTooLarge(ServiceError, status=431, title="Request Header Fields Too La
 
 
 class Unavailable(ServiceError, status=503, title="Service Unavailable"):
-    """Storage failed or is unreachable. The call may or may not have taken effect."""
+    """Storage failed or is unreachable, and the call may or may not have taken effect. Or the service is starting."""
 
     retry_after = 1
 
-    def __init__(self) -> None:
-        super().__init__("Service Unavailable", "storage is unavailable; try again")
+    def __init__(self, detail: str = "storage is unavailable; try again") -> None:
+        super().__init__("Service Unavailable", detail)
 
 
 class ConfigurationError(Exception):

@@ -184,6 +184,7 @@ def test_the_commands_of_a_document_work_from_top_to_bottom(
 def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, command: str, output: str) -> None:
     registered = [each.text for each in blocks(block.document) if each.info == "toml" and "[extensions." in each.text]
     (tmp_path / "extensions.toml").write_text("".join(registered))
+    (tmp_path / "seed.toml").write_text((ROOT / "examples" / "seed.toml").read_text())
     (tmp_path / "my-extension.secret").write_text(base64.b64encode(os.urandom(32)).decode())
 
     service = subprocess.Popen(

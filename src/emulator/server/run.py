@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
 
-from emulator.app import open_app
+from emulator.app import Service, open_app, open_service
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
@@ -38,6 +38,9 @@ from emulator.server.workers import Work, Workers, exit_with_parent
 if TYPE_CHECKING:
     from emulator.server.tracing import Tracing
 
+Prepare = Callable[[Service], Awaitable[None]]
+"""Puts the data with which a service starts into it; raises `ConfigurationError`."""
+
 _log = logging.getLogger("emulator")
 _GRACE = 3
 """Seconds that running requests get at a stop, which must end within five."""
@@ -47,13 +50,22 @@ _BACKLOG = 2048
 class Server(uvicorn.Server):
     """uvicorn's server with a startup callback and request timeouts, and without its signal handling.
 
-    `timeout` is in seconds; 0 is no limit. See `Protocol.close_if_overdue`.
+    `timeout` is in seconds; 0 is no limit. See `Protocol.close_if_overdue`. `prepare` runs while the port is open,
+    before `started` is called; if it raises, the server stops.
     """
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None], *, timeout: float = 0) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        started: Callable[[], None],
+        *,
+        timeout: float = 0,
+        prepare: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         super().__init__(config)
         self._on_started = started
         self._timeout = timeout
+        self._prepare = prepare
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until stopped."""
@@ -66,6 +78,12 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to serve, and call back."""
         await super().startup(sockets)
+        if self._prepare is not None:
+            try:
+                await self._prepare()
+            except BaseException:
+                await self.shutdown(sockets)
+                raise
         self._on_started()
 
     @contextmanager
@@ -123,8 +141,12 @@ async def serve(
     started: Callable[[], None],
     hangups: SignalHandler,
     tracing: Tracing | None = None,
+    prepare: Prepare | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; call `started` once requests succeed."""
+    """Serve until SIGTERM or SIGINT; call `started` once requests succeed.
+
+    The service answers that it is not ready until `prepare` is done. What that raises ends the service.
+    """
     stops = SignalHandler(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
     # Collect less often than after each 700 new objects: a request of 64 KiB may create 20,000.
@@ -137,7 +159,12 @@ async def serve(
         application: Application = AccessLog(app) if settings.logs.requests else app
         if tracing is not None:
             application = tracing.wrap(application)
-        server = Server(config_of(application, settings.proxies), started, timeout=settings.limits.request_timeout)
+        server = Server(
+            config_of(application, settings.proxies),
+            started,
+            timeout=settings.limits.request_timeout,
+            prepare=partial(prepared, service, prepare) if prepare is not None else None,
+        )
 
         def stop() -> None:
             app.end_held()
@@ -158,26 +185,42 @@ async def serve(
             reloading.cancel()
 
 
+async def prepared(service: Service, prepare: Prepare) -> None:
+    """Prepare a service, which is not ready meanwhile."""
+    service.control.is_starting = True
+    await prepare(service)
+    service.control.is_starting = False
+
+
 def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an error that no task awaits. asyncio's own handler would print the objects involved, secrets included."""
     _log.error(context["message"], exc_info=context.get("exception"))
 
 
-def run(settings: Settings, host: str, port: int, workers: int = 1) -> None:
+def run(settings: Settings, host: str, port: int, workers: int = 1, prepare: Prepare | None = None) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
     Several workers share the port and the data, so the engine must be shared too. SIGHUP never stops the service.
+    `prepare` runs once, before the service is ready: with several workers, before they start.
     """
     hangups = SignalHandler(*HANGUPS)
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share, not in memory")
     with engine.claimed():
-        _run(settings, engine, host, port, workers, hangups)
+        _run(settings, engine, host, port, workers, hangups, prepare)
     _log.info("stopped")
 
 
-def _run(settings: Settings, engine: Engine, host: str, port: int, workers: int, hangups: SignalHandler) -> None:
+def _run(
+    settings: Settings,
+    engine: Engine,
+    host: str,
+    port: int,
+    workers: int,
+    hangups: SignalHandler,
+    prepare: Prepare | None,
+) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     extensions = Extensions(settings.extensions)
@@ -191,10 +234,10 @@ def _run(settings: Settings, engine: Engine, host: str, port: int, workers: int,
         log_serving(settings, engine.location, listener.getsockname()[1], workers)
 
     if workers == 1:
-        _run_loop(settings, listener, started, hangups)
+        _run_loop(settings, listener, started, hangups, prepare)
         return
-    _check_startup(settings)
     settings = replace(settings, has_peers=True)
+    _check_startup(settings, prepare)
 
     def work() -> Work:
         """Return the work of a new worker, with the current extensions."""
@@ -211,12 +254,16 @@ def _run(settings: Settings, engine: Engine, host: str, port: int, workers: int,
         raise ConfigurationError("a worker did not start; see the log above")
 
 
-def _check_startup(settings: Settings) -> None:
-    """Open and close the engine and the tracing, so that a failure is reported before any worker starts."""
+def _check_startup(settings: Settings, prepare: Prepare | None) -> None:
+    """Open and close the engine and the tracing, so that a failure is reported before any worker starts. Prepare."""
 
     async def open_and_close() -> None:
         async with open_engine(settings.data, namespace=settings.environment.name) as engine:
             log_warnings(engine.warnings)
+        if prepare is not None:
+            extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
+            async with open_service(settings, extensions) as service:
+                await prepare(service)
 
     asyncio.run(open_and_close())
     if (tracing := _open_tracing(settings)) is not None:
@@ -236,9 +283,15 @@ def _work(settings: Settings, listener: socket.socket, ready: Connection) -> Non
         _log.exception("unexpected failure of a worker")
 
 
-def _run_loop(settings: Settings, listener: socket.socket, started: Callable[[], None], hangups: SignalHandler) -> None:
+def _run_loop(
+    settings: Settings,
+    listener: socket.socket,
+    started: Callable[[], None],
+    hangups: SignalHandler,
+    prepare: Prepare | None = None,
+) -> None:
     tracing = _open_tracing(settings)
-    serving = serve(settings, listener, started, hangups, tracing)
+    serving = serve(settings, listener, started, hangups, tracing, prepare)
     if sys.platform == "win32":
         asyncio.run(serving)
     else:

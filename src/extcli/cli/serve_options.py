@@ -197,3 +197,11 @@ Lifeline = Annotated[
         hidden=True,
     ),
 ]
+Seed = Annotated[
+    Path | None,
+    _option(
+        "seed",
+        "Seed whose data are in before the service is ready; see `extcli seed`. Not with --production.",
+        metavar="FILE",
+    ),
+]

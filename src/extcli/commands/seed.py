@@ -29,7 +29,7 @@ def check(session: Session, file: File) -> None:
     Example: extcli seed check seed.toml
     """
     seed = read(file, os.environ)
-    session.output.note(f"{seed.name} is valid")
+    session.output.report(f"{seed.name} is valid")
 
 
 @command(app)

@@ -6,6 +6,7 @@ import inspect
 import logging
 import os
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -78,6 +79,7 @@ def serve(
     log_format: options.LogFormat = "text",
     log_requests: options.LogRequests = False,
     otel: options.Otel = False,
+    seed: options.Seed = None,
     lifeline: options.Lifeline = None,
 ) -> None:
     """Start the service.
@@ -136,7 +138,7 @@ def serve(
         )
         if lifeline is not None:
             stop_when_closed(lifeline)
-        server.run(settings, host, port, workers)
+        server.run(settings, host, port, workers, _preparation(seed, production=production))
     except (ConfigurationError, EngineError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
@@ -144,3 +146,32 @@ def serve(
         # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
         raise typer.Exit(ExitCode.BUG) from None
+
+
+def _preparation(seed: Path | None, *, production: bool) -> Any:
+    """Return what puts the seed into the service at its start; `None` without one. Raises `ConfigurationError`."""
+    if seed is None:
+        return None
+    from emulator.errors import BadRequest, ConfigurationError, Forbidden
+    from extcli.errors import UsageError
+    from extcli.seeds import read
+
+    if production:
+        raise ConfigurationError("--seed: --production takes no seed")
+    try:
+        content = read(seed, os.environ)
+    except UsageError as error:
+        raise ConfigurationError(f"--seed: {error}") from None
+
+    async def prepare(service: Any) -> None:
+        try:
+            seeded = await service.seeds.apply_json(content.body)
+            content.save_tokens([link.refresh for link in seeded.links])
+        except BadRequest as error:
+            raise ConfigurationError(f"--seed: {content.refused(error.details)}") from None
+        except Forbidden as error:
+            raise ConfigurationError(f"--seed: {content.name}: clock: {error.detail}") from None
+        except UsageError as error:
+            raise ConfigurationError(f"--seed: {error}") from None
+
+    return prepare

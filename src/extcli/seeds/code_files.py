@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,15 @@ from extcli.codes.validation import fault_in
 from extcli.errors import UsageError
 from extcli.seeds import positions
 from extcli.seeds.kinds import Report
+from extcli.seeds.positions import path_text
 
 _MAX_CODE = 63
 _MAX_CODES = 999_999
 _MAX_FAULTS = 20
 """Errors reported for one set."""
+
+Located = tuple[positions.Path, str, Any]
+"""The field of a code, its place for messages, and the code: a text, or `Unreadable`."""
 
 
 def read_codes(document: Mapping[str, Any], folder: Path, report: Report) -> None:
@@ -27,32 +31,33 @@ def read_codes(document: Mapping[str, Any], folder: Path, report: Report) -> Non
     seen: dict[tuple[str, str], str] = {}
     for number, code_set in enumerate(document.get("codes", [])):
         client_id = code_set.get("client_id", document["client_id"])
-        at: positions.Path = ("codes", number, "file" if "file" in code_set else "codes")
         faults = 0
-        for place, code in _codes(code_set, folder, at, report):
+        for at, place, code in _codes(code_set, folder, ("codes", number), report):
             fault = fault_in(code, "a code", _MAX_CODE)
             if not fault and (first := seen.setdefault((client_id, code), place)) != place:
                 fault = f"is the same code as {first}"
             if fault and (faults := faults + 1) <= _MAX_FAULTS:
-                report(at, f"{place} {fault}")
+                report(at, fault if place == path_text(at) else f"{place} {fault}")
 
 
-def _codes(code_set: dict[str, Any], folder: Path, at: positions.Path, report: Report) -> list[tuple[str, Any]]:
-    """Return each code of a set with its place, and leave the codes in the set."""
+def _codes(code_set: dict[str, Any], folder: Path, at: positions.Path, report: Report) -> Iterator[Located]:
+    """Yield each code of a set. Leaves the codes of its file in the set."""
     if "file" not in code_set:
-        path = positions.path_text(at)
-        return [(f"{path}[{position}]", code) for position, code in enumerate(code_set["codes"])]
-    argument, column = str(folder / code_set.pop("file")), code_set.pop("column", None)
-    found: list[tuple[str, Any]] = []
+        for position, code in enumerate(code_set["codes"]):
+            path = (*at, "codes", position)
+            yield path, path_text(path), code
+        return
+    at, argument = (*at, "file"), str(folder / code_set.pop("file"))
+    found: list[Located] = []
     try:
-        with closing(Entries(argument, column=column)) as entries:
+        with closing(Entries(argument, column=code_set.pop("column", None))) as entries:
             for batch in entries:
-                found += zip(map(entries.place, batch.numbers), batch.items, strict=True)
+                found += [(at, entries.place(n), item) for n, item in zip(batch.numbers, batch.items, strict=True)]
     except UsageError as error:
         report(at, "; ".join(filter(None, (error.what, error.why))).replace("--column", "column"))
-        return []
+        return
     if not 1 <= len(found) <= _MAX_CODES:
-        report(at, f"the file has {len(found)} codes; must be 1 to {_MAX_CODES}")
-        return []
-    code_set["codes"] = [code for _, code in found]
-    return found
+        report(at, f"{argument} has {len(found)} codes; must be 1 to {_MAX_CODES}")
+        return
+    code_set["codes"] = [code for _, _, code in found]
+    yield from found

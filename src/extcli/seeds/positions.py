@@ -43,15 +43,27 @@ def positions_of(text: str) -> Mapping[Path, Position]:
 
     The text must be valid JSON or TOML.
     """
-    is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
+    return _positions(text, _scanned(text).found)
+
+
+def repeated_in(text: str) -> Mapping[Path, Position]:
+    """Return where a member of JSON begins whose object has had one of that name."""
+    return _positions(text, _scanned(text).repeated)
+
+
+def _scanned(text: str) -> _Scanner:
     scanner = _Scanner(text)
-    if is_json:
+    if text.lstrip().startswith("{"):
         scanner.value(())
     else:
         scanner.document()
+    return scanner
+
+
+def _positions(text: str, offsets: Mapping[Path, int]) -> Mapping[Path, Position]:
     ends = [found.end() for found in re.finditer("\n", text)]
     found = {}
-    for path, offset in scanner.found.items():
+    for path, offset in offsets.items():
         line = bisect_right(ends, offset)
         found[path] = Position(line + 1, offset - (ends[line - 1] if line else 0) + 1)
     return found
@@ -62,8 +74,10 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.found: dict[Path, int] = {}
+        self.repeated: dict[Path, int] = {}
+        """Members that an object of JSON has twice, and where the second begins."""
         self._text = text
-        self._at = 1 if text.startswith("\ufeff") else 0
+        self._at = 0
         self._elements: dict[Path, int] = {}
         """The number of tables so far in each array of tables."""
 
@@ -75,7 +89,7 @@ class _Scanner:
             if self._text[start] == "[":
                 is_element = self._text.startswith("[[", start)
                 self._at += 1 + is_element
-                table = self._table(self._key(), is_element=is_element)
+                table = self._table(start, self._key(), is_element=is_element)
                 self._peek()
                 self._at += 1 + is_element
                 self.found[table] = start
@@ -110,6 +124,8 @@ class _Scanner:
 
     def _member(self, path: Path) -> None:
         start, key = self._at, self._key()
+        if (*path, *key) in self.found:
+            self.repeated.setdefault((*path, *key), start)
         for length in range(1, len(key) + 1):
             self.found.setdefault((*path, *key[:length]), start)
         self._peek()
@@ -132,14 +148,14 @@ class _Scanner:
                 return parts
             self._at += 1
 
-    def _table(self, key: list[str], *, is_element: bool) -> Path:
+    def _table(self, start: int, key: list[str], *, is_element: bool) -> Path:
         """Return the path of a header. In the name of an array of tables, it means the last table."""
         path: Path = ()
         for number, part in enumerate(key, 1):
             path = (*path, part)
+            self.found.setdefault(path, start)
             if is_element and number == len(key):
                 self._elements[path] = self._elements.get(path, 0) + 1
-                self.found.setdefault(path, self._at)
             if path in self._elements:
                 path = (*path, self._elements[path] - 1)
         return path

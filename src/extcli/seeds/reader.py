@@ -70,8 +70,7 @@ def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
     def report(at: positions.Path, problem: str) -> None:
         found.append((at, problem))
 
-    parsed = _parsed(text, name)
-    value = replaced(parsed, environ, report)
+    value = replaced(_parsed(text, name), environ, report)
     # A missing variable is enough: the empty text in its place may break other rules.
     if not found:
         SEED.check(value, (), report)
@@ -109,7 +108,9 @@ def _text(path: str | Path, name: str) -> str:
 def _parsed(text: str, name: str) -> Any:
     is_json = name.endswith(".json") or text.lstrip().startswith("{")
     try:
-        return json.loads(text, object_pairs_hook=_without_duplicates) if is_json else tomllib.loads(text)
+        if not is_json:
+            return tomllib.loads(text)
+        parsed, repeated = json.loads(text, parse_constant=_refuse), positions.repeated_in(text)
     except json.JSONDecodeError as error:
         line, column, problem = error.lineno, error.colno, error.msg
     except tomllib.TOMLDecodeError as error:
@@ -117,23 +118,21 @@ def _parsed(text: str, name: str) -> Any:
         line, column = (int(place[1]), int(place[2])) if place else (text.count("\n") + 1, 1)
         problem = str(error).partition(" (at ")[0]
     except RecursionError:
-        line, column, problem = 1, 1, "is nested too deeply"
-    except _Duplicate as error:
-        line, column, problem = 1, 1, f"the field {error} is there twice"
+        line, column, problem = 1, 1, "nested too deeply"
+    else:
+        if repeated:
+            lines = [
+                f"{name}:{at.line}:{at.column}: {path_text(path)}: is there twice" for path, at in repeated.items()
+            ]
+            raise InvalidSeed(name, lines)
+        return parsed
     kind = "JSON" if is_json else "TOML"
     raise InvalidSeed(name, [f"{name}:{line}:{column}: not valid {kind}: {problem[:1].lower()}{problem[1:]}"])
 
 
-class _Duplicate(Exception):
-    """A JSON object has two members of this name."""
-
-
-def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(members)
-    if len(document) < len(members):
-        names = [name for name, _ in members]
-        raise _Duplicate(next(name for name in names if names.count(name) > 1))
-    return document
+def _refuse(constant: str) -> Any:
+    """Raise the error for NaN and Infinity, which are not JSON."""
+    raise json.JSONDecodeError(f"{constant} is not a number of JSON", "", 0)
 
 
 def _document(seed: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _seed_rule(seed: dict[str, Any], path: Path, report: Report) -> None:
         for at, each in enumerate(seed.get(kind, [])):
             for field, identity in _identities(seed, kind, each):
                 if (first := taken.setdefault((field, *identity), at)) != at:
-                    report((kind, at, field), f"{kind}[{first}] has the same")
+                    report((kind, at, field), f"{kind}[{first}] has the same {field}")
 
 
 def _identities(seed: dict[str, Any], kind: str, each: dict[str, Any]) -> Iterator[tuple[str, tuple[object, ...]]]:
@@ -211,8 +211,8 @@ SEED = Table(
         "rankings": Field(_tables(RANKING, "rankings"), "rankings: the answers of users"),
         "buffers": Field(_tables(BUFFER, "buffers"), "buffers of small JSON values"),
         "stores": Field(_tables(STORE, "stores"), "state and config stores"),
-        "json_stores": Field(_tables(JSON_STORE, "JSON stores"), "JSON stores"),
-        "codes": Field(_tables(CODES, "sets"), "sets of reward codes"),
+        "json_stores": Field(_tables(JSON_STORE, "json_stores"), "JSON stores"),
+        "codes": Field(_tables(CODES, "codes"), "sets of reward codes"),
         "links": Field(_tables(LINK, "links"), "channels that a game is linked to"),
     },
     _seed_rule,
@@ -229,7 +229,7 @@ def _reference(table: Table, prefix: str) -> Iterator[tuple[str, str, str]]:
         kind, path = field.kind, f"{prefix}{name}"
         inner, allowed = kind, kind.allowed
         if isinstance(kind, ListOf) and isinstance(kind.kind, Table):
-            inner, path, allowed = kind.kind, f"{path}[]", f"a list of {kind.what}"
+            inner, path, allowed = kind.kind, f"{path}[]", "a list of tables"
         yield path, f"{allowed}; required" if field.required else allowed, field.meaning
         if isinstance(inner, Table):
             yield from _reference(inner, f"{path}.")

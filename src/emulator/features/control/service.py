@@ -84,6 +84,8 @@ class Control:
         self._on_move: list[Callable[[], Awaitable[None]]] = []
         self._moving = asyncio.Lock()
         self._unreported: list[Expired] = []
+        self.is_starting = False
+        """Whether the data with which the service starts are not in yet."""
 
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Call `forget` at every reset, to drop state kept outside the data."""
@@ -103,7 +105,9 @@ class Control:
         await self._key.sync()
 
     async def readiness(self) -> Readiness:
-        """Report that the service can handle requests; raises `Unavailable` if storage fails."""
+        """Report that the service can handle requests; raises `Unavailable` if storage fails, or at the start."""
+        if self.is_starting:
+            raise Unavailable("the service is starting; try again")
         try:
             await self.check()
         except EngineError as error:

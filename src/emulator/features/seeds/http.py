@@ -18,7 +18,7 @@ async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
     `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes that
     they name.
     """
-    return await seeds.apply(call.body(Seed))
+    return await seeds.apply_json(call.raw)
 
 
 endpoints: Final = (apply_seed,)

@@ -65,10 +65,11 @@ class Scratch(Protocol):
 
 
 OpenScratch = Callable[[Clock, NewId], AbstractAsyncContextManager[Scratch]]
-Load = Callable[[AsyncIterator[Sequence[Record]]], Awaitable[None]]
-"""Writes records into the service in one step."""
-MoveClock = Callable[[int | None, bool], Awaitable[object]]
-"""Sets the service's clock to an instant in Unix ms, unless that is `None`, and freezes it or lets it run."""
+Load = Callable[[AsyncIterator[Sequence[Record]], int | None, int | None], Awaitable[None]]
+"""Writes records into the service in one step, with the offset of its clock in ms, or the instant at which it freezes.
+
+With neither, the clock stays as it is. Raises `Forbidden` if the clock would move but cannot.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -78,33 +79,41 @@ class Seeds:
     _clock: Clock
     _open_scratch: OpenScratch
     _load: Load
-    _move_clock: MoveClock
 
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
 
+    async def apply_json(self, document: bytes) -> Seeded:
+        """Apply a seed as `apply` does, from JSON."""
+        return await self.apply(json_codec.decode(document, Seed))
+
     async def apply(self, seed: Seed) -> Seeded:
         """Put the data of a seed into the service. Raises `BadRequest` with all problems, and then changed nothing.
 
-        Raises `Forbidden` for a seed with a clock, if the clock cannot be moved. If storage fails at the end, the clock
-        may have moved, but no data are written.
+        Raises `Forbidden` for a seed with a clock, if the clock cannot be moved.
         """
         if seed.extcli != VERSION:
             raise BadRequest(
                 "Invalid seed", f"extcli: this service reads version {VERSION} of seeds, not {seed.extcli}"
             )
         async with self._applying:
+            # It stands still, so that all data have the same time, and equal seeds equal data.
             clock = Clock()
-            clock.set(unix_ms(seed.clock.at) if seed.clock and seed.clock.at else self._clock.now())
-            clock.freeze(True)
+            clock.restore(0, unix_ms(seed.clock.at) if seed.clock and seed.clock.at else self._clock.now())
             async with self._open_scratch(clock, _ids_of(seed)) as scratch:
                 await _perform(scratch, seed)
                 links = [await _linked(scratch, seed, link) for link in seed.links]
-                if seed.clock:
-                    # First: data of the seed's time may have expired by the time that the service has.
-                    await self._move_clock(unix_ms(seed.clock.at) if seed.clock.at else None, seed.clock.frozen)
-                await self._load(_without_quotas(scratch.engine.dump(now=clock.now())))
+                records = _without_quotas(scratch.engine.dump(now=clock.now()))
+                await self._load(records, *self._clock_after(seed))
         return Seeded(self._clock.now(), counts_of(seed), links)
+
+    def _clock_after(self, seed: Seed) -> tuple[int | None, int | None]:
+        """Return the offset that a seed sets, or the instant at which it freezes the clock; `None` for the others."""
+        if seed.clock is None:
+            return None, None
+        now = self._clock.now()
+        at = unix_ms(seed.clock.at) if seed.clock.at else now
+        return (None, at) if seed.clock.frozen else (self._clock.offset + at - now, None)
 
 
 def _ids_of(seed: Seed) -> NewId:
