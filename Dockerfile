@@ -19,7 +19,7 @@ ENV PATH=/opt/extcli/bin:$PATH \
 USER 10001:10001
 WORKDIR /data
 EXPOSE 8282
-# `extcli wait` asks http://127.0.0.1:8282. If you change EXTCLI_SERVE_PORT, set EXTCLI_URL too. It exits 0 if the service
+# `extcli wait` calls http://127.0.0.1:8282. If you change EXTCLI_SERVE_PORT, set EXTCLI_URL too. It exits 0 if the service
 # is ready, else 3 or 7; Docker counts every code but 0 as unhealthy. Code 2, which Docker reserves, means that EXTCLI_URL
 # is not a URL.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --start-interval=1s --retries=3 \

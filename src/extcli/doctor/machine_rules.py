@@ -81,7 +81,12 @@ def proxy(scheme: str, host: str, variables: Mapping[str, str], *, is_loopback: 
     if not caught:
         return Finding(check, Status.OK, f"NO_PROXY exempts {', '.join(wanted)} from {used}")
     if not is_loopback:
-        return Finding(check, Status.NOTE, f"calls to {host} go through the proxy in {used}", "see NO_PROXY")
+        return Finding(
+            check,
+            Status.NOTE,
+            f"calls to {host} go through the proxy in {used}",
+            f"to avoid it, append to NO_PROXY: {host}",
+        )
     meaning = f"{used} catches {', '.join(caught)}: clients other than extcli go to the proxy instead"
     return Finding(check, Status.FAIL, meaning, f"append to NO_PROXY: {','.join(caught)}")
 

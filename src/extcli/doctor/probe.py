@@ -1,4 +1,4 @@
-"""Asks a service what it is. Sends no credentials and changes nothing."""
+"""Finds out what answers at a URL. Sends no credentials and changes nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Probe:
 
 
 def probe(http: Http) -> Probe:
-    """Ask what answers at the URL."""
+    """Request the readiness, and tell from the answer what the service is."""
     before = clock.now()
     try:
         answer = http.send("GET", f"{CONTROL}ready")

@@ -58,7 +58,7 @@ def environment(
         return Finding(check, Status.OK, "sandbox: it accepts any token, and its clock can be moved")
     kind = "production: it verifies tokens" if name else "a deployment: it verifies tokens"
     if profile and not marked_production:
-        meaning = f"{kind}; profile {profile} is not marked production, so nothing asks before data is lost"
+        meaning = f"{kind}; profile {profile} is not marked production, so extcli does not ask before data is lost"
         return Finding(check, Status.NOTE, meaning, f"`extcli -p {profile} config set production true`")
     return Finding(check, Status.OK, kind)
 
@@ -91,7 +91,7 @@ def secret(label: str, secret: bytes, *, warning: str = "") -> Finding:
     """Judge a decoded secret. `label` names where it was found; `warning` is about the permissions of its file."""
     if len(secret) < 32:
         meaning = f"{label} has {len(secret)} bytes; HS256 requires at least 32"
-        return Finding("secret", Status.FAIL, meaning, "copy all of it from the platform, or have a new one issued")
+        return Finding("secret", Status.FAIL, meaning, "copy the whole secret from the platform, or create a new one")
     if warning:
         meaning, _, action = warning.partition(": ")
         return Finding("secret", Status.NOTE, meaning, action)
@@ -112,11 +112,11 @@ def token(header: Mapping[str, Any], claims: Mapping[str, Any], *, origin: str, 
     elif header.get("alg") != "HS256":
         meaning = f"{origin} is not signed with HS256, which the service requires"
     elif claims.get("use") == "refresh":
-        meaning, action = f"{origin} is a refresh token, which is for no endpoint", "use `extcli token refresh`"
+        meaning, action = f"{origin} is a refresh token, which no endpoint accepts", "use `extcli token refresh`"
     elif expires is None and production:
         meaning = f"{origin} has no exp, and production refuses it"
     else:
-        until = f"valid for {times.span(expires - now)}" if expires is not None else "without end"
+        until = f"valid for {times.span(expires - now)}" if expires is not None else "never expires"
         status, meaning, action = Status.OK, f"{origin}: role {claims.get('role', 'viewer')}, {until}", ""
     return Finding("token", status, meaning, action)
 
