@@ -161,7 +161,12 @@ class Service:
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes)
-        self.metrics = Metrics(settings.environment.name, version("extcli"), sockets=lambda: self.gateway.admission)
+        self.metrics = Metrics(
+            settings.environment.name,
+            version("extcli"),
+            sockets=lambda: self.gateway.admission,
+            held=lambda: len(self.dispatcher.held),
+        )
         self.waits = Waits(
             changes,
             self.polls,

@@ -51,7 +51,7 @@ class Changes:
         self._watches: dict[str, dict[asyncio.Event, None]] = {}
 
     def note(
-        self, key: Key, did: str, user: str = "", value: str | int | None = None, *, at: int = 0, times: int = 1
+        self, key: Key, did: str, user: str = "", value: str | int | None = None, at: int = 0, times: int = 1
     ) -> None:
         """Note a change that is committed. Call it before anything else can run, without `await` in between.
 
@@ -124,7 +124,7 @@ class NoChanges(Changes):
         self.mark = 0
 
     def note(
-        self, key: Key, did: str, user: str = "", value: str | int | None = None, *, at: int = 0, times: int = 1
+        self, key: Key, did: str, user: str = "", value: str | int | None = None, at: int = 0, times: int = 1
     ) -> None:
         """Do nothing."""
 

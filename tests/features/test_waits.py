@@ -1,4 +1,4 @@
-"""`GET /_emulator/wait` answers when a condition is met (operations, Controlling)."""
+"""Conditions of `GET /_emulator/wait`: what they compare, and what an answer says (operations, Controlling)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from typing import Any
 
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.broadcasts import subscribed_game
+from support.pusher_client import subscribed_page
+from support.service import CHANNEL, LiveServer
+from support.socket_client import linked_game
+from support.waits import LONG, ask
 
 Wait = Callable[..., Any]
 
 
 @pytest.fixture
-def wait(stranger: Client) -> Wait:
-    """Wait for a condition on channel 777, by default not at all; returns the answer."""
-
-    def wait(subject: str, id: str = "", *, timeout: int = 0, **parameters: object) -> Any:
-        scope = {"client_id": CLIENT_ID, "channel_id": CHANNEL}
-        query = {"for": subject, "id": id, "timeout": timeout, **scope, **parameters}
-        return stranger.get("/_emulator/wait", params=query).raise_for_status().json()
-
-    return wait
+def wait(live: LiveServer) -> Wait:
+    """Ask whether a condition of channel 777 is met, and return the outcome. Waits only if a timeout is given."""
+    return lambda *args, **parameters: ask(live, *args, **parameters).raise_for_status().json()
 
 
 def test_a_condition_that_is_true_answers_at_once(wait: Wait, viewer):
     viewer().post("vote", json={"value": 3})
 
-    outcome = wait("poll", timeout=60_000)
+    outcome = wait("poll", timeout=LONG)
 
     assert (True, {"count": "at least 1"}, {"count": 1}) == (outcome["met"], outcome["wanted"], outcome["found"])
 
@@ -38,12 +36,140 @@ def test_at_the_timeout_the_condition_is_not_met(wait: Wait):
     assert (False, {"count": 0}, []) == (outcome["met"], outcome["found"], outcome["changes"])
 
 
-def test_every_answer_of_the_sandbox_carries_the_mark(live: LiveServer, stranger: Client, viewer):
-    voted = viewer().post("vote", json={"value": 3})
-    marks = [
-        int(answer.headers["x-emulator-mark"])
-        for answer in (voted, stranger.get("/_emulator/clock"), stranger.get("/none"), viewer().get("user_info"))
-    ]
+def test_a_number_means_at_least_and_an_equals_sign_exactly(wait: Wait, viewer):
+    for user in ("1", "2", "3"):
+        viewer(user).post("vote", json={"value": 3})
 
-    assert 1 < marks[0]
-    assert [marks[0]] * 4 == marks
+    assert [True, False, True] == [wait("poll", count=each)["met"] for each in ("2", "=2", "=3")]
+
+
+def test_all_comparisons_of_a_condition_have_to_hold(wait: Wait, viewer):
+    for user, value in (("1", 0), ("2", 0), ("3", 5)):
+        viewer(user).post("vote", json={"value": value})
+
+    outcome = wait("poll", count=3, value="0=2,5==1,7==0", sum="=5")
+
+    assert outcome["met"]
+    assert {"count": 3, "sum": 5, "value 0": 2, "value 5": 1, "value 7": 0} == outcome["found"]
+    assert not wait("poll", count=3, value="0=2,5==2", sum=5)["met"]
+
+
+def test_the_last_three_changes_say_what_happened(live: LiveServer, wait: Wait, viewer, broadcaster):
+    now = live.freeze()
+    viewer("1").post("vote?id=other", json={"value": 1})
+    broadcaster.delete("vote?id=other")
+    viewer("2").post("vote?id=lunch", json={"value": 2})
+    viewer("3").post("vote?id=Lunch", json={"value": 3})
+
+    changes = wait("poll", "lunch", count=2)["changes"]
+
+    shown = [(each["id"], each["did"], each["user"], each["value"], each["at"]) for each in changes]
+    assert [
+        ("other", "cleared", "U777", None, now),
+        ("lunch", "vote", "U2", 2, now),
+        ("Lunch", "vote", "U3", 3, now),
+    ] == shown
+
+
+def test_a_wait_covers_all_channels_if_it_names_none(live: LiveServer, wait: Wait, viewer):
+    viewer("1").post("vote", json={"value": 1})
+    live.client("viewer", user="2", channel="888").post("vote", json={"value": 1})
+
+    assert [2, 1] == [wait("poll", channel_id=each)["found"]["count"] for each in ("", CHANNEL)]
+
+
+def test_a_wait_is_about_one_extension(wait: Wait, viewer):
+    viewer().post("vote", json={"value": 1})
+
+    assert 0 == wait("poll", client_id="other-extension")["found"]["count"]
+
+
+def test_a_ranking_is_compared_by_answer(wait: Wait, viewer):
+    for user, answer in (("1", "blue"), ("2", "blue"), ("3", "red")):
+        viewer(user).post("rank?id=colour", json={"key": answer})
+
+    assert {"count": 3, "score of blue": 2} == wait("rank", "colour", key="blue", score=2, count=3)["found"]
+    assert not wait("rank", "colour", key="green")["met"]
+
+
+def test_a_buffer_is_compared_by_its_newest_entry(wait: Wait, viewer):
+    for stars in (4, 5):
+        viewer().post("accumulate?id=stars", json={"stars": stars})
+
+    outcome = wait("accumulate", "stars", count=2, latest='{"stars": 5.0}')
+
+    assert (True, {"count": 2, "latest": {"stars": 5}}) == (outcome["met"], outcome["found"])
+    assert not wait("accumulate", "stars", latest='{"stars": 4}')["met"]
+
+
+@pytest.mark.parametrize(
+    ("path", "equals", "is_met"),
+    [
+        ("/teams/0/name", '"red"', True),
+        ("/teams/0/name", '"Red"', False),
+        ("/teams/1", "", False),
+        ("/a~1b", "true", True),
+        ("/a~1b", "1", False),
+        ("", "", True),
+        ("", '{"a/b": true, "teams": [{"name": "red"}]}', True),
+    ],
+)
+def test_a_store_is_compared_at_a_json_pointer(wait: Wait, broadcaster, path: str, equals: str, is_met: bool):
+    broadcaster.post("channel_state", json={"teams": [{"name": "red"}], "a/b": True})
+
+    assert is_met is wait("store", "channel_state", path=path, equals=equals)["met"]
+
+
+def test_a_store_that_was_never_written_has_no_value(wait: Wait):
+    outcome = wait("store", "channel_config")
+
+    assert (False, {"document": "any value"}, {}) == (outcome["met"], outcome["wanted"], outcome["found"])
+
+
+def test_the_store_of_one_viewer_is_found_by_any_of_their_ids(wait: Wait, viewer):
+    viewer("5").post("viewer_state", json={"team": "red"})
+
+    assert [True, True, False] == [wait("store", "viewer_state", user=each)["met"] for each in ("5", "U5", "6")]
+
+
+def test_a_json_store_is_compared_by_its_id(wait: Wait, broadcaster):
+    broadcaster.post("json_store?id=level", json={"level": 7})
+
+    assert wait("json_store", "level", path="/level", equals="7")["met"]
+    assert not wait("json_store", "other")["met"]
+
+
+def test_a_broadcast_is_counted_though_nobody_receives_it(wait: Wait, broadcaster, backend):
+    broadcaster.post("broadcast", json={"event": "goal", "data": 1})
+    broadcaster.post("broadcast", json={"event": "goal", "data": 1, "target": "whisper-U5"})
+    backend.post("extension_broadcast", json={"event": "goal", "data": 1})
+
+    outcome = wait("broadcast", "goal", count=2)
+
+    assert ["channel", "whisper", "extension"] == [each["did"] for each in outcome["changes"]]
+    assert outcome["met"]
+
+
+def test_a_pin_is_issued_used_and_revoked(live: LiveServer, wait: Wait, broadcaster):
+    assert [0, 0, 0] == [wait("pin", each)["found"]["count"] for each in ("issued", "used", "revoked")]
+
+    with linked_game(live):
+        broadcaster.delete("pin")
+
+    outcomes = [wait("pin", each) for each in ("issued", "used", "revoked")]
+    assert [1, 1, 1] == [each["found"]["count"] for each in outcomes]
+    assert ["issued", "used", "revoked"] == [each["did"] for each in outcomes[0]["changes"]]
+    assert {None} == {each["value"] for each in outcomes[0]["changes"]}
+
+
+def test_sockets_are_counted_by_connection_and_by_topic(live: LiveServer, wait: Wait):
+    def counts(*topics: str) -> list[int]:
+        return [wait("sockets", each)["found"]["count"] for each in topics]
+
+    with subscribed_page(live), subscribed_game(live, "viewer", user="5") as game:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        game.data("subscribe", "poll", {"topic_id": "lunch"})
+
+        assert [2, 1, 1, 1] == counts("connected", "page", "state:channel", "poll:lunch")
+        assert [1, 0, 0] == counts("event:goal", "poll:other", "state:extension")
+        assert 0 == wait("sockets", "page", channel_id="888")["found"]["count"]

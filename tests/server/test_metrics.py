@@ -109,6 +109,7 @@ def test_each_family_has_the_type_of_its_name(live: RunningService):
         "emulator_storage_failures": "counter",
         "emulator_storage_reachable": "gauge",
         "emulator_sockets": "gauge",
+        "emulator_held_requests": "gauge",
         "emulator_tasks": "gauge",
         "emulator_unauthenticated_sockets": "gauge",
         "emulator_event_loop_lag_seconds": "gauge",

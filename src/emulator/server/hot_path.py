@@ -111,8 +111,10 @@ class Exchange:
         context = self.request.context
         id = context.id.encode()
         if context.mark:
-            id = b"%b\r\n%b: %d" % (id, MARK, context.mark)
-        transport.write(b"%b%b%b%d\r\n%b%b" % (start, id, rest, len(body), end, body))
+            head = start, id, MARK, context.mark, rest, len(body), end, body
+            transport.write(b"%b%b\r\n%b: %d%b%d\r\n%b%b" % head)
+        else:
+            transport.write(b"%b%b%b%d\r\n%b%b" % (start, id, rest, len(body), end, body))
         if not self.keep_alive:
             transport.close()
         connection.on_response_complete()

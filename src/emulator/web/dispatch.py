@@ -79,7 +79,7 @@ class Dispatcher:
         started = monotonic()
         endpoint, context = bound.endpoint, request.context
         method, path = endpoint.method, endpoint.path
-        context.route = path
+        context.route, context.mark = path, self.changes.mark
         cors = endpoint.allows_any_origin
         try:
             reply = _reply(await self._answer(bound, request), cors, endpoint.status)
@@ -95,7 +95,6 @@ class Dispatcher:
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
             reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        context.mark = context.mark or self.changes.mark
         self.recorder.answered(method, path, reply.status, monotonic() - started)
         return reply
 

@@ -28,6 +28,9 @@ class HeldRequests:
         self._limit = limit
         self._running: set[asyncio.Task[Reply]] = set()
 
+    def __len__(self) -> int:
+        return len(self._running)
+
     async def answer(self, answering: Callable[[], Coroutine[Any, Any, Reply]], receive: Receive) -> Reply:
         """Run `answering`; cancel it if the client leaves, or at `end`. Returns an error reply beyond the limit."""
         if len(self._running) >= self._limit:

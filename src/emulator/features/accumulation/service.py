@@ -89,7 +89,7 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
         await self._id_quota.claim(key, LIFETIME)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
-        self._changes.note(key, "entry", caller.opaque_id, at=now)
+        self._changes.note(key, "entry", caller.opaque_id, None, now)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Entries:
         """The entries added at or after `start` (Unix ms)."""

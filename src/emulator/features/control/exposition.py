@@ -52,6 +52,8 @@ class _Families(Collector):
         yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))
         waiting = "Open WebSocket connections of games that have not authenticated"
         yield GaugeMetricFamily("emulator_unauthenticated_sockets", waiting, value=sockets.unauthenticated)
+        held = "Requests that wait for a condition"
+        yield GaugeMetricFamily("emulator_held_requests", held, value=self._metrics.held())
         yield GaugeMetricFamily("emulator_tasks", "asyncio tasks of this process", value=len(asyncio.all_tasks()))
         lag = "Duration of one event loop iteration, measured at this scrape"
         yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)

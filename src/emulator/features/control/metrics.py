@@ -78,10 +78,14 @@ class Responses:
 class Metrics:
     """The metrics of one service. Implements `Recorder`. Label cardinality is bounded."""
 
-    def __init__(self, environment: str, version: str, *, sockets: Callable[[], Sockets]) -> None:
+    def __init__(
+        self, environment: str, version: str, *, sockets: Callable[[], Sockets], held: Callable[[], int]
+    ) -> None:
         self.environment = environment
         self.version = version
         self.sockets = sockets
+        self.held = held
+        """Counts the requests that wait for a condition."""
         self.endpoints: dict[tuple[str, str], Responses] = {}
         """By method and path."""
         self.actions: dict[str, Responses] = {}

@@ -70,7 +70,7 @@ class Rankings:
         await self._id_quota.claim(key, LIFETIME)
         request = CastRequest(caller.opaque_id, answer, (caller.user_id or "").encode())
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
-        self._changes.note(key, "answer", caller.opaque_id, answer, at=now)
+        self._changes.note(key, "answer", caller.opaque_id, answer, now)
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
     async def counts(self, caller: Caller, channel: str | None, ranking_id: str) -> Mapping[str, int]:

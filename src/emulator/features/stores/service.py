@@ -272,7 +272,7 @@ class Stores:
         expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         for key in written:
-            self._changes.note(key, "written", key.user, at=now)
+            self._changes.note(key, "written", key.user, None, now)
         if store.feed_id:
             for key, text in written.items():
                 await self._publisher.try_publish(key, *update_message(store, text))
@@ -314,7 +314,7 @@ class JsonStores:
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
-        self._changes.note(key, "written", caller.opaque_id, at=now)
+        self._changes.note(key, "written", caller.opaque_id, None, now)
         update = JsonStoreUpdate(store_id, msgspec.Raw(text))
         await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
 

@@ -132,7 +132,7 @@ class Polls:
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refusal(cast.refused)
-        self._changes.note(key, "vote", caller.opaque_id, value, at=now, times=count)
+        self._changes.note(key, "vote", caller.opaque_id, value, now, count)
         self.updates.changed(key)
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             return await self.read(caller, channel, poll_id)
@@ -245,7 +245,7 @@ class Polls:
         await self._ballots.define(
             key, json_codec.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
         )
-        self._changes.note(key, "defined", at=now)
+        self._changes.note(key, "defined", "", None, now)
         await self.updates.defined(key, definition)
 
     async def _definition(self, key: Key) -> Definition | None:
