@@ -40,7 +40,8 @@ FORMATS = {
     "ini": "a systemd unit, which needs root",
     "nginx": "a proxy's configuration, which needs nginx and certificates",
     "shell": "examples of the help, which test_cli_reference.py parses",
-    "js": "part of a page; tests/browser listens to these events",
+    "js": "part of a page, or a test like those of tests/cli/test_connect_tests.py",
+    "python": "test_pytest_guide.py runs it",
     "html": "part of a page; tests/browser opens the example's pages",
 }
 NOT_RUN = {

@@ -25,6 +25,8 @@ from extcli.session import Session
 _PROTOCOL = "0.2.0"
 """The version that the library for games puts into the path; the service accepts any."""
 
+_CLIENTS = Path(__file__).with_name("clients")
+
 _LINES = View(
     table=lambda document: "\n".join(visible(line) for line in document["lines"]),
     rows=lambda document: [[visible(line)] for line in document["lines"]],
@@ -40,12 +42,17 @@ class Kind(StrEnum):
     UNITY = "unity"
     CURL = "curl"
     ENV = "env"
+    NODE_TEST = "node-test"
+    PLAYWRIGHT = "playwright"
+    TESTCONTAINERS = "testcontainers"
+    COMPOSE = "compose"
+    GITHUB = "github"
 
 
 @shared
 def connect(
     session: Session,
-    client: Annotated[Kind, typer.Argument(metavar="js|node|cpp|unity|curl|env", help="The kind of client.")],
+    client: Annotated[Kind, typer.Argument(metavar="CLIENT", help="The kind of client.")],
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 
@@ -53,10 +60,14 @@ def connect(
     are fixed, cpp and unity are for games with its libraries, curl is a first request, and
     env is for other extcli commands. The lines contain --url, --client-id and --channel.
 
+    For tests: node-test is a module for the test runner of Node.js, Vitest and Jest, and
+    playwright one with fixtures. testcontainers, compose and github start the service.
+
     \b
     Examples:
       extcli connect js
       extcli connect node > emulator.cjs && node --require ./emulator.cjs backend.js
+      extcli connect node-test > test/extcli.mjs
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
@@ -76,9 +87,18 @@ def _js(resolver: Resolver) -> list[str]:
     ]
 
 
-def _node(resolver: Resolver) -> list[str]:
-    preload = Path(__file__).with_name("node-preload.cjs").read_text()
-    return preload.replace("'SERVICE'", _script_text(resolver.url())).splitlines()
+def _file(name: str) -> Callable[[Resolver], list[str]]:
+    """Return a writer of this file in `clients/`, whose quoted words in capitals are settings."""
+
+    def write(resolver: Resolver) -> list[str]:
+        text = (_CLIENTS / name).read_text()
+        settings = {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id()}
+        settings["CHANNEL"] = resolver.channel() or DEFAULT_CHANNEL
+        for word, value in settings.items():
+            text = text.replace(f"'{word}'", _script_text(value))
+        return text.splitlines()
+
+    return write
 
 
 def _cpp(resolver: Resolver) -> list[str]:
@@ -133,11 +153,16 @@ def _env(resolver: Resolver) -> list[str]:
 
 _WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.JS: _js,
-    Kind.NODE: _node,
+    Kind.NODE: _file("node.cjs"),
     Kind.CPP: _cpp,
     Kind.UNITY: _unity,
     Kind.CURL: _curl,
     Kind.ENV: _env,
+    Kind.NODE_TEST: _file("node-test.mjs"),
+    Kind.PLAYWRIGHT: _file("playwright.mjs"),
+    Kind.TESTCONTAINERS: _file("testcontainers.mjs"),
+    Kind.COMPOSE: _file("compose.yaml"),
+    Kind.GITHUB: _file("github.yml"),
 }
 
 

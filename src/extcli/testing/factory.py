@@ -52,10 +52,10 @@ class Factory:
             if marker.args or not marker.kwargs.keys() <= {"seed", "clock"}:
                 raise pytest.UsageError("the marker extcli takes seed=FILE and clock=TIME, by name")
         try:
+            if "clock" in wanted:  # first: what the seed puts in must not expire
+                namespace.clock.set(wanted["clock"])
             if "seed" in wanted:
                 namespace.seed(self._node.path.parent / wanted["seed"])
-            if "clock" in wanted:
-                namespace.clock.set(wanted["clock"])
         except CliError as error:
             raise noted(error) from None
 
