@@ -51,6 +51,10 @@ class CliError(Exception):
         return {"error": {name: value for name, value in facts.items() if value}}
 
 
+class Withheld(Exception):
+    """A request was printed instead of sent, because of --dry-run. Ends the command."""
+
+
 class UsageError(CliError):
     """Wrong usage or configuration, found before anything was sent."""
 

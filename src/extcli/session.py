@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from extcli import clock
 from extcli.config import settings
@@ -22,6 +22,7 @@ from extcli.output.sanitize import visible
 if TYPE_CHECKING:
     from extcli.api.client import Call, Service
     from extcli.api.credentials import Credentials
+    from extcli.api.dry_run import DryRun
     from extcli.api.http import Answer, Http
     from extcli.api.websocket import WebSocketClient
     from extcli.config.link_store import LinkStore
@@ -61,7 +62,17 @@ class Session:
         from extcli.api.http import Http
 
         self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
-        return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=self.output.trace)
+        trace = self.output.trace if self.resolver.flags.verbose else None
+        return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=trace)
+
+    @cached_property
+    def dry_run(self) -> DryRun | None:
+        """What prints requests instead of sending them, with --dry-run."""
+        if self.resolver.flags.dry_run is None:
+            return None
+        from extcli.api.dry_run import DryRun
+
+        return DryRun(self, self.resolver.flags.dry_run)
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """Return the service, called as the identity that the user chose, or else as `acts_as`."""
@@ -115,8 +126,10 @@ class Session:
     @cached_property
     def websocket(self) -> WebSocketClient:
         """The WebSocket of the service, connected."""
-        from extcli.api.websocket import WebSocketClient
+        from extcli.api.websocket import UnsentWebSocket, WebSocketClient
 
+        if self.dry_run:
+            return UnsentWebSocket(self.dry_run)
         self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.configured_ws_url())
         return WebSocketClient(self.resolver.ws_url(), timeout=self.resolver.timeout(), trace=self.output.trace)
 
@@ -169,6 +182,7 @@ class SignedCalls:
 
     def __init__(self, session: Session, credentials: Credentials | None) -> None:
         self._http = session.http
+        self._dry_run = session.dry_run
         self._credentials = credentials
         self._resolver = session.resolver
 
@@ -176,12 +190,16 @@ class SignedCalls:
         """Send a call and return its whole answer. Raises `ErrorAnswer`."""
         with self.stream(call) as answer:
             answer.read()
+            self._http.trace_body(answer)
             return answer
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[Answer]:
         """Send a call and yield its answer, the body unread. Raises `ErrorAnswer`."""
-        with self._send(call) as answer:
+        query = self._query(call)
+        if self._dry_run:
+            self._dry_run.withhold(call, query, self._credentials)
+        with self._send(call, query) as answer:
             if answer.status_code < 300:
                 yield answer
                 return
@@ -190,20 +208,23 @@ class SignedCalls:
             credentials = self._credentials if call.signed else None
             if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
                 raise error_of(call, answer, credentials)
-        with self._send(call) as answer:
+        with self._send(call, query) as answer:
             if answer.status_code >= 300:
                 answer.read()
                 raise error_of(call, answer, credentials)
             yield answer
 
+    def _query(self, call: Call) -> Mapping[str, Any]:
+        if call.signed and self._credentials and self._credentials.given and (channel := self._resolver.channel()):
+            # A given token has its own channel or none. An extension-level one may name another (ruling A4).
+            return {"channel_id": channel, **call.query}
+        return call.query
+
     @contextmanager
-    def _send(self, call: Call) -> Iterator[Answer]:
-        authorization, query = None, call.query
+    def _send(self, call: Call, query: Mapping[str, Any]) -> Iterator[Answer]:
+        authorization = None
         if call.signed and self._credentials:
             authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
-            if self._credentials.given and (channel := self._resolver.channel()):
-                # A given token has its own channel or none. An extension-level one may name another (ruling A4).
-                query = {"channel_id": channel, **query}
         with self._http.stream(
             call.method, call.path, query=query, body=call.body, authorization=authorization
         ) as answer:

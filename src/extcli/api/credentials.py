@@ -28,6 +28,12 @@ class Credentials(Protocol):
     """Whether it is a ready-made token, which has its own channel or none."""
     origin: str
     """The name of the source in messages."""
+    command: str
+    """The verb of `extcli token` that makes such tokens."""
+
+    @property
+    def identity(self) -> Identity | None:
+        """The identity that tokens are made for; `None` for a given token, and without a token."""
 
     def token(self) -> str:
         """Return the token for the identity of the command."""
@@ -121,6 +127,8 @@ class NoToken:
 
     given = False
     origin = "no token"
+    identity = None
+    command = ""
 
     def token(self) -> str:
         return ""
@@ -141,6 +149,8 @@ class GivenToken:
 
     given = True
     origin = "the given token"
+    identity = None
+    command = ""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -168,20 +178,21 @@ class SelfSigned:
 
     given = False
     origin = "a self-signed token"
+    command = "mint"
 
     def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, advice: str) -> None:
         self.advice = advice
         self._secret = secret
-        self._identity = identity
+        self.identity = identity
         self._channel = channel
         self._http = http
         self._ahead = 0
 
     def token(self) -> str:
-        return self._sign(self._identity)
+        return self._sign(self.identity)
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
-        return [self._sign(Identity(self._identity.role, user)) for user in users]
+        return [self._sign(Identity(self.identity.role, user)) for user in users]
 
     def renew(self, reason: str) -> bool:
         """Sign by the service's clock from now on, as the clock of an emulator may have been moved."""
@@ -203,17 +214,18 @@ class SandboxTokens:
 
     given = False
     origin = "a sandbox token"
+    command = "sandbox"
 
     def __init__(self, client_id: str, identity: Identity, channel: str | None, http: Http) -> None:
         self._client_id = client_id
-        self._identity = identity
+        self.identity = identity
         self._channel = channel
         self._http = http
         self._token: str | None = None
 
     def token(self) -> str:
         if self._token is None:
-            user = {"user_id": self._identity.user} if self._identity.user else {}
+            user = {"user_id": self.identity.user} if self.identity.user else {}
             self._token = str(_member(self._fetch(user), "token") or "")
         return self._token
 
@@ -240,7 +252,7 @@ class SandboxTokens:
         return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
 
     def _fetch(self, who: dict[str, Any]) -> Answer:
-        request = {"app_id": self._client_id, "role": self._identity.role, **who}
+        request = {"app_id": self._client_id, "role": self.identity.role, **who}
         if self._channel:
             request["channel_id"] = self._channel
         call = Call("POST", f"{SERVICE}authtoken", body=encoded(request), signed=False)

@@ -1,23 +1,16 @@
-"""WebSocket messages: encoding requests, decoding replies and updates, errors in replies, and masking secrets."""
+"""WebSocket messages: encoding requests, decoding replies and updates, and errors in replies."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from extcli.api.client import encoded
-from extcli.errors import ErrorAnswer, Refused, ServerError, forbidden_advice, shortened
-from extcli.output.sanitize import json_text
+from extcli.errors import ErrorAnswer, Refused, ServerError, forbidden_advice
 
 NO_REQUEST = 65_535
 """The request id of updates, and of replies to requests that had none."""
-
-_SECRET = frozenset({"pin", "refresh", "jwt", "token"})
-_JWT = re.compile(r"eyJ[\w-]*\.[\w-]+\.[\w-]*")
-_LONGEST_SHOWN = 1000
-_MASK = "***"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +88,3 @@ _ADVICE_OF = {
     ("subscribe", 400): "correct the target, or subscribe to less over one connection",
 }
 """Advice for one action and status."""
-
-
-def shown(text: str | bytes) -> str:
-    """Return a message for `--verbose`: on one line, with PINs and tokens masked."""
-    try:
-        return shortened(json_text(_masked(json.loads(text))), _LONGEST_SHOWN)
-    except (ValueError, RecursionError):
-        return f"{len(text)} characters that are not JSON"
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _MASK if name.lower() in _SECRET else _masked(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [_masked(member) for member in value]
-    return _JWT.sub(_MASK, value) if isinstance(value, str) else value

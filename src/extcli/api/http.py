@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from extcli import __version__, clock
+from extcli.api.masking import shown
 from extcli.config.settings import DEFAULT_URL
 from extcli.errors import CliError, Unreachable, UsageError
 
@@ -51,7 +52,8 @@ __all__ = ["Answer", "Body", "Http", "httpx"]
 class Http:
     """A connection to one service."""
 
-    def __init__(self, url: str, *, timeout: float, trace: Callable[[str], None]) -> None:
+    def __init__(self, url: str, *, timeout: float, trace: Callable[[str], None] | None) -> None:
+        """`trace` receives a line for each part of an exchange, without secrets."""
         self.url = url
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
@@ -83,20 +85,25 @@ class Http:
             request = self._client.build_request(
                 method, self.url + path, params=query or None, content=body, headers=headers(body, authorization)
             )
-            self._trace(f"> {method} {request.url}")
-            if authorization:
-                client_id, _, token = authorization.partition(" ")
-                self._trace(f"> authorization: {client_id}{' ***' if token else ''}")
-            if body is not None:
-                length = len(body) if isinstance(body, bytes) else body.length
-                self._trace(f"> {'an unknown number of' if length is None else length} bytes")
+            if self._trace:
+                for line in _traced(request, body, authorization):
+                    self._trace(f"> {line}")
             started = clock.elapsed()
             answer = self._client.send(request, stream=True)
-            self._trace(f"< {answer.status_code} {answer.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms")
+            if self._trace:
+                milliseconds = (clock.elapsed() - started) * 1000
+                self._trace(f"< {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
+                if request_id := answer.headers.get("x-request-id"):
+                    self._trace(f"< x-request-id: {request_id}")
             try:
                 yield answer
             finally:
                 answer.close()
+
+    def trace_body(self, answer: Answer) -> None:
+        """Trace the body of an answer that was read, with secrets masked."""
+        if self._trace and answer.content:
+            self._trace(f"< {shown(answer.content)}")
 
     def set_timeout(self, seconds: float) -> None:
         """Change the timeout of requests."""
@@ -105,6 +112,27 @@ class Http:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+
+def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:
+    """Yield the lines that show a request, with secrets masked."""
+    yield f"{request.method} {request.url}"
+    if authorization:
+        client_id, _, token = authorization.partition(" ")
+        yield f"authorization: {client_id}{' ***' if token else ''}"
+    if body is None:
+        return
+    yield f"content-type: {request.headers['content-type']}"
+    if isinstance(body, bytes):
+        yield f"{len(body)} bytes: {shown(body)}"
+    else:
+        yield f"{'an unknown number of' if body.length is None else body.length} bytes"
+
+
+def url_of(url: str, query: Mapping[str, Any]) -> str:
+    """Return the complete address of a request, as httpx writes it."""
+    with explained(url):
+        return str(httpx.URL(url, params=query) if query else httpx.URL(url))
 
 
 def headers(body: Body | None, authorization: str | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from websockets.exceptions import (
@@ -33,7 +34,11 @@ from extcli.api.http import (
     proxy_refused,
     timed_out,
 )
+from extcli.api.masking import shown
 from extcli.errors import LOG, CliError, ExitCode, Refused, ServerError, Unreachable, UsageError, shortened
+
+if TYPE_CHECKING:
+    from extcli.api.dry_run import DryRun
 
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
@@ -96,7 +101,7 @@ class WebSocketClient:
 
     def send(self, text: str) -> None:
         """Send a text frame."""
-        self._trace(f"> {envelope.shown(text)}")
+        self._trace(f"> {shown(text)}")
         self._sent = len(text)
         with explained(self.url, sent=self._sent):
             self._socket.send(text)
@@ -108,7 +113,7 @@ class WebSocketClient:
                 text = self._socket.recv(None if seconds is None else max(seconds, 0))
             except TimeoutError:
                 return None
-        self._trace(f"< {envelope.shown(text)}")
+        self._trace(f"< {shown(text)}")
         message = envelope.read_message(text.encode() if isinstance(text, str) else text)
         if message is None:
             raise Closed(
@@ -134,6 +139,20 @@ class WebSocketClient:
             self._socket.close()
             why = f"to {reached.host}:{reached.port}"
             raise Closed(f"{self.url} redirects", why=why, fix=_CHECK_ADDRESS, exit_code=ExitCode.REFUSED)
+
+
+class UnsentWebSocket(WebSocketClient):
+    """Connects to nothing: with --dry-run, the first request is printed and ends the command."""
+
+    def __init__(self, dry_run: DryRun) -> None:
+        self._dry_run = dry_run
+
+    def request(self, action: str, target: str = "", data: object = None) -> NoReturn:
+        """Print the request. Raises `Withheld`."""
+        self._dry_run.withhold_frame(envelope.request(action, target, data, 1))
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class Closed(CliError):

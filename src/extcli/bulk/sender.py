@@ -16,11 +16,12 @@ from extcli.bulk.reader_thread import ReaderThread
 from extcli.bulk.report import Report
 from extcli.bulk.retry import RetryPolicy
 from extcli.config import settings
-from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, reason_of
+from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, Withheld, reason_of
 from extcli.session import error_of
 
 if TYPE_CHECKING:
     from extcli.api.credentials import Credentials
+    from extcli.api.dry_run import DryRun
     from extcli.api.http import Answer
     from extcli.session import Session
 
@@ -33,6 +34,9 @@ def send(session: Session, batches: Batches, operation: Operation, *, acts_as: s
     if batches.name_users:
         _check_identity(session)
     run = Run(session, batches, operation, session.credentials(acts_as))
+    if session.dry_run:
+        run.show_all(session.dry_run)
+        raise Withheld
     report = run.report
     try:
         asyncio.run(run.send_all(concurrency))
@@ -77,6 +81,17 @@ class Run:
         self._client_id = session.resolver.client_id()
         self.report = Report(session.output, batches.input)
         self.retry = RetryPolicy(session.resolver.timeout(), operation, self.report)
+
+    def show_all(self, dry_run: DryRun) -> None:
+        """Print the request of every line, and name the invalid lines."""
+        for batch in self._batches:
+            for line in batch:
+                try:
+                    call = self._call_of(line)
+                except UsageError as error:
+                    self._session.output.report(f"line {line.number}: {error.what}")
+                else:
+                    dry_run.show(call, call.query, self._credentials, user=line.user)
 
     async def send_all(self, concurrency: int) -> None:
         """Send every line. Raises the first error that is not about a single line."""

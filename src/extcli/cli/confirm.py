@@ -74,6 +74,8 @@ def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
     """Show what would be lost and where, and ask. Raises `NotConfirmed`, or `UsageError` without a terminal."""
+    if session.dry_run:
+        return
     if profile := session.resolver.production():
         losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from extcli.cli.fast_parser import parse_fast
 from extcli.config.flags import Flags
-from extcli.errors import CliError
+from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.format import Format
 from extcli.output.streams import silence
 
@@ -75,9 +75,17 @@ def shared_flags(
     ] = None,
     quiet: Annotated[bool, _option("-q", "--quiet", help="Print only errors on standard error.")] = False,
     verbose: Annotated[bool, _option("-v", "--verbose", help="Show requests and responses, without secrets.")] = False,
+    dry_run: Annotated[
+        str | None,
+        _option("--dry-run", metavar="[=curl]", help="Print the request instead of changing anything; as a curl line."),
+    ] = None,
+    query: Annotated[
+        str | None,
+        _option("--query", metavar="JMESPATH", help="Print this part of the JSON answer, such as stats.count."),
+    ] = None,
 ) -> Flags:
     """Declares the shared options; `shared` adds them to every command."""
-    return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose)
+    return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose, dry_run, query)
 
 
 _PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
@@ -88,6 +96,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parse_fast(self.get_params(ctx))
+        args = with_forms(args)
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -108,7 +117,7 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parse_fast(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, with_forms(args))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
@@ -138,6 +147,12 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         if records:
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def with_forms(args: list[str]) -> list[str]:
+    """Write `--dry-run` out: Typer knows no options whose value may be left out."""
+    end = args.index("--") if "--" in args else len(args)
+    return [f"{each}=request" if each == "--dry-run" and at < end else each for at, each in enumerate(args)]
 
 
 def noun(summary: str) -> typer.Typer:
@@ -197,10 +212,14 @@ def shared(function: Callable[..., None], *, use_profile: bool = True) -> Callab
         session = Session(_merged(context, values))
         try:
             session.resolver.choose_profile() if use_profile else session.resolver.ignore_profiles()
+            if session.resolver.flags.dry_run and not use_profile:
+                raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
             function(session, **values)
         except CliError as error:
             print_error(error, as_json=session.wants_json)
             raise typer.Exit(error.exit_code) from None
+        except Withheld:
+            session.output.note("nothing was changed")
         except BrokenPipeError:
             # The reader of our output (`| head`) is done. That is not a failure; Typer would make it one.
             silence(sys.stdout)

@@ -62,9 +62,6 @@ def upload(
     ] = None,
     column: Column = None,
     form: Form = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the files, show what would be replaced, and send nothing.")
-    ] = False,
     yes: Yes = False,
 ) -> None:
     """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
@@ -72,7 +69,7 @@ def upload(
     The extension of a file decides its format: CSV (needs --column), a JSON array, JSON
     lines, else one code per line. gzip is detected. All codes are checked before anything
     is sent. Sets at other indices stay. Replacing a set asks for confirmation, except in a
-    sandbox; --yes skips it.
+    sandbox; --yes skips it. --dry-run checks the files and shows what would be replaced.
 
     \b
     Examples:
@@ -81,7 +78,7 @@ def upload(
       extcli codes upload --set Hat=hats.txt --dry-run
     """
     with plan_upload(session, sets, index or [], form=form, column=column) as plan:
-        if dry_run:
+        if session.dry_run:
             session.output.show_value(plan.facts(), code_views.CHECKED_SETS)
             session.output.note("nothing was sent")
             return

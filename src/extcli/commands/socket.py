@@ -77,6 +77,8 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
     """
     from extcli.realtime.repl import Repl
 
+    if session.dry_run:
+        raise UsageError("--dry-run cannot show a session", fix="use `extcli socket send … --dry-run`")
     if not sys.stdin.isatty():
         confirm.guard(session, "piped requests may replace or delete data", yes=yes, over_socket=True)
     elif confirm.in_production(session):
@@ -86,7 +88,7 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
 
 
 def _connect(session: Session, no_auth: bool) -> None:
-    if no_auth:
+    if no_auth or session.dry_run:
         _ = session.websocket
         return
     from extcli.realtime import login

@@ -21,6 +21,9 @@ class Flags(NamedTuple):
     timeout: str | None = None
     quiet: bool = False
     verbose: bool = False
+    dry_run: str | None = None
+    """`request` or `curl`: how to print requests instead of sending them."""
+    query: str | None = None
 
     def over(self, outer: Flags) -> Flags:
         """These options, filled up with those that were given before the command's name."""

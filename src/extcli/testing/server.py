@@ -130,7 +130,7 @@ def running(url: str, origin: str) -> Iterator[Server]:
 
 
 def _connection(url: str) -> Http:
-    return Http(url, timeout=TIMEOUT, trace=lambda _: None)
+    return Http(url, timeout=TIMEOUT, trace=None)
 
 
 def _wait_until_ready(http: Http, log: Path) -> None:

@@ -1,0 +1,149 @@
+"""`--dry-run`: prints the request that would change something, instead of sending it.
+
+Requests that only read are sent, since commands decide by them what to write. The first write ends the command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+from extcli.api.client import Call
+from extcli.api.http import Streamed, headers, is_loopback, url_of
+from extcli.api.masking import masked
+from extcli.config import secret_lookup
+from extcli.errors import UsageError, Withheld
+from extcli.output.format import Format
+
+if TYPE_CHECKING:
+    from extcli.api.credentials import Credentials
+    from extcli.session import Session
+
+CURL = "curl"
+FORMS = ("request", CURL)
+_READS = ("GET", "HEAD", "OPTIONS")
+_LONGEST_ARGUMENT = 100_000
+"""In bytes. Linux allows 131,072 for one argument."""
+_PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+
+
+def _is_write(call: Call) -> bool:
+    """Return whether a call may change something. A GET with a body is a broadcast."""
+    return call.method not in _READS or call.body is not None
+
+
+class DryRun:
+    """Prints requests in the chosen form."""
+
+    def __init__(self, session: Session, form: str) -> None:
+        if form not in FORMS:
+            raise UsageError(f"{form!r} (--dry-run) is not a form", fix="use --dry-run, or --dry-run=curl")
+        self._session = session
+        self._curl = form == CURL
+
+    def withhold(self, call: Call, query: Mapping[str, Any], credentials: Credentials | None) -> None:
+        """Print a call that may change something, and raise `Withheld`. Does nothing for one that only reads."""
+        if _is_write(call):
+            self.show(call, query, credentials if call.signed else None)
+            raise Withheld
+
+    def show(
+        self, call: Call, query: Mapping[str, Any], credentials: Credentials | None, *, user: str | None = None
+    ) -> None:
+        """Print a call as the identity of the credentials, or as this user in their role."""
+        url = url_of(f"{self._session.http.url}{call.path}", query)
+        if self._curl:
+            self._session.output.line(self._curl_of(call, url, credentials, user))
+            return
+        authorization = None
+        if credentials:
+            mask = " ***" if credentials.given or credentials.identity else ""
+            authorization = f"{self._session.resolver.client_id()}{mask}"
+        self._print(
+            {"method": call.method, "url": url, "headers": headers(call.body, authorization), "body": _shown(call.body)}
+        )
+
+    def withhold_frame(self, frame: str) -> NoReturn:
+        """Print a frame of the WebSocket. Raises `Withheld`."""
+        if self._curl:
+            raise UsageError("curl cannot send this request", why="it goes over the WebSocket", fix="use --dry-run")
+        url = self._session.resolver.ws_url()
+        self._print({"method": "SEND", "url": url, "headers": {}, "body": masked(json.loads(frame))})
+        raise Withheld
+
+    def _print(self, request: dict[str, Any]) -> None:
+        output = self._session.output
+        if output.format in (Format.JSON, Format.JSONL):
+            output.line(json.dumps(request, ensure_ascii=False))
+            return
+        lines = [f"{request['method']} {request['url']}"]
+        lines += [f"{name}: {value}" for name, value in request["headers"].items()]
+        if request["body"] is not None:
+            body = request["body"]
+            lines += ["", body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)]
+        for line in [*lines, ""]:
+            output.line(line)
+
+    def _curl_of(self, call: Call, url: str, credentials: Credentials | None, user: str | None) -> str:
+        words = ["curl", "--silent", "--show-error", "--fail-with-body", "--request", call.method]
+        if is_loopback(urlsplit(url).hostname or "") and any(map(os.environ.get, _PROXIES)):
+            words += ["--noproxy", "'*'"]
+        if credentials:
+            words += ["--header", self._authorization(credentials, user)]
+        if call.body is not None:
+            words += ["--header", quote("content-type: application/json"), "--data-raw", quote(_argument(call.body))]
+        return " ".join([*words, "--globoff", quote(url)])
+
+    def _authorization(self, credentials: Credentials, user: str | None) -> str:
+        """Return the header for a shell, in quotes. Commands in it make the token when the line runs."""
+        resolver = self._session.resolver
+        client_id = resolver.client_id()
+        if credentials.given:
+            found = secret_lookup.find_token(resolver)
+            token = f"$(cat {quote(str(found.value))})" if found and isinstance(found.value, Path) else "$EXTCLI_TOKEN"
+            return f'"authorization: {client_id} {token}"'
+        if credentials.identity is None:
+            return quote(f"authorization: {client_id}")
+        flags = resolver.flags
+        identity = f"{credentials.identity.role}:{user}" if user else str(credentials.identity)
+        options = {
+            "--profile": flags.profile, "--url": flags.url, "--client-id": flags.client_id, "--channel": flags.channel,
+            "--as": identity,
+        }  # fmt: skip
+        given = [f"{name} {quote(value)}" for name, value in options.items() if value]
+        return f'"$({" ".join(["extcli token", credentials.command, "--header --output plain", *given])})"'
+
+
+def _shown(body: bytes | Streamed | None) -> Any:
+    """Return the body to print: JSON with secrets masked, or its size."""
+    if body is None:
+        return None
+    if not isinstance(body, bytes):
+        size = "" if body.length is None else f"{body.length:,} bytes, "
+        return f"({size}made from files while they are sent)"
+    try:
+        return masked(json.loads(body))
+    except (ValueError, RecursionError):
+        return f"({len(body):,} bytes that are not JSON)"
+
+
+def _argument(body: bytes | Streamed) -> str:
+    """Return a body as an argument of curl. Raises `UsageError` if it holds a secret, or cannot be an argument."""
+    what = "this request cannot be a line for curl"
+    if not isinstance(body, bytes):
+        raise UsageError(what, why="its body is made from files while they are sent", fix="use --dry-run")
+    if len(body) > _LONGEST_ARGUMENT:
+        raise UsageError(what, why=f"its body has {len(body):,} bytes; an argument {_LONGEST_ARGUMENT:,}")
+    try:
+        text = body.decode()
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(what, why="its body is not JSON", fix="use --dry-run") from None
+    if "\0" in text or masked(document) != document:
+        raise UsageError(what, why="its body holds a PIN, a token, a code or a receipt", fix="use --dry-run")
+    return text

@@ -1,0 +1,161 @@
+"""`--dry-run`: prints the request that would change something, and sends only requests that read."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from support.program import SECRET_BASE64
+
+VOTE = ("vote", "cast", "lunch", "--value", "3")
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoidmlld2VyIn0.c2lnbmF0dXJl"
+
+
+def lines_of(result):
+    assert 0 == result.exit_code, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_a_dry_run_prints_method_url_headers_and_body(extcli, live):
+    shown = lines_of(extcli(*VOTE, "--dry-run"))
+
+    assert f"POST {live.url}/v1/e/vote?id=lunch" == shown[0]
+    assert "content-type: application/json" in shown
+    assert "authorization: my-extension ***" in shown
+    assert '{"value": 3}' in shown
+
+
+def test_a_dry_run_changes_nothing(extcli):
+    extcli(*VOTE, "--dry-run")
+    extcli("vote", "define", "rps", "--prompt", "Which?", "--dry-run")
+    extcli("clock", "advance", "1h", "--dry-run")
+
+    assert "" == extcli("vote", "list").stdout
+    assert 0 == extcli("clock", "now", "-o", "json").json["offset"]
+
+
+def test_a_dry_run_needs_no_service(extcli):
+    shown = lines_of(extcli(*VOTE, "--dry-run", "--url", "http://127.0.0.1:1"))
+
+    assert "POST http://127.0.0.1:1/v1/e/vote?id=lunch" == shown[0]
+
+
+def test_a_dry_run_can_be_json(extcli):
+    document = extcli(*VOTE, "--dry-run", "-o", "json").json
+
+    assert ["method", "url", "headers", "body"] == list(document)
+    assert {"value": 3} == document["body"]
+
+
+def test_a_read_is_executed(extcli):
+    extcli(*VOTE)
+
+    assert "3\t1\n" == extcli("vote", "get", "lunch", "--dry-run").stdout
+
+
+def test_a_command_reads_what_its_write_depends_on(extcli):
+    extcli("vote", "define", "rps", "--prompt", "Which?", "--options", "Rock,Paper")
+
+    shown = extcli("vote", "edit", "rps", "--prompt", "What?", "--dry-run", "-o", "json").json
+
+    assert "What?" == shown["body"]["config"]["prompt"]
+    assert "Which?" == extcli("vote", "config", "rps", "-o", "json").json["prompt"]
+
+
+def test_a_get_with_a_body_is_a_write(extcli):
+    shown = lines_of(extcli("broadcast", "send", "round", "1", "--dry-run"))
+
+    assert shown[0].startswith("GET ")
+    assert '"event": "round"' in shown[-2]
+
+
+@pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": SECRET_BASE64}, {"EXTCLI_TOKEN": TOKEN}])
+@pytest.mark.parametrize("form", ["--dry-run", "--dry-run=curl"])
+def test_no_token_and_no_secret_is_printed(extcli, variables, form):
+    result = extcli(*VOTE, form, env=variables)
+
+    assert 0 == result.exit_code
+    assert SECRET_BASE64 not in result.stdout
+    assert "eyJ" not in result.stdout + result.stderr
+
+
+def test_the_token_of_a_curl_line_is_a_command(extcli, tmp_path):
+    (tmp_path / "token").write_text(TOKEN)
+
+    assert '"$(extcli token sandbox --header --output plain --as viewer:U1)"' in extcli(*VOTE, "--dry-run=curl").stdout
+    signed = extcli(*VOTE, "--dry-run=curl", "--channel", "7", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout
+    assert '"$(extcli token mint --header --output plain --channel 7 --as viewer:U1)"' in signed
+    given = extcli(*VOTE, "--dry-run=curl", env={"EXTCLI_TOKEN": TOKEN}).stdout
+    assert '"authorization: my-extension $EXTCLI_TOKEN"' in given
+    filed = extcli(*VOTE, "--dry-run=curl", "--token-file", str(tmp_path / "token")).stdout
+    assert f'"authorization: my-extension $(cat {tmp_path / "token"})"' in filed
+
+
+def test_pins_codes_and_receipts_are_masked(extcli):
+    for form, expected in (("--dry-run", 0), ("--dry-run=curl", 2)):
+        for args, typed in (
+            (("pin", "validate"), "ABC234\n"),
+            (("bits", "purchase", "--receipt", "-"), TOKEN),
+            (("api", "PUT", "codes", "--input", "-"), '{"codes": [["HAT-1"]], "names": ["Hat"]}'),
+        ):
+            result = extcli(*args, form, input=typed)
+            printed = result.stdout + result.stderr
+            assert expected == result.exit_code, printed
+            assert not re.search("ABC234|eyJ|HAT-1", printed)
+
+
+def test_every_line_of_a_file_is_printed_and_none_is_sent(extcli):
+    result = extcli("vote", "cast", "lunch", "--from", "-", "--dry-run=curl", input="U1,3\nU2,x\nU3,4\n")
+
+    shown = lines_of(result)
+    assert ["viewer:U1", "viewer:U3"] == [re.findall(r"--as (\S+)\)", line)[0] for line in shown]
+    assert "line 2: not an integer: 'x'" in result.stderr
+    assert "" == extcli("vote", "list").stdout
+
+
+def test_a_frame_of_the_websocket_is_printed_and_not_for_curl(extcli):
+    send = ("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {"round": 1}}')
+
+    shown = lines_of(extcli(*send, "--dry-run", "--url", "http://127.0.0.1:1"))
+    assert "SEND ws://127.0.0.1:1/ws" == shown[0]
+    assert {"round": 1} == json.loads(shown[-2])["data"]["state"]
+    assert 2 == extcli(*send, "--dry-run=curl").exit_code
+
+
+def test_production_is_not_asked_about_a_dry_run(extcli, production_profile, live):
+    shown = lines_of(extcli("-p", "live", "reset", "--dry-run"))
+
+    assert f"POST {live.url}/_emulator/reset" == shown[0]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((*VOTE, "--dry-run=wget"), "'wget' (--dry-run) is not a form"),
+        (("profile", "rm", "dev", "--dry-run"), "--dry-run prints requests, and this command sends none"),
+        (("socket", "repl", "--dry-run"), "--dry-run cannot show a session"),
+    ],
+)
+def test_a_dry_run_that_is_impossible_is_refused(extcli, args, message):
+    result = extcli(*args, input="get state\n")
+
+    assert 2 == result.exit_code
+    assert message in result.stderr
+
+
+def test_the_option_may_stand_before_the_command(extcli):
+    assert extcli("--dry-run", *VOTE).stdout == extcli("vote", "--dry-run", *VOTE[1:]).stdout
+    assert extcli("--dry-run=curl", *VOTE).stdout.startswith("curl ")
+
+
+def test_verbose_shows_bodies_without_secrets(extcli):
+    result = extcli("pin", "request", "-v")
+
+    assert '"token":"***"' in result.stderr
+    assert not re.search(r"eyJ|\b[2-9A-HJ-NP-Z]{6}\b", result.stderr)
+    shown = extcli(*VOTE, "-v").stderr
+    assert '> 11 bytes: {"value":3}' in shown
+    assert '< {"stats":{' in shown
+    assert re.search(r"^< x-request-id: \S+$", shown, re.MULTILINE)
