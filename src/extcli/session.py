@@ -72,7 +72,7 @@ class Session:
             return None
         from extcli.api.dry_run import DryRun
 
-        return DryRun(self, self.resolver.flags.dry_run)
+        return DryRun(self.resolver, self.output, self.resolver.flags.dry_run)
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """Return the service, called as the identity that the user chose, or else as `acts_as`."""
@@ -198,7 +198,7 @@ class SignedCalls:
         """Send a call and yield its answer, the body unread. Raises `ErrorAnswer`."""
         query = self._query(call)
         if self._dry_run:
-            self._dry_run.withhold(call, query, self._credentials)
+            self._dry_run.withhold(self._http.url, call, query, self._credentials)
         with self._send(call, query) as answer:
             if answer.status_code < 300:
                 yield answer

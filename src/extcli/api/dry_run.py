@@ -22,7 +22,8 @@ from extcli.output.format import Format
 
 if TYPE_CHECKING:
     from extcli.api.credentials import Credentials
-    from extcli.session import Session
+    from extcli.config.resolver import Resolver
+    from extcli.output.printer import Output
 
 CURL = "curl"
 FORMS = ("request", CURL)
@@ -40,30 +41,37 @@ def _is_write(call: Call) -> bool:
 class DryRun:
     """Prints requests in the chosen form."""
 
-    def __init__(self, session: Session, form: str) -> None:
+    def __init__(self, resolver: Resolver, output: Output, form: str) -> None:
         if form not in FORMS:
             raise UsageError(f"{form!r} (--dry-run) is not a form", fix="use --dry-run, or --dry-run=curl")
-        self._session = session
+        self._resolver = resolver
+        self._output = output
         self._curl = form == CURL
 
-    def withhold(self, call: Call, query: Mapping[str, Any], credentials: Credentials | None) -> None:
-        """Print a call that may change something, and raise `Withheld`. Does nothing for one that only reads."""
+    def withhold(self, url: str, call: Call, query: Mapping[str, Any], credentials: Credentials | None) -> None:
+        """Print a call to the service at `url` that may change something, and raise `Withheld`. Ignores one that reads."""
         if _is_write(call):
-            self.show(call, query, credentials if call.signed else None)
+            self.show(url, call, query, credentials if call.signed else None)
             raise Withheld
 
     def show(
-        self, call: Call, query: Mapping[str, Any], credentials: Credentials | None, *, user: str | None = None
+        self,
+        url: str,
+        call: Call,
+        query: Mapping[str, Any],
+        credentials: Credentials | None,
+        *,
+        user: str | None = None,
     ) -> None:
         """Print a call as the identity of the credentials, or as this user in their role."""
-        url = url_of(f"{self._session.http.url}{call.path}", query)
+        url = url_of(f"{url}{call.path}", query)
         if self._curl:
-            self._session.output.line(self._curl_of(call, url, credentials, user))
+            self._output.line(self._curl_of(call, url, credentials, user))
             return
         authorization = None
         if credentials:
             mask = " ***" if credentials.given or credentials.identity else ""
-            authorization = f"{self._session.resolver.client_id()}{mask}"
+            authorization = f"{self._resolver.client_id()}{mask}"
         self._print(
             {"method": call.method, "url": url, "headers": headers(call.body, authorization), "body": _shown(call.body)}
         )
@@ -72,12 +80,12 @@ class DryRun:
         """Print a frame of the WebSocket. Raises `Withheld`."""
         if self._curl:
             raise UsageError("curl cannot send this request", why="it goes over the WebSocket", fix="use --dry-run")
-        url = self._session.resolver.ws_url()
+        url = self._resolver.ws_url()
         self._print({"method": "SEND", "url": url, "headers": {}, "body": masked(json.loads(frame))})
         raise Withheld
 
     def _print(self, request: dict[str, Any]) -> None:
-        output = self._session.output
+        output = self._output
         if output.format in (Format.JSON, Format.JSONL):
             output.line(json.dumps(request, ensure_ascii=False))
             return
@@ -101,7 +109,7 @@ class DryRun:
 
     def _authorization(self, credentials: Credentials, user: str | None) -> str:
         """Return the header for a shell, in quotes. Commands in it make the token when the line runs."""
-        resolver = self._session.resolver
+        resolver = self._resolver
         client_id = resolver.client_id()
         if credentials.given:
             found = secret_lookup.find_token(resolver)

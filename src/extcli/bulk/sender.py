@@ -91,7 +91,7 @@ class Run:
                 except UsageError as error:
                     self._session.output.report(f"line {line.number}: {error.what}")
                 else:
-                    dry_run.show(call, call.query, self._credentials, user=line.user)
+                    dry_run.show(self._session.resolver.url(), call, call.query, self._credentials, user=line.user)
 
     async def send_all(self, concurrency: int) -> None:
         """Send every line. Raises the first error that is not about a single line."""
