@@ -49,7 +49,7 @@ class DryRun:
         self._curl = form == CURL
 
     def withhold(self, url: str, call: Call, query: Mapping[str, Any], credentials: Credentials | None) -> None:
-        """Print a call to the service at `url` that may change something, and raise `Withheld`. Ignores one that reads."""
+        """Print a call to `url` that may change something, and raise `Withheld`. Ignores one that only reads."""
         if _is_write(call):
             self.show(url, call, query, credentials if call.signed else None)
             raise Withheld

@@ -77,7 +77,11 @@ def shared_flags(
     verbose: Annotated[bool, _option("-v", "--verbose", help="Show requests and responses, without secrets.")] = False,
     dry_run: Annotated[
         str | None,
-        _option("--dry-run", metavar="[=curl]", help="Print the request instead of changing anything; as a curl line."),
+        _option(
+            "--dry-run",
+            metavar="[=curl]",
+            help="Print the request instead of changing anything, also as a line for a shell.",
+        ),
     ] = None,
     query: Annotated[
         str | None,
