@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ import pytest
 import yaml
 
 from extcli.app import load_noun
+from support.program import PROGRAM
+from support.service import LiveServer
 
 ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -60,10 +65,39 @@ def test_the_image_runs_serve_as_an_unprivileged_user_in_two_stages():
     assert ["10001:10001"] == instructions("USER")
 
 
-def test_the_health_check_of_the_image_needs_no_shell():
+def health_check() -> list[str]:
+    """The words of the command, which is JSON because no shell runs it."""
     [check] = instructions("HEALTHCHECK")
+    words: list[str] = json.loads(check.partition("CMD ")[2])
+    return words
 
-    assert ["extcli", "wait", "--ready", "--timeout", "2s"] == json.loads(check.partition("CMD ")[2])
+
+def test_the_health_check_of_the_image_needs_no_shell():
+    assert ["extcli", "wait", "--ready", "--timeout", "2s"] == health_check()
+
+
+def health(url: str) -> int:
+    """The exit code of the health check for a service at this URL."""
+    command = [PROGRAM, *health_check()[1:]]
+    return subprocess.run(command, env={**os.environ, "EXTCLI_URL": url}, capture_output=True, check=False).returncode
+
+
+@pytest.mark.slow
+def test_docker_takes_a_ready_service_for_healthy_and_a_missing_one_for_unhealthy(live: LiveServer):
+    with socket.create_server(("127.0.0.1", 0)) as wire:
+        free = wire.getsockname()[1]
+
+    assert 0 == health(live.url)
+    # Docker reserves 2 and counts every other code but 0 as unhealthy.
+    assert 3 == health(f"http://127.0.0.1:{free}")
+
+
+def test_the_build_context_has_the_files_that_the_image_copies_and_no_tests():
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = {name for each in instructions("COPY") if "--from" not in each for name in each.split()[:-1]}
+
+    assert copied == sent
+    assert copied == {name for name in copied if (ROOT / name).exists()}
 
 
 @pytest.mark.parametrize("name", COMPOSE)
