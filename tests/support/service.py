@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
@@ -16,7 +17,7 @@ from emulator.app import Service, open_app
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.server.middleware import Application
-from emulator.server.run import Server, config_of, listen, url_of
+from emulator.server.run import Server, config_of, listen, prepared, url_of
 from emulator.web.front import HOT
 
 SECRET = b"a secret of the tests, 32 bytes or more"
@@ -106,8 +107,12 @@ def live_server(
     clock: Clock | None = None,
     hot: frozenset[tuple[str, str]] = HOT,
     wrap: Callable[[Application], Application] = lambda app: app,
+    prepare: Callable[[str], Awaitable[None]] | None = None,
 ) -> Iterator[LiveServer]:
-    """Run a service in a thread until the context ends. A test may pass the service's clock to move it itself."""
+    """Run a service in a thread until the context ends. A test may pass the service's clock to move it itself.
+
+    `prepare` is called with the URL, before the service is ready.
+    """
     listener = listen("127.0.0.1", 0)
     url = url_of("127.0.0.1", listener)
     ready = threading.Event()
@@ -116,7 +121,12 @@ def live_server(
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
-            server = Server(config_of(wrap(app), chosen.proxies), ready.set, timeout=chosen.limits.request_timeout)
+            server = Server(
+                config_of(wrap(app), chosen.proxies),
+                ready.set,
+                timeout=chosen.limits.request_timeout,
+                prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,
+            )
             started.append((LiveServer(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 

@@ -161,7 +161,7 @@ def _preparation(seed: Path | None, *, production: bool) -> Any:
     try:
         content = read(seed, os.environ)
     except UsageError as error:
-        raise ConfigurationError(f"--seed: {error}") from None
+        raise ConfigurationError(": ".join(filter(None, ("--seed", str(error), error.why)))) from None
 
     async def prepare(service: Any) -> None:
         try:

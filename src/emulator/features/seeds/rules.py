@@ -251,7 +251,7 @@ def _poll_calls(of: _Thing, poll: SeedPoll) -> Iterator[SeedCall]:
 def _code_calls(client_id: str, sets: Mapping[int, SeedCodes]) -> Iterator[SeedCall]:
     """Yield the calls that define the sets of a client id and mark their users. Keys are positions in the document."""
     of = _Thing("codes", client_id, "")
-    fields = {}
+    fields = {"names": "codes[].name", "indices": "codes[].index"}
     for number, at in enumerate(sets):
         for theirs, ours in (("codes", "codes"), ("names", "name"), ("indices", "index")):
             fields[f"{theirs}[{number}]"] = f"codes[{at}].{ours}"

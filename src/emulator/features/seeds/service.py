@@ -124,19 +124,20 @@ def _ids_of(seed: Seed) -> NewId:
 
 async def _perform(scratch: Scratch, seed: Seed) -> None:
     """Run all calls of a seed. Raises `BadRequest` with the problems of all things."""
-    problems: list[str] = []
+    problems: dict[str, None] = {}
     for calls in calls_of(seed):
         await asyncio.sleep(0)
         for call in calls:
             try:
                 await scratch.perform(call.method, call.path, call.caller, call.query, call.body)
             except ServiceError as error:
-                problems += map(call.located, error.details)
+                problems |= dict.fromkeys(map(call.located, error.details))
                 break
         if len(problems) >= _MAX_PROBLEMS:
             break
     if problems:
-        raise BadRequest("Invalid seed", problems[0], others=problems[1:_MAX_PROBLEMS])
+        first, *others = list(problems)[:_MAX_PROBLEMS]
+        raise BadRequest("Invalid seed", first, others=others)
 
 
 async def _linked(scratch: Scratch, seed: Seed, link: SeedLink) -> SeededLink:
