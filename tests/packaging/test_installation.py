@@ -66,7 +66,7 @@ def served(installed: Path) -> Iterator[str]:
     assert 0 == server.returncode
 
 
-def test_the_installed_program_tells_its_version(installed: Path):
+def test_the_installed_program_prints_its_version(installed: Path):
     assert f"extcli {__version__}," in run(installed, "--version")
 
 
