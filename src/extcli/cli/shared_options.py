@@ -216,6 +216,10 @@ def shared(function: Callable[..., None], *, use_profile: bool = True) -> Callab
         session = Session(_merged(context, values))
         try:
             session.resolver.choose_profile() if use_profile else session.resolver.ignore_profiles()
+            if session.resolver.flags.query is not None:
+                from extcli.output.query import Query
+
+                session.output.query = Query(session.resolver.flags.query)
             if session.resolver.flags.dry_run and not use_profile:
                 raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
             function(session, **values)

@@ -82,7 +82,7 @@ def api(
 
 def _print(output: Output, body: bytes) -> None:
     """Print a body: JSON as the format wants it, anything else unchanged."""
-    if output.format in (Format.TABLE, Format.JSONL):
+    if output.query or output.format in (Format.TABLE, Format.JSONL):
         with suppress(ValueError, RecursionError):
             output.show_value(json.loads(body), _ANY)
             return

@@ -20,6 +20,7 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str) -> No
     """Print all pages: as one table, or else each as it arrives. `read` returns the page at a cursor."""
     view = VIEWS[member]
     cursor, found = _END, []
+    as_one = session.output.format is Format.TABLE or session.output.query is not None
     while True:
         answer = read(cursor)
         try:
@@ -28,12 +29,12 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str) -> No
             found += document[member]
         except SHAPE_ERRORS as error:
             raise UnexpectedAnswer(answer) from error
-        if session.output.format is not Format.TABLE:
+        if not as_one:
             session.output.show(answer, view)
             found.clear()
         if cursor == _END:
             break
-    if session.output.format is Format.TABLE:
+    if as_one:
         session.output.show_value({member: found}, view)
 
 

@@ -19,6 +19,8 @@ from extcli.output.streams import silence, writable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from extcli.output.query import Query
+
 
 class Answer(Answered, Protocol):
     """What printing reads of an answer of the service."""
@@ -49,11 +51,17 @@ class Output:
     def __init__(self, chosen: Format, *, quiet: bool = False, verbose: bool = False) -> None:
         self.format = chosen
         self.quiet = quiet
+        self.query: Query | None = None
+        """What to print of each result; `None` for all of it."""
         self._verbose = verbose
 
     def show(self, answer: Answer, view: View) -> None:
         """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
-        if self.format is Format.JSON:
+        if self.query:
+            with _expected(answer):
+                document = json.loads(answer.content)
+            self.show_value(document, view)
+        elif self.format is Format.JSON:
             if not _is_json(answer.content):
                 raise UnexpectedAnswer(answer)
             self.body([answer.content])
@@ -62,7 +70,12 @@ class Output:
                 self._print(json.loads(answer.content), view)
 
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
-        """Print an answer while reading it. `items_at` is the ijson path of its items."""
+        """Print an answer while reading it. `items_at` is the ijson path of its items. A query needs all of it."""
+        if self.query:
+            with _expected(answer):
+                document = json.loads(b"".join(answer.iter_bytes()))
+            self.show_value(document, view)
+            return
         if self.format is Format.JSON:
             self.body(_checked_stream(answer))
             return
@@ -73,6 +86,10 @@ class Output:
 
     def show_value(self, value: Any, view: View) -> None:
         """Print a value that extcli computed."""
+        if self.query:
+            from extcli.output.query import PART
+
+            value, view = self.query.part_of(value), PART
         if self.format is Format.JSON:
             self.line(json.dumps(value, ensure_ascii=False))
         else:
