@@ -19,8 +19,6 @@ from extcli.output.streams import silence, writable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from extcli.output.query import Query
-
 
 class Answer(Answered, Protocol):
     """What printing reads of an answer of the service."""
@@ -45,13 +43,23 @@ class View:
     """For `jsonl`."""
 
 
+class Part(Protocol):
+    """Selects a part of results (`output/query.py`)."""
+
+    @property
+    def view(self) -> View:
+        """How to print a part."""
+
+    def part_of(self, document: object) -> Any: ...
+
+
 class Output:
     """Prints a command's results and notes."""
 
     def __init__(self, chosen: Format, *, quiet: bool = False, verbose: bool = False) -> None:
         self.format = chosen
         self.quiet = quiet
-        self.query: Query | None = None
+        self.query: Part | None = None
         """What to print of each result; `None` for all of it."""
         self._verbose = verbose
 
@@ -87,9 +95,7 @@ class Output:
     def show_value(self, value: Any, view: View) -> None:
         """Print a value that extcli computed."""
         if self.query:
-            from extcli.output.query import PART
-
-            value, view = self.query.part_of(value), PART
+            value, view = self.query.part_of(value), self.query.view
         if self.format is Format.JSON:
             self.line(json.dumps(value, ensure_ascii=False))
         else:

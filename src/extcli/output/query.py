@@ -27,6 +27,7 @@ class Query:
         except JMESPathError as error:
             raise _not_usable(expression, str(error)) from None
         self._expression = expression
+        self.view = PART
 
     def part_of(self, document: object) -> Any:
         """Return the part of a document; `None` if it has none. Raises `UsageError` for a wrong call of a function."""
