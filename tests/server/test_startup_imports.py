@@ -24,7 +24,12 @@ UNUSED = {
         "pydantic", "attr", "attrs", "polyfactory", "faker", "jinja2", "jsonschema", "rich", "httpx", "httpcore", "h11",
         "redis", "hiredis", "opentelemetry", "prometheus_client", "offapi", "ijson", "tomlkit", "platformdirs",
         "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.server.tracing",
-        "emulator.features.control.exposition",
+        "emulator.features.control.exposition", "emulator.server.lifeline", "extcli.running",
+    },
+    "exec": {
+        "emulator", "litestar", "uvicorn", "uvloop", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich",
+        "pydantic", "email", "tomlkit", "tomllib", "platformdirs", "filelock", "ijson", "click",
+        "extcli.session", "extcli.extensions",
     },
 }  # fmt: skip
 """Modules by command; a package stands for its modules, too. `serve` has its default options."""
@@ -59,3 +64,10 @@ def test_serve_imports_nothing_that_only_other_options_or_paths_need():
     _, log = process.communicate(timeout=STOP_TIMEOUT)
 
     assert (200, []) == (answer.status_code, unused("serve", log))
+
+
+def test_exec_itself_imports_nothing_of_the_service():
+    process = started("exec", "--quiet", "--", "true")
+    _, log = process.communicate(timeout=STOP_TIMEOUT)
+
+    assert (0, []) == (process.returncode, unused("exec", log))

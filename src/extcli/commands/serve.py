@@ -95,7 +95,6 @@ def serve(
         from emulator.errors import ConfigurationError, EngineError
         from emulator.observability.logs import LogSettings
         from emulator.server import run as server
-        from emulator.server.lifeline import stop_when_closed
     try:
         logs = LogSettings(log_level, log_format, log_requests)
         logs.apply()
@@ -137,6 +136,8 @@ def serve(
             traces=otel,
         )
         if lifeline is not None:
+            from emulator.server.lifeline import stop_when_closed
+
             stop_when_closed(lifeline)
         server.run(settings, host, port, workers, _preparation(seed, production=production))
     except (ConfigurationError, EngineError) as error:
