@@ -15,6 +15,8 @@ from extcli.cli.shared_options import Command, Group, remembers_shared_options
 NOUNS = {
     "serve": "Start the service on this machine.",
     "exec": "Run a command beside a service of its own.",
+    "status": "List the services of this machine.",
+    "stop": "Stop a service of this machine.",
     "extension": "Registered extensions and their secrets.",
     "vote": "Polls: define, vote, count, log, delete.",
     "rank": "Rankings: submit answers, list the most frequent.",

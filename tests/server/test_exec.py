@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ import jwt
 import pytest
 
 from support.exec_process import ExecProcess, run_exec
+from support.program import PROGRAM
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
 pytestmark = pytest.mark.slow
 STARTS = int(os.environ.get("STARTS", "3"))
-"""`STARTS=200` repeats what happens rarely."""
+"""`STARTS=200` repeats what fails rarely."""
 
 VOTE = """
 import os, socket
@@ -46,6 +47,16 @@ def environment_in(*args: str, **settings: Any) -> dict[str, str]:
     code, printed, log = run_exec("--quiet", *args, "--", *python(PRINT_ENVIRONMENT), **settings)
     assert (0, "") == (code, log)
     found: dict[str, str] = json.loads(printed)
+    return found
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def process_named(name: str, parent: int) -> int:
+    """Return the child of this process with this name."""
+    [found] = [pid for pid in children_of(parent) if Path(f"/proc/{pid}/comm").read_text().strip() == name]
     return found
 
 
@@ -128,9 +139,79 @@ def test_the_secret_file_signs_tokens_of_a_registered_extension(tmp_path: Path):
     )
 
 
-def test_commands_in_the_command_need_no_configuration():
-    script = "extcli vote cast lunch --value 3 && extcli vote get lunch -o plain && extcli token mint > minted && wc -l < minted"
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+def test_extcli_in_the_command_needs_no_configuration(tmp_path: Path):
+    script = "extcli vote cast lunch --value 3 && extcli pin request | extcli pin login"
+    places = {"HOME": str(tmp_path), "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+
+    code, printed, _ = run_exec("--quiet", "--", "sh", "-c", script, env=places)
+    assert (0, "3\t1\nchannel_id\t1001") == (code, "\n".join(printed.splitlines()[:2]))
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_the_log_is_shown_unless_quiet():
+    code, printed, log = run_exec("--", "echo", "done")
+
+    assert (0, "done\n") == (code, printed)
+    assert ["serving", "stopped"] == [line.split(" emulator: ")[1].partition(":")[0] for line in log.splitlines()]
+    assert (0, "done\n", "") == run_exec("--quiet", "--", "echo", "done")
+
+
+def test_a_failed_run_leaves_a_report_and_a_successful_one_nothing(tmp_path: Path):
+    reports = tmp_path / "reports" / "first"
+    options = ("--quiet", "--on-failure", str(reports))
+
+    assert 0 == run_exec(*options, "--", "true")[0]
+    assert not reports.parent.exists()
+    code, _, log = run_exec(*options, "--", "sh", "-c", "exit 7")
+    assert (7, f"extcli exec: the service's log and metrics are in {reports}\n") == (code, log)
+    assert {"service.log", "metrics.txt"} <= {each.name for each in reports.iterdir()}
+    assert "serving: extcli" in (reports / "service.log").read_text()
+    assert 'emulator_info{environment="sandbox"' in (reports / "metrics.txt").read_text()
+
+
+def test_a_run_that_a_signal_ends_leaves_a_report(tmp_path: Path):
+    run = ExecProcess("--quiet", "--on-failure", str(tmp_path / "report"), "--", "sh", "-c", "echo on; sleep 60")
+    assert "on" == run.line()
+    run.process.terminate()
+
+    assert 143 == run.end()[0]
+    assert "stopped" in (tmp_path / "report" / "service.log").read_text()
+
+
+def test_a_report_that_cannot_be_written_keeps_the_exit_code(tmp_path: Path):
+    (tmp_path / "file").touch()
+    code, _, log = run_exec("--quiet", "--on-failure", str(tmp_path / "file" / "report"), "--", "sh", "-c", "exit 7")
+
+    assert 7 == code
+    assert "extcli exec: cannot write the report: " in log
+
+
+def test_a_service_that_does_not_start_ends_the_run_with_its_code_and_line(tmp_path: Path):
+    code, printed, log = run_exec("--quiet", "--data", "nonsense", "--", "echo", "started")
+
+    assert (2, "") == (code, printed)
+    assert re.fullmatch(r"extcli serve: --data: cannot keep data in 'nonsense': .*\n", log)
+
+
+def test_a_signal_before_the_command_starts_ends_the_run(tmp_path: Path):
+    endless = tmp_path / "extensions.toml"
+    os.mkfifo(endless)
+    run = ExecProcess("--quiet", "--extensions", str(endless), "--", "echo", "started")
+    with endless.open("w"):  # opens once the service reads it
+        run.process.terminate()
+        code, printed, log = run.end()
+
+    assert (143, "", "", []) == (code, printed, log, run.left())
+
+
+def test_a_service_that_ends_by_itself_fails_a_successful_run():
+    run = ExecProcess("--quiet", "--", "sh", "-c", "echo on; read end; true")
+    assert "on" == run.line()
+    [service] = set(children_of(run.process.pid)) - {process_named("sh", run.process.pid)}
+    os.kill(service, signal.SIGKILL)
+    code, _, log = run.end()
+
+    assert (137, "extcli exec: the service ended with exit code 137\n") == (code, log)
 
 
 def test_runs_side_by_side_share_no_port_and_touch_no_files(tmp_path: Path):

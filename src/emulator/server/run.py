@@ -45,6 +45,8 @@ _log = logging.getLogger("emulator")
 _GRACE = 3
 """Seconds that running requests get at a stop, which must end within five."""
 _BACKLOG = 2048
+Announce = Callable[[str, str, str], object]
+"""Called once the service serves: with its URL, its environment, and where its data is, without credentials."""
 
 
 class Server(uvicorn.Server):
@@ -197,7 +199,14 @@ def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
     _log.error(context["message"], exc_info=context.get("exception"))
 
 
-def run(settings: Settings, host: str, port: int, workers: int = 1, prepare: Prepare | None = None) -> None:
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    workers: int = 1,
+    prepare: Prepare | None = None,
+    announce: Announce | None = None,
+) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
     Several workers share the port and the data, so the engine must be shared too. SIGHUP never stops the service.
@@ -207,30 +216,32 @@ def run(settings: Settings, host: str, port: int, workers: int = 1, prepare: Pre
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share, not in memory")
-    with engine.claimed():
-        _run(settings, engine, host, port, workers, hangups, prepare)
+    with engine.claimed(), listen(host, port) as listener:
+        _run(settings, engine, listener, url_of(host, listener), workers, hangups, prepare, announce)
     _log.info("stopped")
 
 
 def _run(
     settings: Settings,
     engine: Engine,
-    host: str,
-    port: int,
+    listener: socket.socket,
+    url: str,
     workers: int,
     hangups: SignalHandler,
     prepare: Prepare | None,
+    announce: Announce | None,
 ) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     extensions = Extensions(settings.extensions)
     warn_of_short_secrets(extensions.current)
-    listener = listen(host, port)
     log_warnings(settings_warnings(settings, engine))
 
     def started() -> None:
+        if announce is not None:
+            announce(url, settings.environment.name, engine.location)
         # The first line of standard output: scripts read the URL from it.
-        os.write(sys.stdout.fileno(), f"listening on {url_of(host, listener)}\n".encode())
+        os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
         log_serving(settings, engine.location, listener.getsockname()[1], workers)
 
     if workers == 1:

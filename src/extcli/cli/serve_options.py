@@ -187,6 +187,10 @@ LogRequests = Annotated[bool, _option("log-requests", "Log each response; costs 
 Otel = Annotated[
     bool, _option("otel", "Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].")
 ]
+Name = Annotated[
+    str | None,
+    _option("name", "Run under this name, for `extcli status` and `extcli stop`.", metavar="NAME"),
+]
 Lifeline = Annotated[
     int | None,
     _option(

@@ -205,8 +205,8 @@ def command(
     return add
 
 
-def shared(function: Callable[..., None], *, use_profile: bool = True) -> Callable[..., None]:
-    """Give a function the shared options, and turn `CliError` into its exit code."""
+def shared(function: Callable[..., None], *, use_profile: bool = True, has_env: bool = False) -> Callable[..., None]:
+    """Give a function the shared options, and turn `CliError` into its exit code. Few commands have `-o env`."""
     # `extcli --help` needs none of these.
     from extcli.output.printer import print_error
     from extcli.session import Session
@@ -222,6 +222,8 @@ def shared(function: Callable[..., None], *, use_profile: bool = True) -> Callab
                 session.output.query = Query(session.resolver.flags.query)
             if session.resolver.flags.dry_run and not use_profile:
                 raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
+            if not has_env and session.output.format is Format.ENV:
+                raise UsageError("this command has no output format env", fix="`status` and `connect env` have it")
             function(session, **values)
         except CliError as error:
             print_error(error, as_json=session.wants_json)

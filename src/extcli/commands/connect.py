@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from html import escape
 from pathlib import Path
 from shlex import join, quote
@@ -18,6 +19,8 @@ from extcli.cli.shared_options import shared
 from extcli.config import secret_lookup
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL
+from extcli.errors import UsageError
+from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.session import Session
@@ -49,7 +52,7 @@ class Kind(StrEnum):
     GITHUB = "github"
 
 
-@shared
+@partial(shared, has_env=True)
 def connect(
     session: Session,
     client: Annotated[Kind, typer.Argument(metavar="CLIENT", help="The kind of client.")],
@@ -71,6 +74,8 @@ def connect(
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
+    if session.output.format is Format.ENV and client is not Kind.ENV:
+        raise UsageError(f"`connect {client}` has no output format env", fix="`connect env` has it")
     session.output.show_value({"client": client, "lines": _WRITERS[client](session.resolver)}, _LINES)
 
 
@@ -135,7 +140,8 @@ def _curl(resolver: Resolver) -> list[str]:
     return [f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}']
 
 
-def _env(resolver: Resolver) -> list[str]:
+def env_lines(resolver: Resolver) -> list[str]:
+    """Return shell lines that point other commands at the service."""
     values = {
         "EXTCLI_PROFILE": resolver.named_profile[0] if resolver.named_profile else None,
         "EXTCLI_URL": resolver.url(),
@@ -157,7 +163,7 @@ _WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.CPP: _cpp,
     Kind.UNITY: _unity,
     Kind.CURL: _curl,
-    Kind.ENV: _env,
+    Kind.ENV: env_lines,
     Kind.NODE_TEST: _file("node-test.mjs"),
     Kind.PLAYWRIGHT: _file("playwright.mjs"),
     Kind.TESTCONTAINERS: _file("testcontainers.mjs"),

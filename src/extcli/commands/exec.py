@@ -16,7 +16,7 @@ from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 
 _HIDDEN = {"lifeline"}
-_OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://"}
+_OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://", "name": None}
 """Options of `serve` that no variable sets here: runs would share a port or data without being asked to."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

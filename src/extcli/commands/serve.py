@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+from contextlib import ExitStack
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import typer
 from extcli.cli import serve_options as options
 from extcli.cli.fast_import import garbage_collection_paused
 from extcli.cli.shared_options import Command
-from extcli.errors import ExitCode
+from extcli.errors import ExitCode, UsageError
 
 
 class ServeCommand(Command):
@@ -80,6 +81,7 @@ def serve(
     log_requests: options.LogRequests = False,
     otel: options.Otel = False,
     seed: options.Seed = None,
+    name: options.Name = None,
     lifeline: options.Lifeline = None,
 ) -> None:
     """Start the service.
@@ -96,6 +98,12 @@ def serve(
         from emulator.observability.logs import LogSettings
         from emulator.server import run as server
     try:
+        if lifeline is not None:
+            from emulator.server.lifeline import stop_when_closed
+
+            stop_when_closed(lifeline)
+        if name is not None:
+            from extcli.running.registry import registered
         logs = LogSettings(log_level, log_format, log_requests)
         logs.apply()
         _warn_of_unknown_variables()
@@ -135,12 +143,10 @@ def serve(
             logs=logs,
             traces=otel,
         )
-        if lifeline is not None:
-            from emulator.server.lifeline import stop_when_closed
-
-            stop_when_closed(lifeline)
-        server.run(settings, host, port, workers, _preparation(seed, production=production))
-    except (ConfigurationError, EngineError) as error:
+        with ExitStack() as stack:
+            announce = None if name is None else stack.enter_context(registered(name)).announce
+            server.run(settings, host, port, workers, _preparation(seed, production=production), announce)
+    except (ConfigurationError, EngineError, UsageError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
     except Exception:

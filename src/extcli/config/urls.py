@@ -9,6 +9,8 @@ from extcli.errors import UsageError
 
 WEB = ("http", "https")
 SOCKET = ("ws", "wss")
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+"""Addresses to listen on that no client can connect to, and one that it can."""
 
 
 def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like: str) -> str:
@@ -55,6 +57,13 @@ def may_be_one_service(one: str, other: str) -> bool:
     If in doubt, yes. Use it for warnings, never to decide where a secret may be sent.
     """
     return _normalized_loosely(one) == _normalized_loosely(other)
+
+
+def reachable(url: str) -> str:
+    """Return the URL of a service, with an address to connect to if it listens on all addresses."""
+    parts = urlsplit(url)
+    host, colon, port = parts.netloc.rpartition(":")
+    return parts._replace(netloc=f"{_ANY_ADDRESS.get(host, host)}{colon}{port}").geturl()
 
 
 def _normalized_loosely(url: str) -> tuple[str, int | None, str]:

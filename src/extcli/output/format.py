@@ -12,3 +12,5 @@ class Format(StrEnum):
     PLAIN = "plain"
     JSON = "json"
     JSONL = "jsonl"
+    ENV = "env"
+    """Lines for a shell. Only commands that describe a service have it."""

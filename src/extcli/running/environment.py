@@ -20,8 +20,6 @@ REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET"}
 """Variables of the caller that would lead the command to another service, identity or channel."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
-"""Addresses to listen on that no client can connect to, and one that it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +49,6 @@ class Template:
     def filled(self, values: Mapping[str, str]) -> str:
         """Return the text with the value of each field."""
         return _PART.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], self.text)
-
-
-def reachable(url: str) -> str:
-    """Return the URL of a service, with an address to connect to if it listens on all addresses."""
-    parts = urlsplit(url)
-    host, colon, port = parts.netloc.rpartition(":")
-    return parts._replace(netloc=f"{_ANY_ADDRESS.get(host, host)}{colon}{port}").geturl()
 
 
 def environment_of(

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
-from extcli.running.environment import Template, environment_of, reachable
+from extcli.running.environment import Template, environment_of
 from extcli.running.failure_report import FailureReport
 from extcli.running.log import Log
 from extcli.running.place import Place, registered

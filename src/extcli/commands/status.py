@@ -1,0 +1,48 @@
+"""`extcli status`: lists the services of this machine that run under a name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from extcli import clock
+from extcli.cli.shared_options import shared
+from extcli.commands.connect import env_lines
+from extcli.config.flags import Flags
+from extcli.config.resolver import Resolver
+from extcli.config.urls import reachable
+from extcli.output.format import Format
+from extcli.running import registry
+from extcli.running.views import services_view
+from extcli.session import Session
+
+
+@partial(shared, has_env=True)
+def status(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this service.")] = None,
+) -> None:
+    """List the services of this machine that run under a name (`serve --name`).
+
+    -o env prints lines for other commands, like `connect env`: for the service named, or
+    for the only one. Exits 7 if there is none. Plain output is name, pid, URL, start in
+    Unix ms, environment and data.
+
+    \b
+    Examples:
+      extcli status
+      eval "$(extcli status -o env)"
+    """
+    chosen = registry.running()
+    if name is not None or session.output.format is Format.ENV:
+        chosen = [registry.the_one(chosen, name)]
+    if session.output.format is Format.ENV:
+        flags = Flags(url=reachable(chosen[0].url), client_id=session.resolver.flags.client_id)
+        for line in env_lines(Resolver(flags, os.environ)):
+            session.output.line(line)
+        return
+    session.output.show_value({"services": [asdict(each) for each in chosen]}, services_view(clock.now()))

@@ -1,0 +1,190 @@
+"""The services of this user that run under a name: one file each, which the service keeps locked while it runs.
+
+The lock, not the process id in the file, says that a service runs: ids are used again, and a killed service cannot
+delete its file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from extcli import clock
+from extcli.errors import ExpectationFailed, UsageError, shortened
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DIRECTORY_MODE, _FILE_MODE, _WRITABLE_BY_OTHERS = 0o700, 0o600, 0o022
+_CLAIM_SECONDS, _INTERVAL = 0.5, 0.02
+"""Reading the list of services locks a file for a moment; that must not fail a start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A running service."""
+
+    name: str
+    pid: int
+    started: int
+    """When it started, in Unix ms."""
+    url: str = ""
+    """Empty until it serves."""
+    environment: str = ""
+    data: str = ""
+    """Where its data is, without credentials: `memory`, a path, `Redis at host:6379/0`."""
+
+
+class Entry:
+    """The file of a service that is about to run in this process."""
+
+    def __init__(self, descriptor: int, running: Running) -> None:
+        self._descriptor = descriptor
+        self._running = running
+        self._write()
+
+    def announce(self, url: str, environment: str, data: str) -> None:
+        """Add where the service is, once it serves."""
+        self._running = replace(self._running, url=url, environment=environment, data=data)
+        self._write()
+
+    def _write(self) -> None:
+        content = json.dumps(asdict(self._running)).encode() + b"\n"
+        os.pwrite(self._descriptor, content, 0)
+        os.ftruncate(self._descriptor, len(content))
+
+
+@contextmanager
+def registered(name: str) -> Iterator[Entry]:
+    """Run the service of this process under a name. Raises `UsageError` if a running service has it."""
+    _check_system()
+    if not NAME.fullmatch(name):
+        raise UsageError(f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_'")
+    path = _directory() / f"{name}.json"
+    descriptor = _claim(path)
+    try:
+        yield Entry(descriptor, Running(name, os.getpid(), clock.now()))
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)  # unlocks it, too
+
+
+def running() -> list[Running]:
+    """Return the running services by name, and delete the files of those that have ended. Raises `UsageError`."""
+    _check_system()
+    found = [_read(path) for path in sorted(runtime_directory().glob("*.json")) if not _is_stale(path)]
+    return [each for each in found if each is not None]
+
+
+def the_one(services: list[Running], name: str | None) -> Running:
+    """Return the service with this name, by default the only one, once it serves.
+
+    Raises `ExpectationFailed` if there is none, `UsageError` if there are several.
+    """
+    chosen = [each for each in services if name in (None, each.name)]
+    if not chosen:
+        which = "no service" if name is None else f"no service {shortened(name)!r}"
+        raise ExpectationFailed(f"{which} is running", fix="`extcli serve --name NAME` starts one")
+    if len(chosen) > 1:
+        names = ", ".join(each.name for each in chosen)
+        raise UsageError(f"{len(chosen)} services are running", fix=f"name one: {names}")
+    return chosen[0]
+
+
+def is_running(service: Running) -> bool:
+    """Return whether this service still runs."""
+    path = runtime_directory() / f"{service.name}.json"
+    current = None if _is_stale(path) else _read(path)
+    return current is not None and (current.pid, current.started) == (service.pid, service.started)
+
+
+def runtime_directory() -> Path:
+    """Return the directory of the files: `extcli` in `XDG_RUNTIME_DIR`, else in the platform's runtime directory."""
+    if directory := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(directory) / "extcli"
+    import platformdirs
+
+    return platformdirs.user_runtime_path("extcli", appauthor=False)
+
+
+def _check_system() -> None:
+    if sys.platform == "win32":
+        raise UsageError("--name, `extcli status` and `extcli stop` need a POSIX system, for its file locks")
+
+
+def _directory() -> Path:
+    """Create the directory. Raises `UsageError` if other users could write to it."""
+    directory = runtime_directory()
+    try:
+        directory.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
+        status = directory.stat()
+    except OSError as error:
+        raise UsageError(f"--name: cannot create {directory}: {error.strerror}; set XDG_RUNTIME_DIR") from None
+    if status.st_uid != os.getuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+        raise UsageError(f"--name: {directory} belongs to another user, or others can write to it: chmod 700")
+    return directory
+
+
+def _claim(path: Path) -> int:
+    """Create and lock the file; return its descriptor. Raises `UsageError`."""
+    deadline = clock.elapsed() + _CLAIM_SECONDS
+    while clock.elapsed() < deadline:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
+        except OSError as error:
+            raise UsageError(f"--name: cannot write {path}: {error.strerror}") from None
+        if _lock(descriptor) and _is_at(descriptor, path):
+            os.fchmod(descriptor, _FILE_MODE)
+            return descriptor
+        os.close(descriptor)
+        clock.sleep(_INTERVAL)
+    taken = _read(path)
+    holder = f"pid {taken.pid}, {taken.url or 'which is starting'}" if taken else "a service that is starting"
+    raise UsageError(f"--name {path.stem} is taken by {holder}: stop it with `extcli stop {path.stem}`")
+
+
+def _is_stale(path: Path) -> bool:
+    """Return whether no service holds the file. If so, it is deleted."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return True
+    try:
+        if not _lock(descriptor):
+            return False
+        if _is_at(descriptor, path):
+            path.unlink(missing_ok=True)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock the file, unless it is locked. The lock lasts until the descriptor is closed or the process ends."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Return whether the open file is still the one at this path."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    return False
+
+
+def _read(path: Path) -> Running | None:
+    """Return the content of a file, or `None` if it is not complete."""
+    try:
+        return Running(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
