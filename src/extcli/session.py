@@ -46,14 +46,13 @@ class Session:
         chosen = self.resolver.format(terminal=sys.stdout.isatty())
         return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
 
-    @property
-    def wants_json(self) -> bool:
-        """Whether to print errors as JSON. Works even if the settings are what is wrong."""
+    def wants(self, output: Format) -> bool:
+        """Return whether this is the chosen format. Works even if the settings are what is wrong."""
         with suppress(CliError):
-            return self.output.format is Format.JSON
+            return self.output.format is output
         with suppress(CliError):
             self.resolver.ignore_profiles()  # the profile may be the error
-            return self.output.format is Format.JSON
+            return self.output.format is output
         return False
 
     @cached_property
