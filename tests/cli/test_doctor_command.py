@@ -140,6 +140,12 @@ def test_a_production_profile_that_leads_to_a_sandbox_fails(doctor, live: LiveSe
     assert "profile live" in found["environment"][1]
 
 
+def test_a_profile_of_another_address_does_not_matter(doctor, live: LiveServer):
+    write_profiles('profile = "live"', live={"url": "https://live.example", "production": True})
+
+    assert [] == failures(doctor(EXTCLI_URL=live.url))
+
+
 def test_a_clock_that_is_an_hour_off_fails(doctor, answering):
     ready = http_response("200 OK", READY, date=formatdate(time.time() - HOUR, usegmt=True))
 

@@ -11,6 +11,7 @@ from extcli.api import tokens
 from extcli.api.credentials import SandboxTokens
 from extcli.api.http import is_loopback
 from extcli.config import secret_lookup
+from extcli.config.profiles import Profile
 from extcli.doctor import machine, machine_rules, service_rules
 from extcli.doctor.findings import Finding, Status, failed
 from extcli.doctor.probe import Kind, Probe, probe
@@ -75,7 +76,7 @@ def _ready(found: Probe) -> Finding:
 def _environment(session: Session, found: Probe) -> Finding:
     if not found.ready:
         return _skipped("environment")
-    profile = session.resolver.profile
+    profile = _profile(session)
     return service_rules.environment(
         found.environment,
         profile=profile.name if profile else None,
@@ -155,7 +156,7 @@ def _token(session: Session, found: Probe) -> Finding:
     if isinstance(credentials, SandboxTokens) and not found.ready:
         return Finding("token", Status.SKIPPED, "the sandbox issues it, once it is ready")
     inspection = tokens.inspect(credentials.token(), now=found.now)
-    profile = session.resolver.profile
+    profile = _profile(session)
     production = found.kind is Kind.DEPLOYMENT or found.environment == "production"
     return service_rules.token(
         inspection.header,
@@ -182,6 +183,12 @@ def _polls(session: Session, found: Probe, named: str | None) -> Finding:
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error
     return service_rules.polls(ages, now=found.now, named=named)
+
+
+def _profile(session: Session) -> Profile | None:
+    """Return the chosen profile, unless the URL from an option or a variable belongs to another service."""
+    profile = session.resolver.profile
+    return profile if profile and profile.is_of(session.resolver.url()) else None
 
 
 def _skipped(check: str) -> Finding:
