@@ -58,7 +58,7 @@ class Changes:
         `at` is the present time, if the caller knows it.
         """
         self.mark = mark = self.mark + 1
-        self._kept[key.kind].append((mark, key, did, user, value, at or self._now(), times))
+        self._kept[key[0]].append((mark, key, did, user, value, at or self._now(), times))
         if self._watches:
             self.wake(key.kind)
 

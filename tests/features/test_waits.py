@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
+from emulator.changes import KEPT
+from emulator.engines.base import Key
 from support.broadcasts import subscribed_game
 from support.pusher_client import subscribed_page
-from support.service import CHANNEL, LiveServer
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 from support.socket_client import linked_game
 from support.waits import LONG, ask
 
@@ -173,3 +176,72 @@ def test_sockets_are_counted_by_connection_and_by_topic(live: LiveServer, wait: 
         assert [2, 1, 1, 1] == counts("connected", "page", "state:channel", "poll:lunch")
         assert [1, 0, 0] == counts("event:goal", "poll:other", "state:extension")
         assert 0 == wait("sockets", "page", channel_id="888")["found"]["count"]
+
+
+# Marks
+
+
+def test_every_answer_of_the_sandbox_carries_the_mark_of_the_latest_change(live: LiveServer, stranger: Client, viewer):
+    voted = viewer().post("vote", json={"value": 3})
+    later = [
+        stranger.get("/_emulator/clock"),
+        stranger.get("/none"),
+        stranger.options("/v1/e/vote"),
+        viewer().get("vote"),
+        viewer().post("vote", json={"value": 300}),
+        viewer().delete("vote"),
+        viewer().get("user_info"),
+    ]
+
+    mark = voted.headers["x-emulator-mark"]
+    assert int(mark) > 1
+    assert [mark] * len(later) == [each.headers["x-emulator-mark"] for each in later]
+
+
+def test_production_sends_no_mark(production: LiveServer):
+    client = production.client("viewer", user="1", channel=CHANNEL)
+    answers = [client.get("vote"), client.post("vote", json={"value": 1}), client.get("user_info"), client.get("none")]
+
+    assert [None] * 4 == [each.headers.get("x-emulator-mark") for each in answers]
+
+
+def test_since_a_mark_only_later_changes_count(wait: Wait, viewer, broadcaster):
+    def mark_after(answer: httpx.Response) -> str:
+        return answer.raise_for_status().headers["x-emulator-mark"]
+
+    viewer("1").post("vote", json={"value": 1})
+    mark = mark_after(viewer("2").post("vote", json={"value": 1}))
+    assert {"count": 0, "sum": 0} == wait("poll", since=mark, count=1, sum=1)["found"]
+    viewer("1").post("vote", json={"value": 5})
+    assert {"count": 1, "value 5": 1} == wait("poll", since=mark, count=1, value="5=1")["found"]
+
+    broadcaster.post("channel_state", json={"round": 1})
+    mark = mark_after(broadcaster.post("broadcast", json={"event": "goal", "data": 1}))
+    assert not wait("broadcast", "goal", since=mark)["met"]
+    assert not wait("store", "channel_state", path="/round", equals="1", since=mark)["met"]
+    broadcaster.post("channel_state", json={"round": 1})
+    assert {"/round": 1, "writes": 1} == wait("store", "channel_state", path="/round", since=mark)["found"]
+
+
+def test_a_deleted_poll_still_counts_its_votes_since_a_mark(wait: Wait, viewer, broadcaster):
+    mark = wait("poll")["mark"]
+    viewer("1").post("vote", json={"value": 1})
+    broadcaster.delete("vote")
+
+    assert [{"count": 1}, {"count": 0}] == [wait("poll", since=mark)["found"], wait("poll")["found"]]
+
+
+def test_a_mark_of_the_future_is_refused(live: LiveServer, wait: Wait):
+    answer = ask(live, "poll", since=wait("poll")["mark"] + 1)
+
+    assert (400, True) == (answer.status_code, "is after the latest mark" in answer.json()["info"])
+
+
+def test_a_mark_that_is_too_old_is_refused(live: LiveServer, wait: Wait, broadcaster):
+    mark = wait("broadcast", "goal")["mark"]
+    for _ in range(KEPT + 1):
+        live.service.changes.note(Key("event", CLIENT_ID, "goal", CHANNEL), "channel")
+
+    answer = ask(live, "broadcast", "goal", since=mark)
+
+    assert (400, True) == (answer.status_code, "is too old" in answer.json()["info"])

@@ -115,8 +115,8 @@ FIXTURES = """
             extcli.wait.poll("boss", values={1: "=2"}, timeout=0)
         first, wanted, found, _, change = str(failure.value).splitlines()
         assert first == "poll boss: not met"
-        assert wanted == "  wanted: value 1 exactly 2"
-        assert found == "  found:  value 1 1"
+        assert wanted == "  wanted: value 1: exactly 2"
+        assert found == "  found:  value 1: 1"
         assert "boss: vote 1 by U7 in channel 1001" in change
 
     def test_each_kind_of_condition_is_within_reach(extcli: Namespace):

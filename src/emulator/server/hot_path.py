@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from emulator.observability.request_context import MARK, REQUEST_ID, current
+from emulator.observability.request_context import REQUEST_ID, current
 from emulator.web.front import HotPath
 from emulator.web.request import WholeRequest
 from emulator.web.response import Reply
@@ -111,8 +111,8 @@ class Exchange:
         context = self.request.context
         id = context.id.encode()
         if context.mark:
-            head = start, id, MARK, context.mark, rest, len(body), end, body
-            transport.write(b"%b%b\r\n%b: %d%b%d\r\n%b%b" % head)
+            parts = start, id, context.mark, rest, len(body), end, body
+            transport.write(b"%b%b\r\nx-emulator-mark: %d%b%d\r\n%b%b" % parts)
         else:
             transport.write(b"%b%b%b%d\r\n%b%b" % (start, id, rest, len(body), end, body))
         if not self.keep_alive:

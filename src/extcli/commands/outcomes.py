@@ -12,7 +12,6 @@ from extcli.commands.conditions import Condition, scope_of
 from extcli.errors import ExpectationFailed, Refused, UsageError
 from extcli.output.outcome_lines import cut, outcome_lines
 from extcli.output.printer import View
-from extcli.output.sanitize import visible
 from extcli.session import Session
 
 _LONGEST_CALL = 50.0
@@ -27,44 +26,63 @@ OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 def meet(session: Session, condition: Condition, seconds: float) -> None:
     """Wait until the condition is met, at most for `seconds`. Raises `NotMet`."""
     deadline = clock.elapsed() + seconds
-    answer = None
-    while answer is None or (not json.loads(answer.content)["met"] and clock.elapsed() < deadline):
-        answer = _ask(session, condition, min(max(deadline - clock.elapsed(), 0.0), _LONGEST_CALL))
+    scope = scope_of(session)
+    answer, is_met = None, False
+    while answer is None or (not is_met and clock.elapsed() < deadline):
+        answer = _ask(session, condition, scope, min(max(deadline - clock.elapsed(), 0.0), _LONGEST_CALL))
+        is_met = json.loads(answer.content)["met"]
     session.output.show(answer, OUTCOME)
-    outcome = json.loads(answer.content)
-    if not outcome["met"]:
-        raise NotMet(condition, outcome, seconds)
+    if not is_met:
+        raise NotMet(condition, scope.get("channel_id"), json.loads(answer.content), seconds)
 
 
-def _ask(session: Session, condition: Condition, seconds: float) -> Answer:
-    query = {"for": condition.subject, "id": condition.id, **scope_of(session), **condition.parameters}
+def read_mark(session: Session) -> int:
+    """Return the mark of the latest change. Raises `UsageError` if the service has none."""
+    try:
+        mark = session.anonymous_service().read_clock().headers.get("x-emulator-mark")
+    except Refused as refused:
+        raise _without_control(session) if refused.status == 404 else refused from None
+    if mark is None:
+        raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
+    return int(mark)
+
+
+def _ask(session: Session, condition: Condition, scope: Mapping[str, str], seconds: float) -> Answer:
+    query = {"for": condition.subject, "id": condition.id, **scope, **condition.parameters}
     session.http.set_timeout(seconds + _MARGIN)
     try:
         return session.anonymous_service().wait({**query, "timeout": round(seconds * 1000)})
     except Refused as refused:
         if refused.status == 404:
-            raise UsageError(
-                f"{session.resolver.url()} has no control API, so it cannot wait for a condition",
-                why="only an emulator in sandbox has one",
-                fix="`extcli listen EVENT --count N --timeout 5s` waits for events of any service",
-            ) from None
+            raise _without_control(session) from None
         if refused.status == 400:
-            raise UsageError("the condition is wrong", why=refused.why) from None
+            raise UsageError("the condition is wrong", why=refused.why.partition(": ")[2]) from None
         raise
+
+
+def _without_control(session: Session) -> UsageError:
+    return UsageError(
+        f"{session.resolver.url()} has no control API, so it cannot wait for a condition",
+        why="only an emulator in sandbox has one",
+        fix="`extcli listen EVENT --count N --timeout 5s` waits for events of any service",
+    )
 
 
 class NotMet(ExpectationFailed):
     """A condition was not met in time."""
 
-    def __init__(self, condition: Condition, outcome: Mapping[str, Any], seconds: float) -> None:
+    def __init__(self, condition: Condition, channel: str | None, outcome: Mapping[str, Any], seconds: float) -> None:
         self._outcome = outcome
         within = f" within {seconds:g} s" if seconds else ""
-        super().__init__(f"not met{within}: {visible(condition.shown)}")
+        place = f" in channel {channel}" if channel else ""
+        super().__init__(f"not met{within}: {condition.shown}{place}")
 
     def lines(self) -> list[str]:
+        """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
         return [*map(cut, super().lines()), *outcome_lines(self._outcome)]
 
     def as_json(self) -> dict[str, Any]:
+        """Return the error as JSON, with what was wanted and found, and the last changes."""
         document = super().as_json()
         document["error"] |= {name: self._outcome[name] for name in ("wanted", "found", "changes")}
         return document

@@ -12,7 +12,7 @@ from extcli.api.client import Service
 from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.conditions import Condition, add_conditions
-from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, is_from_service
+from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, is_from_service
 from extcli.output import views
 from extcli.session import Session
 
@@ -103,11 +103,9 @@ def mark(session: Session) -> None:
 
     Example: extcli wait mark
     """
-    answer = session.anonymous_service().read_clock()
-    mark = answer.headers.get("x-emulator-mark")
-    if mark is None:
-        raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
-    session.output.show_value(int(mark), views.DATA)
+    from extcli.commands.outcomes import read_mark
+
+    session.output.show_value(read_mark(session), views.DATA)
 
 
 app = noun_and_command(_ready)

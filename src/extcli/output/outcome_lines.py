@@ -14,8 +14,8 @@ _WIDTH = 80
 def outcome_lines(outcome: Mapping[str, Any]) -> list[str]:
     """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
     wanted, found = outcome["wanted"], outcome["found"]
-    texts = [f"{name} {text}" for name, text in wanted.items()]
-    facts = [f"{name} {compact(found[name]) if name in found else 'absent'}" for name in wanted]
+    texts = [f"{name}: {text}" for name, text in wanted.items()]
+    facts = [f"{name}: {compact(found[name]) if name in found else 'absent'}" for name in wanted]
     changes = [_change_line(change) for change in outcome["changes"]]
     lines = [
         f"  wanted: {', '.join(texts)}",

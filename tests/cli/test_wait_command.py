@@ -1,0 +1,207 @@
+"""`extcli wait CONDITION` and `extcli expect CONDITION`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from extcli.commands.conditions import CONDITIONS
+from support.process import wait_until
+from support.program import http_response
+from support.service import CLIENT_ID, RunningService
+from support.socket_client import linked_game
+from support.waits import held
+
+
+@pytest.fixture
+def channel(live):
+    """The owner of the default channel of extcli."""
+    return live.client("broadcaster", user="1001", channel="1001")
+
+
+def test_a_condition_that_is_met_prints_nothing(extcli):
+    extcli("vote", "cast", "lunch", "--value", "3")
+
+    for verb in ("wait", "expect"):
+        result = extcli(verb, "poll", "lunch", "--count", "=1", "--value", "3=1", "--sum", "3")
+        assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
+
+
+def test_a_condition_that_is_not_met_says_what_was_wanted_and_found(extcli, live):
+    live.set(1_900_000_000_000)
+    extcli("vote", "cast", "lunch", "--value", "3")
+    extcli("vote", "cast", "lunch", "--value", "2", "--as", "viewer:U2")
+
+    result = extcli("wait", "poll", "lunch", "--count", "3", "--value", "0=2", "--timeout", "20ms")
+
+    assert (7, "") == (result.exit_code, result.stdout)
+    assert [
+        "extcli: not met within 0.02 s: poll lunch in channel 1001",
+        "  wanted: count: at least 3, value 0: at least 2",
+        "  found:  count: 2, value 0: 0",
+        "  last changes:",
+        "    2030-03-17 17:46:40Z  lunch: vote 3 by U1 in channel 1001",
+        "    2030-03-17 17:46:40Z  lunch: vote 2 by U2 in channel 1001",
+    ] == result.stderr.splitlines()
+
+
+def test_the_message_has_at_most_80_columns_and_no_control_characters(extcli, channel):
+    channel.post("rank?id=colour", json={"key": f"\x1b[31m{'red' * 40}"})
+    channel.post("channel_state", json={"text": "é" * 500})
+
+    stderr = extcli("expect", "rank", "colour", "--key", "x" * 90).stderr
+    stderr += extcli("expect", "state", "channel", "--path", "/text", "--equals", "no").stderr
+
+    assert "\x1b" not in stderr
+    assert 80 == max(map(len, stderr.splitlines()))
+
+
+def test_json_prints_the_answer_of_the_service_and_an_error_with_the_same_facts(extcli):
+    extcli("vote", "cast", "--value", "3")
+
+    result = extcli("expect", "poll", "--count", "2", "-o", "json")
+
+    error = json.loads(result.stderr)["error"]
+    assert (7, False, 7) == (result.exit_code, result.json["met"], error["exit_code"])
+    for name in ("wanted", "found", "changes"):
+        assert result.json[name] == error[name]
+    assert [3] == [each["value"] for each in error["changes"]]
+
+
+def test_expect_does_not_wait(extcli, live):
+    result = extcli("expect", "poll", "--timeout", "20s", "-v")
+
+    assert (7, True) == (result.exit_code, "timeout=0" in result.stderr)
+
+
+def test_wait_returns_as_soon_as_the_condition_is_met(extcli, shell, live):
+    process = shell("wait", "sockets", "state:channel", "--client-id", CLIENT_ID)
+    wait_until(lambda: held(live) == 1)
+
+    with linked_game(live, "1001") as game:
+        game.data("subscribe", "state", {"topic_id": "channel"})
+        assert 0 == process.wait(20)
+    process.communicate()
+
+
+def test_wait_works_for_longer_than_one_call_may_take(extcli, answering):
+    outcome = {"met": False, "wanted": {"count": "at least 1"}, "found": {"count": 0}, "changes": [], "mark": 1}
+    answers = [http_response("200 OK", json.dumps(outcome | {"met": met})) for met in (False, False, True)]
+
+    result = extcli("wait", "poll", "--timeout", "5m", "-v", "--url", answering(*answers))
+
+    assert 0 == result.exit_code
+    assert 3 == result.stderr.count("timeout=50000")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("rank", "colour", "--key", "blue", "--score", "1"),
+        ("accumulate", "stars", "--latest", '{"stars": 5}', "--count", "=1"),
+        ("state", "channel", "--path", "/round", "--equals", "4"),
+        ("state", "channel", "--path", "/team", "--equals", "red"),
+        ("state", "channel", "--path", "/team", "--equals", '"red"'),
+        ("state", "viewer", "--equals", '{"xp": 1}'),
+        ("state", "viewer", "--user", "1", "--path", "/xp"),
+        ("store-config", "extension", "--path", "/theme/dark", "--equals", "true"),
+        ("json-store", "level", "--path", "/level", "--equals", "7"),
+        ("pin", "issued"),
+        ("pin", "used"),
+        ("pin", "revoked", "--count", "=0"),
+        ("broadcast", "goal", "--count", "=1"),
+        ("sockets", "--count", "=1"),
+        ("sockets", "authentication", "--count", "=0"),
+        ("poll", "x", "--value", "-1=1", "--sum", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_each_kind_of_condition_is_met(extcli, live, channel, args):
+    viewer = live.client("viewer", user="U1", channel="1001")
+    viewer.post("vote?id=x", json={"value": -1})
+    viewer.post("rank?id=colour", json={"key": "blue"})
+    viewer.post("accumulate?id=stars", json={"stars": 5})
+    viewer.post("viewer_state", json={"xp": 1})
+    channel.post("channel_state", json={"round": 4, "team": "red"})
+    channel.post("json_store?id=level", json={"level": 7})
+    channel.post("broadcast", json={"event": "goal", "data": 1})
+    live.client("backend").post("extension_config", json={"theme": {"dark": True}})
+
+    with linked_game(live, "1001"):
+        result = extcli("expect", *args)
+
+    assert (0, "") == (result.exit_code, result.stderr)
+
+
+def test_since_a_mark_only_later_changes_count(extcli):
+    extcli("vote", "cast", "lunch", "--value", "3")
+    mark = extcli("wait", "mark").stdout.strip()
+
+    before = extcli("expect", "poll", "lunch", "--count", "1", "--since", mark).exit_code
+    extcli("vote", "cast", "lunch", "--value", "3")
+
+    assert (7, 0) == (before, extcli("expect", "poll", "lunch", "--count", "1", "--since", mark).exit_code)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("poll", "--count", "0"), "count: at least 0 is always true; =0 means exactly 0"),
+        (("poll", "--value", "3"), "value: '3' is not VALUE=COUNT"),
+        (("pin", "lost"), "id: 'lost' is not one of issued, used, revoked"),
+        (("state", "channel", "--path", "round"), "path: 'round' is not a JSON pointer"),
+        (("state", "channel", "--equals", "{"), "the value of --equals is not JSON"),
+        (("sockets", "chat"), "id: 'chat' is not one of connected, poll:NAME"),
+        (("poll", "--since", "99999"), "since: 99999 is after the latest mark"),
+    ],
+)
+def test_a_condition_without_a_meaning_is_a_usage_error(extcli, args, words):
+    result = extcli("expect", *args)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["wait", "expect"])
+def test_a_service_without_a_control_api_is_a_usage_error_that_names_listen(extcli, production, verb):
+    result = extcli(verb, "poll", "--url", production.url)
+
+    assert 2 == result.exit_code
+    assert "has no control API" in result.stderr
+    assert "`extcli listen EVENT --count N --timeout 5s`" in result.stderr
+
+
+def test_a_production_service_has_no_mark(extcli, production):
+    result = extcli("wait", "mark", "--url", production.url)
+
+    assert (2, "") == (result.exit_code, result.stdout)
+
+
+def test_a_wait_ends_with_its_namespace(extcli, shell, live):
+    blue = RunningService(f"{live.url}/_ns/blue")
+    process = shell("wait", "poll", "--url", blue.url)
+    wait_until(lambda: held(blue) == 1)
+
+    extcli("ns", "rm", "blue")
+
+    assert 5 == process.wait(20)
+    assert b"the namespace was dropped" in process.communicate()[1]
+
+
+@pytest.mark.parametrize("verb", ["wait", "expect"])
+def test_wait_and_expect_have_the_same_conditions(extcli, verb):
+    stdout = extcli(verb, "--help").stdout
+
+    assert all(f"\n  {name} " in stdout for name in CONDITIONS)
+
+
+def test_several_waits_are_met_by_one_change(shell, live, channel):
+    processes = [shell("wait", "broadcast", "goal", "--timeout", "20s") for _ in range(3)]
+    wait_until(lambda: held(live) == 3)
+
+    channel.post("broadcast", json={"event": "goal", "data": 1})
+
+    assert [0, 0, 0] == [each.wait(20) for each in processes]
+    for each in processes:
+        each.communicate()

@@ -1,0 +1,162 @@
+"""Conditions of a wait: what a query means, and what meets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.engines.base import Key
+from emulator.errors import BadRequest
+from emulator.features.waits.rules import condition_of, count_facts, document_facts, is_same, timeout_of
+
+SCOPE = {"client_id": "ext", "channel_id": "777"}
+
+
+def wanted(**query: str) -> dict[str, str]:
+    """What a query wants."""
+    return condition_of(SCOPE | {name.rstrip("_"): value for name, value in query.items()}).wanted()
+
+
+def refusal(**query: str) -> str:
+    """Why a query is refused."""
+    with pytest.raises(BadRequest) as refused:
+        wanted(**query)
+    return refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"for_": "poll"}, {"count": "at least 1"}),
+        ({"for_": "poll", "count": "3"}, {"count": "at least 3"}),
+        ({"for_": "poll", "count": "=0"}, {"count": "exactly 0"}),
+        ({"for_": "poll", "sum": "-4"}, {"sum": "at least -4"}),
+        ({"for_": "poll", "sum": "0"}, {"sum": "at least 0"}),
+        ({"for_": "poll", "sum": "=-4"}, {"sum": "exactly -4"}),
+        ({"for_": "poll", "value": "0=2"}, {"value 0": "at least 2"}),
+        ({"for_": "poll", "value": "-99==2,07=1"}, {"value -99": "exactly 2", "value 7": "at least 1"}),
+        ({"for_": "rank", "key": "blue"}, {"score of blue": "at least 1"}),
+        ({"for_": "rank", "key": "a=b,c", "score": "=2"}, {"score of a=b,c": "exactly 2"}),
+        ({"for_": "accumulate", "latest": '{"a": 1.50}'}, {"latest": '{"a":1.5}'}),
+        ({"for_": "accumulate", "latest": "null", "count": "2"}, {"latest": "null", "count": "at least 2"}),
+        ({"for_": "store", "id": "channel_state"}, {"document": "any value"}),
+        ({"for_": "store", "id": "channel_state", "path": "/a", "equals": "false"}, {"/a": "false"}),
+        ({"for_": "json_store", "path": "/a"}, {"/a": "any value"}),
+        ({"for_": "json_store", "since": "5"}, {"document": "any value", "writes": "at least 1"}),
+        ({"for_": "pin", "id": "used", "count": "2"}, {"count": "at least 2"}),
+        ({"for_": "broadcast", "id": "goal"}, {"count": "at least 1"}),
+        ({"for_": "sockets"}, {"count": "at least 1"}),
+    ],
+    ids=str,
+)
+def test_a_query_names_what_is_wanted(query: dict[str, str], expected: dict[str, str]):
+    assert expected == wanted(**query)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({}, "for: '' is not one of poll, rank"),
+        ({"for_": "polls"}, "for: 'polls' is not one of"),
+        ({"for_": "poll", "counts": "3"}, "counts: poll has no such parameter; it has count, sum, value"),
+        ({"for_": "store", "id": "channel_state", "count": "3"}, "count: store has no such parameter"),
+        ({"for_": "poll", "count": "0"}, "count: at least 0 is always true; =0 means exactly 0"),
+        ({"for_": "poll", "count": "-1"}, "count: -1 is below 0"),
+        ({"for_": "poll", "count": "three"}, "count: 'three' is neither a number"),
+        ({"for_": "poll", "count": "==3"}, "count: '==3' is neither a number"),
+        ({"for_": "poll", "value": "0"}, "value: '0' is not VALUE=COUNT"),
+        ({"for_": "poll", "value": "100=1"}, "value: '100=1' is not VALUE=COUNT"),
+        ({"for_": "poll", "value": "1=x"}, "value: 'x' is neither a number"),
+        ({"for_": "rank", "score": "2"}, "key: is missing"),
+        ({"for_": "accumulate", "latest": "{"}, "latest: '{' is not JSON"),
+        ({"for_": "store"}, "id: is missing"),
+        ({"for_": "store", "id": "channel_state", "path": "a"}, "path: 'a' is not a JSON pointer"),
+        ({"for_": "store", "id": "channel_state", "equals": "red"}, "equals: 'red' is not JSON; a text has double"),
+        ({"for_": "pin"}, "id: is missing: issued, used or revoked"),
+        ({"for_": "pin", "id": "lost"}, "id: 'lost' is not one of issued, used, revoked"),
+        ({"for_": "broadcast"}, "id: is missing"),
+        ({"for_": "poll", "client_id": ""}, "client_id: is missing"),
+        ({"for_": "poll", "id": "a\n"}, "id: must be 1 to 4096 printable characters"),
+        ({"for_": "poll", "since": "-1"}, "since: '-1' is not a mark"),
+        ({"for_": "sockets", "since": "1"}, "since: sockets counts open connections"),
+    ],
+    ids=str,
+)
+def test_a_query_without_a_meaning_is_refused(query: dict[str, str], words: str):
+    assert refusal(**query).startswith(words)
+
+
+@pytest.mark.parametrize(("text", "ms"), [("", 5_000), ("0", 0), ("60000", 60_000)])
+def test_a_timeout_is_in_ms_and_at_most_a_minute(text: str, ms: int):
+    assert ms == timeout_of(text)
+
+
+@pytest.mark.parametrize("text", ["60001", "-1", "5s", "1e3", "9" * 30])
+def test_an_invalid_timeout_is_refused(text: str):
+    with pytest.raises(BadRequest, match="timeout: "):
+        timeout_of(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        (None, False, False),
+        ({"a": 1, "b": [1]}, {"b": [1], "a": 1}, True),
+        ({"a": 1}, {"a": True}, False),
+        ([1, 2], [2, 1], False),
+        ([1], [1, 1], False),
+        ("1", 1, False),
+        ({}, [], False),
+    ],
+    ids=str,
+)
+def test_json_values_are_equal_by_value(one: Any, other: Any, same: bool):
+    assert (same, same) == (is_same(one, other), is_same(other, one))
+
+
+def test_counts_are_summed_over_all_values():
+    checks = condition_of(SCOPE | {"for": "poll", "count": "1", "sum": "1", "value": "-2=1,5=1"}).checks
+
+    assert {"count": 5, "sum": -6, "value -2": 3, "value 5": 0} == count_facts(checks, {"-2": 3, "0": 2})
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("", {"document": {"a": [{"b/c": 1, "~": 2}], "": 3}}),
+        ("/a/0/b~1c", {"/a/0/b~1c": 1}),
+        ("/a/0/~0", {"/a/0/~0": 2}),
+        ("/", {"/": 3}),
+        ("/a/1", {}),
+        ("/a/00", {}),
+        ("/a/-", {}),
+        ("/a/0/x/y", {}),
+    ],
+)
+def test_a_json_pointer_finds_a_value(path: str, found: dict[str, Any]):
+    checks = condition_of(SCOPE | {"for": "store", "id": "channel_state", "path": path}).checks
+
+    assert found == document_facts(checks, b'{"a":[{"b/c":1,"~":2}],"":3}')
+
+
+@pytest.mark.parametrize(
+    ("key", "concerns"),
+    [
+        (Key("poll", "ext", "lunch", "777"), True),
+        (Key("poll", "ext", "lunch", "888"), False),
+        (Key("poll", "ext", "lunch", ""), False),
+        (Key("poll", "ext", "dinner", "777"), False),
+        (Key("poll", "other", "lunch", "777"), False),
+    ],
+    ids=str,
+)
+def test_a_change_counts_if_its_id_channel_and_extension_do(key: Key, concerns: bool):
+    assert concerns is condition_of(SCOPE | {"for": "poll", "id": "lunch"}).concerns(key)
+
+
+def test_a_global_poll_belongs_to_every_channel():
+    assert condition_of(SCOPE | {"for": "poll", "id": "global-x"}).concerns(Key("poll", "ext", "global-x"))
