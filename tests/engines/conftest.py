@@ -9,6 +9,7 @@ TOPICS = (
     "ballots",
     "documents",
     "dump",
+    "dump_property",
     "engine",
     "entries",
     "holdings",

@@ -13,6 +13,8 @@ from emulator.engines.engine import Engine
 from engines.contract_assignments import AssignmentsContract
 from engines.contract_ballots import BallotsContract
 from engines.contract_documents import DocumentsContract
+from engines.contract_dump import DumpContract
+from engines.contract_dump_property import DumpPropertyContract
 from engines.contract_engine import NamespacesContract
 from engines.contract_entries import EntriesContract
 from engines.contract_holdings import HoldingsContract
@@ -50,6 +52,8 @@ class EngineContract(
     PropertyContract,
     PoolsPropertyContract,
     SpentItemsContract,
+    DumpContract,
+    DumpPropertyContract,
 ):
     @pytest.fixture
     def open(self) -> Open:

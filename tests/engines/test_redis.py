@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 import redis
+from hypothesis import given, settings
 
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
@@ -18,9 +19,12 @@ from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.redis import cast_batch
 from engines.contract import EngineContract
+from engines.contract_dump import dumped, load
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
+from engines.contract_property import SHARED
 from engines.contract_purge import fill as fill_shapes
+from engines.histories import HISTORIES, History, replay
 from engines.pool_shorthand import add_members, assign, draw, fill, held, source, stocked
 from engines.redis_server import RedisServer
 from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
@@ -410,3 +414,20 @@ def test_two_services_on_the_same_data_act_as_one(url: str) -> None:
         backend.post("codes/mark_from_list", json=body).raise_for_status()
         viewer = two.client("viewer", user="1", channel="777")
         assert "A1" == viewer.post("codes/redeem", json={"prize": 0}).raise_for_status().json()["code"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+@given(HISTORIES)
+async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine: Engine, history: History):
+    await engine.reset()
+    now = await replay(engine, history)
+    records = await dumped(engine, now=now)
+
+    async with open_engine("sqlite://", namespace="main") as other:
+        await replay(other, history)
+        assert await dumped(other, now=now) == records
+        await load(other, records)
+        assert await dumped(other, now=now) == records
+        await load(engine, await dumped(other, now=now))
+
+    assert await dumped(engine, now=now) == records

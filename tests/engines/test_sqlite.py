@@ -12,18 +12,17 @@ from emulator.engines import open_engine
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
 from engines.contract import EngineContract
-from engines.contract_dump import DumpContract
 from engines.shorthand import EVERYWHERE, NOW, Open, cast, key
 
 
-class TestMemory(EngineContract, DumpContract):
+class TestMemory(EngineContract):
     @pytest.fixture
     def open(self) -> Open:
         return partial(open_engine, "sqlite://")
 
 
 @pytest.mark.slow
-class TestFile(EngineContract, DumpContract):
+class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:
         return partial(open_engine, f"sqlite://{tmp_path}/data.db")

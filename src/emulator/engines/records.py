@@ -13,6 +13,7 @@ Times are Unix ms. Only what is alive is dumped. `record_checks.py` checks the o
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final, NamedTuple
 
 from emulator.engines.base import Entry, Key, Terms
@@ -150,3 +151,8 @@ TYPES: Final[tuple[type[Record], ...]] = (
     MemberRecord,
 )
 """In the order of a dump."""
+
+
+def digest_of(item: str) -> bytes:
+    """Return 16 bytes that identify an item of a list."""
+    return hashlib.blake2b(item.encode(), digest_size=16).digest()

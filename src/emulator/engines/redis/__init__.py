@@ -21,6 +21,8 @@ from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
+from emulator.engines.redis.records.dump import Dump
+from emulator.engines.redis.records.load import Load
 from emulator.engines.redis.relay import RedisRelay
 from emulator.engines.redis.upgrade import upgrade
 from emulator.errors import EngineError
@@ -41,6 +43,8 @@ class RedisEngine:
         self.location = location_of(url)
         nodes = Nodes(pool, key)
         self._pipeline = Pipeline(nodes, key)
+        self._dump = Dump(self._pipeline, nodes)
+        self._load = Load(self._pipeline)
         self._purge = Purge(self._pipeline, nodes, key)
         self.documents: Documents = RedisDocuments(self._pipeline)
         self.ballots: Ballots = RedisBallots(self._pipeline)
@@ -89,10 +93,10 @@ class RedisEngine:
         await self._purge.reset()
 
     def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        raise EngineError("dump is not available on Redis")
+        return self._dump(now)
 
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
-        raise EngineError("load is not available on Redis")
+        await self._load(pages, replace=replace)
 
     async def drop(self) -> None:
         # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.

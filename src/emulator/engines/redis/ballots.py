@@ -36,9 +36,10 @@ class RedisBallots:
         return found
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        voter, choice, note, known, times, _ = request
+        voter, choice, note, known, times, whole = request
+        flags = b"%d" % (known + 2 * whole)
         args = (
-            voter.encode(), choice.encode(), note, b"%d" % known, b"%d" % times, now_arg(now), expiry_arg(expires_at),
+            voter.encode(), choice.encode(), note, flags, b"%d" % times, now_arg(now), expiry_arg(expires_at),
         )  # fmt: skip
         batch = self._open_batch(channel_last(key))
         cast = await batch.add(args, choice, tally)

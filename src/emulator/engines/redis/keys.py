@@ -8,7 +8,7 @@ A `Key` is written with a different part last depending on the shape: the part t
 
 from __future__ import annotations
 
-from emulator.engines.base import Key
+from emulator.engines.base import NEVER, Key
 
 FOREVER = (1 << 53) - 1
 """Lua's numbers are doubles, so an expiry from here on is never reached."""
@@ -17,6 +17,11 @@ FOREVER = (1 << 53) - 1
 def namespace_key(namespace: str) -> bytes:
     escaped = _escape(namespace).replace("{", "%7B").replace("}", "%7D")
     return f"{{emulator|{escaped}}}".encode()
+
+
+def escaped(text: bytes) -> bytes:
+    """Return a pattern of `SCAN` that matches this text."""
+    return b"".join(b"\\" + bytes((one,)) if one in rb"*?[]\^-" else bytes((one,)) for one in text)
 
 
 def expiry_arg(at: int) -> bytes:
@@ -84,6 +89,22 @@ def parse_place(group: Key, place: bytes) -> Key:
 
 def _place(*parts: str) -> bytes:
     return "\0".join(_escape(part).replace("\0", "%00") for part in parts).encode()
+
+
+def parse_name_last(text: bytes) -> Key:
+    kind, owner, user, channel, name = _split(text)
+    return Key(kind, owner, name, channel, user)
+
+
+def parse_name_last_prefix(text: bytes) -> Key:
+    kind, owner, user, channel = _split(text)
+    return Key(kind, owner, "", channel, user)
+
+
+def parse_expiry(text: bytes) -> int:
+    """Return the time that `expiry_arg` wrote."""
+    at = int(text)
+    return NEVER if at >= FOREVER else at
 
 
 def parse_part(part: bytes) -> str:

@@ -17,6 +17,7 @@ from emulator.engines.redis.keys import (
     user_last,
 )
 from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.records.load import resolve_spent
 from emulator.engines.redis.scripts import POOLS, ROSTERS
 
 MAX_SKIPPED = 500
@@ -48,6 +49,8 @@ class RedisPools:
                     raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
                 if len({source for source, _ in written.values()}) < len(written):
                     raise ValueError("each pool needs a list of its own")
+                for key, (source, _) in written.items():
+                    await resolve_spent(self._pipeline, user_last(source), name_last_prefix(key))
                 args = [b"assign", now_arg(now), expiry_arg(expires_at), b"%d" % len(names)]
                 for key, name in names.items():
                     args += (name, versions.get(key, b"0"))

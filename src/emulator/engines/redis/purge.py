@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
-from emulator.engines.redis.keys import now_arg, parse_channel_last, parse_user_last
+from emulator.engines.redis.keys import escaped, now_arg, parse_channel_last, parse_user_last
 from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import PURGE
@@ -45,7 +45,7 @@ class Purge:
         if not dead:
             return
         prefixes = tuple(self._namespace + b":" + generation + b":" for generation in dead)
-        pattern = b"".join(b"\\" + bytes((one,)) if one in rb"*?[]\^-" else bytes((one,)) for one in self._namespace)
+        pattern = escaped(self._namespace)
         cursor = b"0"
         while True:
             cursor, keys = await self._pipeline.send(b"SCAN", cursor, b"MATCH", pattern + b":*", b"COUNT", b"%d" % STEP)

@@ -27,5 +27,7 @@ LOGS = _script("logs")
 POOLS = _script("pools")
 ROSTERS = _script("rosters")
 PURGE = _script("purge")
+DUMP = _script("dump")
+LOAD = _script("load")
 
-ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE)
+ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE, DUMP, LOAD)

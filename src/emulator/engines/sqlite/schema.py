@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sqlite3
 
 from emulator.engines.base import NEVER
+from emulator.engines.records import digest_of
 
 VERSION = 6
 
@@ -185,11 +185,6 @@ ADDED = {
 
 class UnusableDatabase(Exception):
     """The file is a database, but not one that this version can use."""
-
-
-def digest_of(item: str) -> bytes:
-    """Return 16 bytes that identify an item."""
-    return hashlib.blake2b(item.encode(), digest_size=16).digest()
 
 
 def _names(version: int) -> list[str]:

@@ -17,7 +17,7 @@ local function create(key, ends, expired)
   return find(key)
 end
 
--- A voter's casts in the order of casting, one row for each choice: {number, choice, times, cast at, note}.
+-- A voter's casts in the order of casting, one row for each choice: {number, choice, times, cast at, note, 1 if whole}.
 local function rows_of(ballot, voter)
   local packed = ballot and redis.call('HGET', ballot.of .. ':v', voter)
   return packed and cmsgpack.unpack(packed) or {}
@@ -122,7 +122,7 @@ local function record(ballot, request, rows, new, reply)
     end
   end
   if more ~= 0 then add_count(ballot, request.choice, more, new, reply) end
-  kept[#kept + 1] = {new, request.choice, times, request.at, request.note}
+  kept[#kept + 1] = {new, request.choice, times, request.at, request.note, request.is_whole and times == 1 and 1 or nil}
   ballot.rows[request.voter] = kept
   ballot.voters[request.voter] = true
   ballot.added[request.at .. new .. request.voter] = true
@@ -185,7 +185,7 @@ local function news(ballot, known)
 end
 
 -- key, the turn whose counts are known ('none' if none are, '' if no tally is wanted), then for each cast: voter, choice,
--- note, known, times, now, expiry → the turn after the casts and, for each of them, refusal, previous choice, 'none' if
+-- note, 1 if known plus 2 if whole, times, now, expiry → the turn after the casts and, for each of them, refusal, previous choice, 'none' if
 -- there is no ballot, 'same' if there was one or 'fresh' if it was created, and choice, new count, since… of the counts
 -- that it changed, all packed; then `news` before the casts.
 function ops.cast()
@@ -198,8 +198,10 @@ function ops.cast()
   end
   if ballot then load(ballot, voters, wanted) end
   for i = 4, #ARGV, 7 do
+    local flags = ARGV[i + 3]
     local request = {
-      voter = ARGV[i], choice = ARGV[i + 1], note = ARGV[i + 2], known = ARGV[i + 3] == '1',
+      voter = ARGV[i], choice = ARGV[i + 1], note = ARGV[i + 2], known = flags == '1' or flags == '3',
+      is_whole = flags == '2' or flags == '3',
       times = tonumber(ARGV[i + 4]), at = ARGV[i + 5], now = tonumber(ARGV[i + 5]), ends = ARGV[i + 6]
     }
     local live = ballot and request.now < tonumber(ballot.ends) and ballot or nil

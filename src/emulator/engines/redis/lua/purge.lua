@@ -82,6 +82,11 @@ end
 
 -- → the generations of which keys may remain
 function ops.dead()
+  local abandoned = redis.call('ZRANGEBYSCORE', KEYS[1] .. ':loading', '-inf', redis.call('TIME')[1])
+  for _, generation in ipairs(abandoned) do
+    redis.call('ZREM', KEYS[1] .. ':loading', generation)
+    redis.call('SADD', KEYS[1] .. ':dead', generation)
+  end
   return redis.call('SMEMBERS', KEYS[1] .. ':dead')
 end
 

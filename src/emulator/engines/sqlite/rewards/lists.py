@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.engines.base import Key
+from emulator.engines.records import digest_of
 from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
-from emulator.engines.sqlite.schema import digest_of
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because a process that draws alternately with another one reads the same row repeatedly."""

@@ -1,0 +1,1 @@
+"""Everything in a namespace as records: reading and writing it."""

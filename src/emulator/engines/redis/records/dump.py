@@ -1,0 +1,257 @@
+"""Reads everything in a namespace as records (`engines/records.py`).
+
+Redis returns things and their contents in no order, so they are sorted in a temporary database on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final
+
+from emulator.engines.base import Entry, Key, Terms
+from emulator.engines.records import (
+    ITEMS_PER_RECORD,
+    BallotRecord,
+    ChoiceRecord,
+    DocumentRecord,
+    EntryRecord,
+    HandedRecord,
+    ItemRecord,
+    ListItemsRecord,
+    ListRecord,
+    MemberRecord,
+    PoolRecord,
+    Record,
+    RosterRecord,
+    SpentRecord,
+    digest_of,
+)
+from emulator.engines.redis.driver import Reply
+from emulator.engines.redis.keys import (
+    escaped,
+    parse_channel_last,
+    parse_expiry,
+    parse_name_last,
+    parse_name_last_prefix,
+    parse_user_last,
+)
+from emulator.engines.redis.nodes import Nodes
+from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.records.sorting import Row, SortedRecords
+from emulator.engines.redis.scripts import DUMP
+from emulator.errors import EngineError
+
+_LIST_PAGE: Final = 10 * ITEMS_PER_RECORD
+
+
+class Dump:
+    def __init__(self, pipeline: Pipeline, nodes: Nodes) -> None:
+        self._pipeline = pipeline
+        self._nodes = nodes
+
+    async def __call__(self, now: int) -> AsyncIterator[Sequence[Record]]:
+        sorted_records = SortedRecords()
+        try:
+            await _Collecting(self._pipeline, self._nodes, now, sorted_records.add).run()
+            async for page in sorted_records.pages():
+                yield page
+        finally:
+            sorted_records.close()
+
+
+class _Collecting:
+    """Reads all records, in no order."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        nodes: Nodes,
+        now: int,
+        add: Callable[[Sequence[Row]], None],
+    ) -> None:
+        self._pipeline = pipeline
+        self._nodes = nodes
+        self._now = now
+        self._add = add
+        self._ballots: dict[bytes, tuple[Key, bytes]] = {}
+        self._logs: dict[bytes, Key] = {}
+        self._lists: dict[bytes, Key] = {}
+        self._pools: dict[Key, dict[bytes, PoolRecord]] = {}
+        """By id, which ascends."""
+        self._rosters: dict[bytes, tuple[Key, bytes]] = {}
+
+    async def run(self) -> None:
+        readers: dict[bytes, Callable[..., Row | None]] = {
+            b"d": self._document,
+            b"b": self._ballot,
+            b"l": self._log,
+            b"s": self._list,
+            b"p": self._pool,
+            b"g": self._dropped_pool,
+            b"r": self._roster,
+        }
+
+        def things(rows: Sequence[Sequence[Reply]]) -> None:
+            found = (readers[letter](name, *values) for letter, name, *values in rows)
+            self._add([each for each in found if each is not None])
+
+        await self._scan(things, b"things")
+        for key, id in self._ballots.values():
+            await self._read_ballot(key, id)
+        for name, key in self._logs.items():
+            await self._read_log(name, key)
+        for name, key in self._lists.items():
+            await self._read_list(name, key)
+        for pools in self._pools.values():
+            for number, (id, pool) in enumerate(sorted(pools.items()), 1):
+                pool = pool._replace(number=number)
+                self._add([((*pool.key, number), pool)])
+                await self._read_handed(pool, id)
+        for key, id in self._rosters.values():
+            await self._read_roster(key, id)
+        await self._read_spent()
+
+    async def _scan(self, read: Callable[[Sequence[Any]], None], *args: bytes) -> None:
+        """Pass what an operation of the script returns to `read`, page by page."""
+        cursor = b""
+        while cursor != b"0":
+            cursor, *rows = await self._pipeline.run(DUMP, *args, cursor or b"0")
+            read(rows)
+
+    def _is_alive(self, ends: bytes) -> bool:
+        return self._now < parse_expiry(ends)
+
+    def _document(self, name: bytes, ends: bytes, value: bytes) -> Row | None:
+        key = parse_user_last(name)
+        return (key, DocumentRecord(key, parse_expiry(ends), value)) if self._is_alive(ends) else None
+
+    def _ballot(
+        self, name: bytes, ends: bytes, id: bytes, definition: bytes | None, opens: bytes, closes: bytes, *others: bytes
+    ) -> Row | None:
+        if not self._is_alive(ends):
+            return None
+        key = parse_channel_last(name)
+        self._ballots[name] = key, id
+        disabled, known, *limits = map(int, others)
+        terms = Terms(int(opens), parse_expiry(closes), bool(disabled), bool(known), *limits)
+        return key, BallotRecord(key, parse_expiry(ends), definition, terms)
+
+    def _log(self, name: bytes, *_: bytes) -> None:
+        self._logs[name] = parse_channel_last(name)
+
+    def _list(self, name: bytes, ends: bytes) -> Row | None:
+        if not self._is_alive(ends):
+            return None
+        self._lists[name] = key = parse_user_last(name)
+        return key, ListRecord(key, parse_expiry(ends))
+
+    def _pool(self, name: bytes, ends: bytes, id: bytes, source: bytes, note: bytes) -> Row | None:
+        if not self._is_alive(ends):
+            return None
+        key = parse_user_last(name)
+        record = PoolRecord(key, 0, parse_expiry(ends), parse_user_last(source), note)
+        self._pools.setdefault(key, {})[id] = record
+        return self._list(source, ends)
+
+    def _dropped_pool(self, name: bytes, ends: bytes, id: bytes) -> None:
+        if self._is_alive(ends):
+            key = parse_user_last(name)
+            self._pools.setdefault(key, {})[id] = PoolRecord(key, 0, parse_expiry(ends), None, b"")
+
+    def _roster(self, name: bytes, ends: bytes, id: bytes) -> Row | None:
+        if not self._is_alive(ends):
+            return None
+        key = parse_name_last(name)
+        self._rosters[name] = key, id
+        return key, RosterRecord(key, parse_expiry(ends))
+
+    async def _read_ballot(self, key: Key, id: bytes) -> None:
+        group = (key.kind, key.owner, key.name, key.user)
+
+        def choices(flat: Sequence[bytes]) -> None:
+            pairs = zip(flat[::2], flat[1::2], strict=True)
+            self._add([((*group, int(since)), ChoiceRecord(key, choice.decode())) for choice, since in pairs])
+
+        def entries(rows: Sequence[Sequence[Any]]) -> None:
+            found: list[Row] = []
+            for voter, number, choice, times, at, note, whole in rows:
+                entry = Entry(voter.decode(), choice.decode(), int(times), int(at), note)
+                found.append(((*group, int(number)), EntryRecord(key, entry, bool(whole))))
+            self._add(found)
+
+        await self._scan(choices, b"choices", id)
+        await self._scan(entries, b"entries", id)
+
+    async def _read_log(self, name: bytes, key: Key) -> None:
+        group = (key.kind, key.owner, key.name, key.user)
+
+        def items(rows: Sequence[Sequence[bytes]]) -> None:
+            self._add(
+                [
+                    (
+                        (*group, int(place[16:32])),
+                        ItemRecord(key, int(place[:16]), parse_expiry(place[32:]), value),
+                    )
+                    for place, value in rows
+                    if self._is_alive(place[32:])
+                ]
+            )
+
+        await self._scan(items, b"items", name)
+
+    async def _read_list(self, name: bytes, key: Key) -> None:
+        start = 0
+        while items := await self._pipeline.run(DUMP, b"list", name, b"%d" % start, b"%d" % (start + _LIST_PAGE - 1)):
+            texts = [item.decode() for item in items]
+            self._add(
+                [
+                    ((*key, start + at), ListItemsRecord(key, tuple(texts[at : at + ITEMS_PER_RECORD])))
+                    for at in range(0, len(texts), ITEMS_PER_RECORD)
+                ]
+            )
+            start += _LIST_PAGE
+
+    async def _read_handed(self, pool: PoolRecord, id: bytes) -> None:
+        def handed(flat: Sequence[bytes]) -> None:
+            found: list[Row] = []
+            for field, item in zip(flat[::2], flat[1::2], strict=True):
+                if not field.startswith(b"c"):  # the number of items of a user
+                    nth, _, user = field.partition(b":")
+                    record = HandedRecord(pool.key, pool.number, user.decode(), item.decode())
+                    found.append(((*pool.key, pool.number, record.user, int(nth)), record))
+            self._add(found)
+
+        await self._scan(handed, b"handed", id)
+
+    async def _read_roster(self, key: Key, id: bytes) -> None:
+        group = (key.kind, key.owner, key.channel, key.user, key.name)
+
+        def members(found: Sequence[bytes]) -> None:
+            self._add([((*group, member.decode()), MemberRecord(key, member.decode())) for member in found])
+
+        await self._scan(members, b"members", id)
+
+    async def _read_spent(self) -> None:
+        """Read the spent items of all families; nothing lists the families, so this looks at the name of every key."""
+        prefix: bytes = await self._pipeline.run(DUMP, b"prefix")
+        for name in await self._names(escaped(prefix) + b"p[sd]:*"):
+            key = parse_name_last_prefix(name[len(prefix) + 3 :])
+            group = (key.kind, key.owner, key.channel, key.user)
+            is_digest = name.startswith(prefix + b"pd:")
+
+            cursor = b""
+            while cursor != b"0":
+                cursor, *found = await self._pipeline.run(DUMP, b"spent", name, cursor or b"0")
+                digests = [item.decode() if is_digest else digest_of(item.decode()).hex() for item in found]
+                self._add([((*group, digest), SpentRecord(key, digest)) for digest in digests])
+
+    async def _names(self, pattern: bytes) -> set[bytes]:
+        """Return the Redis keys that match a pattern."""
+        names: set[bytes] = set()
+        moves, cursor = self._nodes.moves, b""
+        while cursor != b"0":
+            cursor, keys = await self._pipeline.send(b"SCAN", cursor or b"0", b"MATCH", pattern, b"COUNT", b"1000")
+            names.update(keys)
+        if moves != self._nodes.moves:  # SCAN lists one node of a cluster, so it may have missed keys
+            raise EngineError("Redis: the cluster moved this data to another node during a dump; try again")
+        return names

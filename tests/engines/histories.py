@@ -1,0 +1,119 @@
+"""Random histories of operations of every shape, for tests that compare whole engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import strategies as st
+
+from emulator.engines.base import NEVER, CastRequest, Key, Terms
+from emulator.engines.engine import Engine
+from emulator.engines.pools import Stock
+from engines.shorthand import NOW
+
+NAMES, CHANNELS, USERS, TEXTS = ("n", "o|%"), ("", "c"), ("A", "", "ü:1"), ("x", "y", "")
+KEYS = st.builds(
+    Key, st.just("k"), st.sampled_from(["", "e"]), st.sampled_from(NAMES), st.sampled_from(CHANNELS), st.just("")
+)
+OF_USERS = st.builds(lambda key, user: key._replace(user=user), KEYS, st.sampled_from(USERS))
+SOURCES = st.sampled_from([Key("lists", "", name, "") for name in ("1", "2", "3")])
+ITEMS = st.lists(st.sampled_from([f"i{number}" for number in range(12)]), max_size=5)
+TERMS = st.builds(
+    Terms,
+    opens_at=st.sampled_from([0, NOW]),
+    closes_at=st.sampled_from([NEVER, NOW + 500]),
+    disabled=st.sampled_from([False, False, True]),
+    per_voter=st.sampled_from([1, 3]),
+    per_choice=st.integers(1, 3),
+    choices=st.integers(1, 3),
+)
+CASTS = st.builds(
+    CastRequest,
+    st.sampled_from(USERS),
+    st.sampled_from(TEXTS),
+    note=st.sampled_from([b"", b"\xff\0n"]),
+    times=st.integers(1, 2),
+    whole=st.booleans(),
+)
+OPERATION = st.one_of(
+    st.tuples(st.just("cast"), KEYS, CASTS),
+    st.tuples(st.just("cast"), KEYS, CASTS),
+    st.tuples(st.just("define"), KEYS, TERMS),
+    st.tuples(st.just("drop ballot"), KEYS, st.booleans()),
+    st.tuples(st.just("write"), OF_USERS, st.sampled_from([b"", b"\xff", b"{}"])),
+    st.tuples(st.just("keep"), OF_USERS, st.booleans()),
+    st.tuples(st.just("drop document"), OF_USERS, st.none()),
+    st.tuples(st.just("append"), KEYS, st.sampled_from([b"", b"\0", b"v"])),
+    st.tuples(st.just("fill"), SOURCES, ITEMS),
+    st.tuples(st.just("assign"), KEYS, SOURCES),
+    st.tuples(st.just("draw"), KEYS, st.sampled_from(USERS)),
+    st.tuples(st.just("draw"), KEYS, st.sampled_from(USERS)),
+    st.tuples(st.just("drop pool"), KEYS, st.none()),
+    st.tuples(st.just("discard"), SOURCES, st.none()),
+    st.tuples(st.just("add"), KEYS, st.lists(st.sampled_from(USERS), max_size=3)),
+    st.tuples(st.just("drop roster"), KEYS, st.none()),
+    st.tuples(st.just("purge"), st.none(), st.none()),
+)
+HISTORIES = st.lists(
+    st.tuples(st.integers(-3, 20), st.sampled_from([10, 60, 1000, NEVER]), OPERATION), min_size=1, max_size=40
+)
+"""Each operation with the ms that the clock moves before it, and the ms that what it writes lives."""
+
+History = Sequence[tuple[int, int, tuple[str, Any, Any]]]
+
+
+async def replay(engine: Engine, history: History, now: int = NOW) -> int:
+    """Run the operations; return the time after the last one."""
+    for move, life, (what, key, value) in history:
+        now += move
+        await run(engine, what, key, value, now, min(now + life, NEVER))
+    return now
+
+
+async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: int) -> object:
+    """Run one operation, and return what it returns."""
+    match what:
+        case "cast":
+            return await engine.ballots.cast(key, value, now=now, expires_at=end, tally=True)
+        case "define":
+            return await engine.ballots.define(key, b"\xffd", value, now=now, expires_at=end)
+        case "drop ballot":
+            return await engine.ballots.drop(key._replace(channel=None if value else key.channel), now=now)
+        case "write":
+            return await engine.documents.update([key], lambda _: {key: value}, now=now, expires_at=end)
+        case "keep":
+            kept = key._replace(kind="kept")
+            return await engine.documents.keep({kept: b"k"}, replace=value)
+        case "drop document":
+            return await engine.documents.drop([key], now=now)
+        case "append":
+            return await engine.logs.append(key, value, now=now, expires_at=end)
+        case "draw":
+            return await engine.pools.draw(key, value, most=2, now=now)
+        case "drop pool":
+            return await engine.pools.drop([key], now=now)
+        case "discard":
+            return await engine.pools.discard([key], now=now)
+        case "add":
+            return await engine.rosters.add_members(key, value, now=now, expires_at=end)
+        case "drop roster":
+            return await engine.rosters.drop([key], now=now)
+        case "purge":
+            return await engine.purge(now=now)
+    with suppress(ValueError):  # another pool uses the list
+        if what == "fill":
+            await engine.pools.fill(key, value, now=now, expires_at=end)
+        else:
+            await engine.pools.assign([key], lambda _: {key: Stock(value, b"\xffn")}, now=now, expires_at=end)
+    return None
+
+
+async def answers(engine: Engine, history: History, now: int) -> list[object]:
+    """Run the operations, and return all that they return."""
+    found: list[object] = []
+    for move, life, (what, key, value) in history:
+        now += move
+        found.append(await run(engine, what, key, value, now, min(now + life, NEVER)))
+    return found
