@@ -13,13 +13,12 @@ from emulator.engines.engine import Engine
 from emulator.engines.pools import Stock
 from engines.shorthand import NOW
 
-NAMES, CHANNELS, USERS, TEXTS = ("n", "o|%"), ("", "c"), ("A", "", "ü:1"), ("x", "y", "")
-KEYS = st.builds(
-    Key, st.just("k"), st.sampled_from(["", "e"]), st.sampled_from(NAMES), st.sampled_from(CHANNELS), st.just("")
-)
+USERS, CHOICES = ("A", "ü:1", ""), ("z", "x", "y", "")
+ONE = Key("k", "e", "n", "")
+KEYS = st.sampled_from([ONE, ONE, ONE._replace(channel="c|%"), ONE._replace(name="o|%"), ONE._replace(owner="")])
 OF_USERS = st.builds(lambda key, user: key._replace(user=user), KEYS, st.sampled_from(USERS))
-SOURCES = st.sampled_from([Key("lists", "", name, "") for name in ("1", "2", "3")])
-ITEMS = st.lists(st.sampled_from([f"i{number}" for number in range(12)]), max_size=5)
+SOURCES = st.sampled_from([Key("lists", "", name, "") for name in ("1", "2")])
+ITEMS = st.lists(st.sampled_from([f"i{number}" for number in range(6)]), max_size=5)
 TERMS = st.builds(
     Terms,
     opens_at=st.sampled_from([0, NOW]),
@@ -32,7 +31,7 @@ TERMS = st.builds(
 CASTS = st.builds(
     CastRequest,
     st.sampled_from(USERS),
-    st.sampled_from(TEXTS),
+    st.sampled_from(CHOICES),
     note=st.sampled_from([b"", b"\xff\0n"]),
     times=st.integers(1, 2),
     whole=st.booleans(),
@@ -50,6 +49,7 @@ OPERATION = st.one_of(
     st.tuples(st.just("assign"), KEYS, SOURCES),
     st.tuples(st.just("draw"), KEYS, st.sampled_from(USERS)),
     st.tuples(st.just("draw"), KEYS, st.sampled_from(USERS)),
+    st.tuples(st.just("stock"), KEYS, st.tuples(SOURCES, ITEMS)),
     st.tuples(st.just("drop pool"), KEYS, st.none()),
     st.tuples(st.just("discard"), SOURCES, st.none()),
     st.tuples(st.just("add"), KEYS, st.lists(st.sampled_from(USERS), max_size=3)),
@@ -57,7 +57,7 @@ OPERATION = st.one_of(
     st.tuples(st.just("purge"), st.none(), st.none()),
 )
 HISTORIES = st.lists(
-    st.tuples(st.integers(-3, 20), st.sampled_from([10, 60, 1000, NEVER]), OPERATION), min_size=1, max_size=40
+    st.tuples(st.integers(-3, 5), st.sampled_from([10, 1000, 1000, NEVER]), OPERATION), min_size=12, max_size=50
 )
 """Each operation with the ms that the clock moves before it, and the ms that what it writes lives."""
 
@@ -106,6 +106,9 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
         if what == "fill":
             await engine.pools.fill(key, value, now=now, expires_at=end)
         else:
+            if what == "stock":
+                value, items = value
+                await engine.pools.fill(value, items, now=now, expires_at=end)
             await engine.pools.assign([key], lambda _: {key: Stock(value, b"\xffn")}, now=now, expires_at=end)
     return None
 
