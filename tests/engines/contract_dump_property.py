@@ -12,7 +12,7 @@ from engines.shorthand import Open
 
 
 class DumpPropertyContract:
-    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
     @given(HISTORIES, HISTORIES)
     async def test_a_loaded_copy_dumps_and_behaves_the_same_after_any_history(
         self, engine: Engine, open: Open, before: History, after: History

@@ -80,7 +80,7 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
         case "define":
             return await engine.ballots.define(key, b"\xffd", value, now=now, expires_at=end)
         case "drop ballot":
-            return await engine.ballots.drop(key._replace(channel=None if value else key.channel), now=now)
+            return sorted(await engine.ballots.drop(key._replace(channel=None if value else key.channel), now=now))
         case "write":
             return await engine.documents.update([key], lambda _: {key: value}, now=now, expires_at=end)
         case "keep":
