@@ -86,3 +86,7 @@ class ConfigurationError(Exception):
 
 class EngineError(Exception):
     """Storage failed or is unreachable. Engines raise it for driver errors; clients get `Unavailable`."""
+
+
+class ExportFailed(Exception):
+    """The service has stopped, but its data could not be exported. The message is one line."""

@@ -180,7 +180,7 @@ def test_every_option_of_serve_has_an_environment_variable(flag: str):
 
     (option,) = (each for each in annotation.__metadata__ if isinstance(each, OptionInfo))
 
-    assert f"EXTCLI_SERVE_{flag.upper()}" == option.envvar
+    assert f"EXTCLI_SERVE_{flag.rstrip('_').upper()}" == option.envvar
     assert option.help
 
 

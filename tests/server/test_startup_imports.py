@@ -25,6 +25,7 @@ UNUSED = {
         "redis", "hiredis", "opentelemetry", "prometheus_client", "offapi", "ijson", "tomlkit", "platformdirs",
         "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.server.tracing",
         "emulator.features.control.exposition", "emulator.server.lifeline", "extcli.running",
+        "emulator.features.snapshots.codec", "emulator.server.snapshot_files", "extcli.snapshots",
     },
     "exec": {
         "emulator", "litestar", "uvicorn", "uvloop", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich",

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
@@ -38,8 +38,24 @@ from emulator.server.workers import Work, Workers, exit_with_parent
 if TYPE_CHECKING:
     from emulator.server.tracing import Tracing
 
-Prepare = Callable[[Service], Awaitable[None]]
-"""Puts the data with which a service starts into it; raises `ConfigurationError`."""
+Hook = Callable[[Service], Awaitable[None]]
+
+
+class Hooks(NamedTuple):
+    """What runs before the service is ready, and after its last request. What they raise ends the service."""
+
+    prepare: Hook | None = None
+    """Puts the data with which a service starts into it; raises `ConfigurationError`. A stop cancels it."""
+    finish: Hook | None = None
+    """Runs before the data is closed, unless a stop came before the service was ready. A stop waits for it."""
+
+
+NO_HOOKS: Final = Hooks()
+
+
+class _StoppedEarly(Exception):
+    """A signal came before the service was ready."""
+
 
 _log = logging.getLogger("emulator")
 _GRACE = 3
@@ -143,11 +159,11 @@ async def serve(
     started: Callable[[], None],
     hangups: SignalHandler,
     tracing: Tracing | None = None,
-    prepare: Prepare | None = None,
+    hooks: Hooks = NO_HOOKS,
 ) -> None:
     """Serve until SIGTERM or SIGINT; call `started` once requests succeed.
 
-    The service answers that it is not ready until `prepare` is done. What that raises ends the service.
+    The service answers that it is not ready until it is prepared.
     """
     stops = SignalHandler(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
@@ -165,7 +181,7 @@ async def serve(
             config_of(application, settings.proxies),
             started,
             timeout=settings.limits.request_timeout,
-            prepare=partial(prepared, service, prepare) if prepare is not None else None,
+            prepare=partial(_prepare, service, hooks.prepare, stops) if hooks.prepare is not None else None,
         )
 
         def stop() -> None:
@@ -183,14 +199,23 @@ async def serve(
         )
         try:
             await server.serve([listener])
+            if hooks.finish is not None:
+                await hooks.finish(service)
+        except _StoppedEarly:
+            _log.info("stopped before the service was ready")
         finally:
             reloading.cancel()
 
 
-async def prepared(service: Service, prepare: Prepare) -> None:
-    """Prepare a service, which is not ready meanwhile."""
+async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:
+    """Prepare a service, which is not ready meanwhile. Raises `_StoppedEarly` at a signal."""
     service.control.is_starting = True
-    await prepare(service)
+    preparing = asyncio.ensure_future(prepare(service))
+    with stops.diverted(preparing.cancel):
+        try:
+            await preparing
+        except asyncio.CancelledError:
+            raise _StoppedEarly from None
     service.control.is_starting = False
 
 
@@ -204,20 +229,20 @@ def run(
     host: str,
     port: int,
     workers: int = 1,
-    prepare: Prepare | None = None,
+    hooks: Hooks = NO_HOOKS,
     announce: Announce | None = None,
 ) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
     Several workers share the port and the data, so the engine must be shared too. SIGHUP never stops the service.
-    `prepare` runs once, before the service is ready: with several workers, before they start.
+    The hooks run once: with several workers, `prepare` before they start, and no `finish`.
     """
     hangups = SignalHandler(*HANGUPS)
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share, not in memory")
     with engine.claimed(), listen(host, port) as listener:
-        _run(settings, engine, listener, url_of(host, listener), workers, hangups, prepare, announce)
+        _run(settings, engine, listener, url_of(host, listener), workers, hangups, hooks, announce)
     _log.info("stopped")
 
 
@@ -228,7 +253,7 @@ def _run(
     url: str,
     workers: int,
     hangups: SignalHandler,
-    prepare: Prepare | None,
+    hooks: Hooks,
     announce: Announce | None,
 ) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
@@ -245,10 +270,10 @@ def _run(
         log_serving(settings, engine.location, listener.getsockname()[1], workers)
 
     if workers == 1:
-        _run_loop(settings, listener, started, hangups, prepare)
+        _run_loop(settings, listener, started, hangups, hooks)
         return
     settings = replace(settings, has_peers=True)
-    _check_startup(settings, prepare)
+    _check_startup(settings, hooks.prepare)
 
     def work() -> Work:
         """Return the work of a new worker, with the current extensions."""
@@ -265,7 +290,7 @@ def _run(
         raise ConfigurationError("a worker did not start; see the log above")
 
 
-def _check_startup(settings: Settings, prepare: Prepare | None) -> None:
+def _check_startup(settings: Settings, prepare: Hook | None) -> None:
     """Open and close the engine and the tracing, so that a failure is reported before any worker starts. Prepare."""
 
     async def open_and_close() -> None:
@@ -299,10 +324,10 @@ def _run_loop(
     listener: socket.socket,
     started: Callable[[], None],
     hangups: SignalHandler,
-    prepare: Prepare | None = None,
+    hooks: Hooks = NO_HOOKS,
 ) -> None:
     tracing = _open_tracing(settings)
-    serving = serve(settings, listener, started, hangups, tracing, prepare)
+    serving = serve(settings, listener, started, hangups, tracing, hooks)
     if sys.platform == "win32":
         asyncio.run(serving)
     else:

@@ -37,6 +37,16 @@ class SignalHandler:
         """Remember later signals instead of calling it."""
         self._callback = None
 
+    @contextmanager
+    def diverted(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Call `callback` instead during the block; at once if a signal is pending."""
+        before, self._callback = self._callback, None
+        self.set_callback(callback)
+        try:
+            yield
+        finally:
+            self._callback = before
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._callback is None:
             self._pending = True

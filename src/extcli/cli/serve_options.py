@@ -209,3 +209,15 @@ Seed = Annotated[
         metavar="FILE",
     ),
 ]
+Import = Annotated[
+    Path | None,
+    _option("import", "Snapshot that replaces all data before the service is ready. One worker only.", metavar="FILE"),
+]
+ExportOnExit = Annotated[
+    Path | None,
+    _option(
+        "export-on-exit",
+        "File that a snapshot is saved to at a clean stop. May be the file of --import, which the first run creates.",
+        metavar="FILE",
+    ),
+]

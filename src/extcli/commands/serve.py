@@ -17,6 +17,9 @@ from extcli.cli.fast_import import garbage_collection_paused
 from extcli.cli.shared_options import Command
 from extcli.errors import ExitCode, UsageError
 
+_NOT_EXPORTED = 1
+"""The exit code if the data could not be exported at the stop."""
+
 
 class ServeCommand(Command):
     """Reports usage errors on one line, like every other configuration error of the service."""
@@ -32,7 +35,7 @@ class ServeCommand(Command):
 
 def _warn_of_unknown_variables() -> None:
     """Log each variable that looks like an option but is none, for example because of a typo."""
-    known = [name.upper() for name in inspect.signature(serve).parameters]
+    known = [name.rstrip("_").upper() for name in inspect.signature(serve).parameters]
     for variable in sorted(each for each in os.environ if each.startswith(options.VARIABLES)):
         name = variable.removeprefix(options.VARIABLES)
         if name not in known:
@@ -81,6 +84,8 @@ def serve(
     log_requests: options.LogRequests = False,
     otel: options.Otel = False,
     seed: options.Seed = None,
+    import_: options.Import = None,
+    export_on_exit: options.ExportOnExit = None,
     name: options.Name = None,
     lifeline: options.Lifeline = None,
 ) -> None:
@@ -94,7 +99,7 @@ def serve(
     """
     with garbage_collection_paused():
         from emulator.config.settings import KIB, MIB, Limits, read_settings
-        from emulator.errors import ConfigurationError, EngineError
+        from emulator.errors import ConfigurationError, EngineError, ExportFailed
         from emulator.observability.logs import LogSettings
         from emulator.server import run as server
     try:
@@ -143,12 +148,20 @@ def serve(
             logs=logs,
             traces=otel,
         )
+        prepare, finish = _preparation(seed, production=production), None
+        if import_ is not None or export_on_exit is not None:
+            files = _snapshot_files(import_, export_on_exit)
+            files.check(settings, workers)
+            prepare, finish = _in_turn(files.load, prepare), files.save
         with ExitStack() as stack:
             announce = None if name is None else stack.enter_context(registered(name)).announce
-            server.run(settings, host, port, workers, _preparation(seed, production=production), announce)
+            server.run(settings, host, port, workers, server.Hooks(prepare, finish), announce)
     except (ConfigurationError, EngineError, UsageError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
+    except ExportFailed as error:
+        typer.echo(f"extcli serve: {error}", err=True)
+        raise typer.Exit(_NOT_EXPORTED) from None
     except Exception:
         # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
@@ -180,5 +193,21 @@ def _preparation(seed: Path | None, *, production: bool) -> Any:
             raise ConfigurationError(f"--seed: {content.name}: clock: {error.detail}") from None
         except UsageError as error:
             raise ConfigurationError(f"--seed: {error}") from None
+
+    return prepare
+
+
+def _snapshot_files(source: Path | None, target: Path | None) -> Any:
+    from emulator.server.snapshot_files import SnapshotFiles
+    from extcli.snapshots import files
+
+    return SnapshotFiles(source, target, files.opened, files.written)
+
+
+def _in_turn(first: Any, second: Any) -> Any:
+    async def prepare(service: Any) -> None:
+        await first(service)
+        if second is not None:
+            await second(service)
 
     return prepare

@@ -1,0 +1,176 @@
+"""`serve --import` and `--export-on-exit`."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.process import COMMAND, ServerProcess, server_process
+from support.service import SECRET
+
+STOP_TIMEOUT = 20
+WHOLE = (
+    '{"extcli_snapshot":1,"version":"","environment":"sandbox","clock":{},"keys":false,"counts":{},"records":[\n]}\n'
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.json"
+
+
+def vote(served: ServerProcess, user: str) -> None:
+    served.client("viewer", user=user, channel="777").post("vote", json={"value": 1}).raise_for_status()
+
+
+def count(served: ServerProcess) -> int:
+    return int(served.client("viewer", user="9", channel="777").get("vote").json()["count"])
+
+
+def refused(*args: str, **environment: str) -> str:
+    """Start a service that must not start; return what it says."""
+    done = subprocess.run(
+        [*COMMAND, "--port", "0", *args], env={**os.environ, **environment}, capture_output=True, text=True, timeout=20
+    )
+    assert (2, "") == (done.returncode, done.stdout)
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_service_goes_on_with_the_data_of_the_last_run(tmp_path: Path, name: str, by_variable: bool):
+    file = str(tmp_path / name)
+    args = () if by_variable else ("--import", file, "--export-on-exit", file)
+    variables = {"EXTCLI_SERVE_IMPORT": file, "EXTCLI_SERVE_EXPORT_ON_EXIT": file} if by_variable else {}
+    for number in range(3):
+        with server_process(*args, **variables) as served:
+            assert number == count(served)
+            vote(served, str(number))
+            if number == 0:
+                served.set(1_000)
+            assert 1_000 == served.now()
+            assert 0 == served.stop(signal.SIGTERM)
+
+    text = (tmp_path / name).read_bytes()
+    document = json.loads(gzip.decompress(text) if name.endswith(".gz") else text)
+    assert 3 == document["counts"]["entry"]
+    assert [name] == os.listdir(tmp_path)
+
+
+def test_the_import_is_done_before_the_first_line(path: Path):
+    path.write_text(WHOLE)
+    with server_process("--import", str(path)) as served:
+        assert 200 == httpx.get(f"{served.url}/_emulator/ready").status_code
+        assert served.process.stderr is not None
+        served.process.terminate()
+        log = served.process.stderr.read()
+
+    assert log.index("imported 0 records from") < log.index("sandbox")
+
+
+def test_only_the_default_namespace_is_exported(path: Path):
+    with server_process("--export-on-exit", str(path)) as served:
+        httpx.post(f"{served.url}/_ns/blue/_emulator/reset").raise_for_status()
+        blue = served.client("viewer", user="1", channel="777")
+        blue.base_url = httpx.URL(f"{served.url}/_ns/blue/v1/e/")
+        blue.post("vote", json={"value": 1}).raise_for_status()
+        assert 0 == served.stop(signal.SIGTERM)
+
+    assert {} == json.loads(path.read_text())["counts"]
+
+
+def test_two_signals_are_one_stop_with_one_whole_export(path: Path):
+    with server_process("--export-on-exit", str(path)) as served:
+        vote(served, "1")
+        assert 0 == served.stop(signal.SIGTERM, signal.SIGTERM, signal.SIGINT)
+        assert served.process.stderr is not None
+        log = served.process.stderr.read()
+
+    assert 1 == json.loads(path.read_text())["counts"]["entry"]
+    assert 1 == log.count("exported all data to")
+
+
+def test_an_export_that_fails_keeps_the_old_file_and_exits_1(path: Path):
+    path.write_text("old")
+    with server_process("--export-on-exit", str(path)) as served:
+        moved = path.rename(path.parent / "moved")
+        path.mkdir()
+        assert 1 == served.stop(signal.SIGTERM)
+        assert served.process.stderr is not None
+        log = served.process.stderr.read()
+
+    assert f"extcli serve: --export-on-exit {path}: Is a directory; the file was not changed" in log
+    assert "old" == moved.read_text()
+    assert sorted(["data.json", "moved"]) == sorted(os.listdir(path.parent))
+
+
+def test_a_service_that_is_killed_exports_nothing(path: Path):
+    path.write_text("old")
+    with server_process("--export-on-exit", str(path)) as served:
+        vote(served, "1")
+        served.process.kill()
+        served.process.wait(STOP_TIMEOUT)
+
+    assert "old" == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "line 1: the snapshot is incomplete"),
+        ("{}", "line 1: this is not the first line of a snapshot"),
+        (WHOLE.replace("]}", "{}"), "line 2: object missing required field `type`"),
+        (WHOLE.replace('"counts":{}', '"counts":{"entry":1}'), "line 2: entry: the first line counts 1"),
+    ],
+)
+def test_a_faulty_import_ends_the_start_with_its_line(path: Path, content: str, problem: str):
+    path.write_text(content)
+
+    message = refused("--import", str(path), "--export-on-exit", str(path))
+
+    assert f"extcli serve: --import {path}: {problem}" in message
+    assert content == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["--import", "absent.json"], "--import absent.json: there is no such file"),
+        (["--import", "absent.json", "--export-on-exit", "other.json"], "there is no such file"),
+        (["--export-on-exit", "absent/data.json"], "--export-on-exit absent/data.json: cannot write a file there"),
+        (["--export-on-exit", "/"], "cannot write a file there"),
+        (["--export-on-exit", "a.json", "--workers", "2", "--data", "sqlite:///data.db"], "needs --workers 1"),
+    ],
+)
+def test_options_that_cannot_work_end_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], problem: str
+):
+    monkeypatch.chdir(tmp_path)
+
+    assert problem in refused(*args)
+    assert [] == os.listdir(tmp_path)
+
+
+def test_production_takes_no_snapshots(path: Path, tmp_path: Path):
+    path.write_text(WHOLE)
+    extensions = tmp_path / "extensions.toml"
+    extensions.write_text(f'[extensions.a]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+
+    message = refused("--production", "--extensions", str(extensions), "--import", str(path))
+
+    assert "--import: --production takes no snapshots" in message
+
+
+def test_a_damaged_compressed_import_ends_the_start(tmp_path: Path):
+    path = tmp_path / "data.json.gz"
+    path.write_bytes(gzip.compress(WHOLE.encode())[:-9])
+
+    assert f"--import {path}: the compressed file is damaged or incomplete" in refused("--import", str(path))
