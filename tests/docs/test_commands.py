@@ -35,6 +35,7 @@ FORMATS = {
     "": "a tree of files",
     "sh": "run here",
     "console": "run here, unless in NOT_RUN",
+    "json": "a snapshot, which test_snapshot_guide.py reads",
     "toml": "parsed here; the services below read the extensions' file",
     "yaml": "its `run` steps are run here",
     "ini": "a systemd unit, which needs root",

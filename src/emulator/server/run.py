@@ -208,14 +208,19 @@ async def serve(
 
 
 async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:
-    """Prepare a service, which is not ready meanwhile. Raises `_StoppedEarly` at a signal."""
-    service.control.is_starting = True
-    preparing = asyncio.ensure_future(prepare(service))
+    """Prepare a service. Raises `_StoppedEarly` at a signal."""
+    preparing = asyncio.ensure_future(prepared(service, prepare))
     with stops.diverted(preparing.cancel):
         try:
             await preparing
         except asyncio.CancelledError:
             raise _StoppedEarly from None
+
+
+async def prepared(service: Service, prepare: Hook) -> None:
+    """Prepare a service, which is not ready meanwhile."""
+    service.control.is_starting = True
+    await prepare(service)
     service.control.is_starting = False
 
 
