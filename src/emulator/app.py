@@ -11,7 +11,8 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from typing import Any, Final, NamedTuple
 
 from litestar import Litestar
@@ -98,6 +99,9 @@ class Feature(NamedTuple):
 
 _SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
+
+version = cache(metadata.version)
+"""Returns the version of a package. Cached, because each namespace has a `Service`, and finding it reads files."""
 
 
 class Service:
@@ -250,6 +254,7 @@ class Service:
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to a channel, and return its refresh token."""
+        self.tokens.check_registered(caller.client_id)
         return await self.pins.link(caller, channel_id)
 
     async def close(self) -> None:

@@ -335,10 +335,12 @@ def test_a_seed_is_held_to_the_options_of_the_service():
 
 
 def test_a_seed_names_a_registered_client_id():
-    with live_server(Settings(registered_only=True)) as live, Client(base_url=live.url) as client:
-        answer = client.put("/_emulator/seed", json={**PLACE, "polls": [{"id": "a", "votes": {"U1": 1}}]})
+    with live_server(Settings(registered_only=True)) as live:
+        poll = details(live, {**PLACE, "polls": [{"id": "a", "votes": {"U1": 1}}]})
+        link = details(live, {**PLACE, "links": [{}]})
 
-    assert (400, True) == (answer.status_code, "polls[0]" in answer.json()["info"])
+    refusal = "the client id is not a registered extension"
+    assert ["polls[0].votes.U1: " + refusal, "links[0]: " + refusal] == [*poll, *link]
 
 
 def test_a_seed_goes_into_its_namespace_only(live: LiveServer, viewer):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, partial
+from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -114,6 +115,7 @@ class Endpoint(Generic[S]):
     roles: frozenset[Role]
     audience: Audience
     body: object | None
+    """The shape of the body, or a function that imports and returns it."""
     answer: object
     query: tuple[Parameter, ...]
     headers: tuple[Header, ...]
@@ -133,6 +135,11 @@ class Endpoint(Generic[S]):
     def name(self) -> str:
         """The handler's name, used as the operation id."""
         return self.handler.__name__
+
+    @property
+    def body_shape(self) -> object | None:
+        """The shape of the body; `None` without a body."""
+        return self.body() if isinstance(self.body, FunctionType) else self.body
 
     @cached_property
     def allows_any_origin(self) -> bool:
@@ -169,7 +176,8 @@ def endpoint(
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
 
-    `body`, `answer` and `headers` are for the OpenAPI document. The function returns a value to encode as
+    `body`, `answer` and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that
+    returns it. The function returns a value to encode as
     JSON or a `Special` answer, or raises a `ServiceError`.
     """
 

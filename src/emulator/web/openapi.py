@@ -75,7 +75,7 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     if endpoint.body is not None:
         described["requestBody"] = {
             "required": endpoint.audience is not Audience.CLIENT_ID,
-            "content": _content(endpoint.body),
+            "content": _content(endpoint.body_shape),
         }
     return described
 
@@ -140,6 +140,8 @@ class Document:
 
     @cached_property
     def _schemas(self) -> dict[str, Any]:
-        kinds = [kind for each in self._endpoints for kind in (each.body, each.answer) if kind not in (None, *_TEXTS)]
+        kinds = [
+            kind for each in self._endpoints for kind in (each.body_shape, each.answer) if kind not in (None, *_TEXTS)
+        ]
         _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
         return dict(sorted(schemas.items()))

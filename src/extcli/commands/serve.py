@@ -185,7 +185,7 @@ def _preparation(seed: Path | None, *, production: bool) -> Any:
 
     async def prepare(service: Any) -> None:
         try:
-            seeded = await service.seeds.apply_json(content.body)
+            seeded = await service.seeds.apply(content.body)
             content.save_tokens([link.refresh for link in seeded.links])
         except BadRequest as error:
             raise ConfigurationError(f"--seed: {content.refused(error.details)}") from None

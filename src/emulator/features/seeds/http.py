@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.features.seeds.rules import Seed
 from emulator.features.seeds.service import Seeded, Seeds
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, endpoint
 
 
-@endpoint("PUT", "/_emulator/seed", audience=Audience.CONTROL, body=Seed, answer=Seeded, limit="seed")
+def _seed() -> object:
+    from emulator.features.seeds.document import Seed
+
+    return Seed
+
+
+@endpoint("PUT", "/_emulator/seed", audience=Audience.CONTROL, body=_seed, answer=Seeded, limit="seed")
 async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
     """Put the data of a seed into the service: all of it, or nothing.
 
@@ -18,7 +23,7 @@ async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
     `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes that
     they name.
     """
-    return await seeds.apply_json(call.raw)
+    return await seeds.apply(call.raw)
 
 
 endpoints: Final = (apply_seed,)

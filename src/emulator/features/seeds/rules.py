@@ -1,17 +1,20 @@
-"""The document of a seed, and the calls that make its data. Pure."""
+"""What a seed does: the calls that make its data, the links and the clock. Pure."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from hashlib import sha256
+from itertools import count
+from typing import Any, Final, NamedTuple
 
-import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET
 
 from emulator.callers import Caller, Role, opaque_id_of
+from emulator.errors import BadRequest
+from emulator.features.seeds.document import Placed, Seed, SeedCodes, SeedPoll
 from emulator.wire import json_codec
 
 VERSION: Final = 1
@@ -32,122 +35,7 @@ _LATER: Final = ("ends_at", "disabled")
 """Those that take effect after the votes, which they would refuse."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Instant = Annotated[datetime, Meta(tz=True)]
-StoreName = Literal[
-    "extension_state",
-    "channel_state",
-    "viewer_state",
-    "extension_viewer_state",
-    "extension_hidden_state",
-    "extension_config",
-    "channel_config",
-]
-
-
-class _Strict(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A table without other fields."""
-
-
-class _Placed(_Strict, kw_only=True):
-    """A thing of a client id in a channel: those at the top of the seed, unless it has its own."""
-
-    client_id: str = ""
-    channel: str = ""
-
-
-class SeedPoll(_Placed, kw_only=True):
-    """A poll. It has a definition if it has any field of one."""
-
-    id: str
-    prompt: str | UnsetType = UNSET
-    options: list[str] | UnsetType = UNSET
-    user_data: Any | UnsetType = UNSET
-    starts_at: Instant | UnsetType = UNSET
-    ends_at: Instant | UnsetType = UNSET
-    user_id_voting: bool | UnsetType = UNSET
-    distinct_options_per_user: int | UnsetType = UNSET
-    total_votes_per_user: int | UnsetType = UNSET
-    votes_per_option: int | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    votes: dict[str, int | list[int]] = {}
-    """By user, in the order of voting."""
-
-
-class SeedRanking(_Placed, kw_only=True):
-    """A ranking."""
-
-    id: str
-    answers: dict[str, str]
-    """By user, in the order of answering."""
-
-
-class SeedEntry(_Strict, kw_only=True):
-    """One entry of a buffer."""
-
-    user: str
-    data: msgspec.Raw
-
-
-class SeedBuffer(_Placed, kw_only=True):
-    """A buffer, oldest entry first."""
-
-    id: str
-    entries: list[SeedEntry]
-
-
-class SeedStore(_Placed, kw_only=True):
-    """A state or config store."""
-
-    store: StoreName
-    data: msgspec.Raw
-    user: str = ""
-    """Of `viewer_state` and `extension_viewer_state`."""
-
-
-class SeedJsonStore(_Placed, kw_only=True):
-    """A JSON store."""
-
-    id: str
-    data: msgspec.Raw
-
-
-class SeedCodes(_Strict, kw_only=True):
-    """A set of codes."""
-
-    index: Annotated[int, Meta(ge=0, le=9)]
-    name: str
-    codes: list[str]
-    marked: dict[str, Annotated[int, Meta(ge=1, le=1_000)]] = {}
-    """How many codes each user may redeem."""
-    client_id: str = ""
-
-
-class SeedLink(_Placed, kw_only=True):
-    """A channel that a game is linked to."""
-
-
-class SeedClock(_Strict, kw_only=True):
-    """The service's clock."""
-
-    at: Instant | None = None
-    frozen: bool = False
-
-
-class Seed(_Strict, kw_only=True):
-    """The data with which a test begins. `extcli` is the version of the format."""
-
-    extcli: int
-    client_id: str
-    channel: str
-    clock: SeedClock | None = None
-    polls: list[SeedPoll] = []
-    rankings: list[SeedRanking] = []
-    buffers: list[SeedBuffer] = []
-    stores: list[SeedStore] = []
-    json_stores: list[SeedJsonStore] = []
-    codes: list[SeedCodes] = []
-    links: list[SeedLink] = []
+_ID_LENGTH: Final = 22
 
 
 class SeedCall(NamedTuple):
@@ -170,6 +58,38 @@ class SeedCall(NamedTuple):
         if colon and known.match(field):
             return f"{known.sub(lambda found: self.fields[found[0]], field)}: {problem}"
         return f"{self.at}: {detail}"
+
+
+class Plan(NamedTuple):
+    """What a seed does."""
+
+    calls: Iterator[list[SeedCall]]
+    """The calls of each thing in the document. After one that fails, the rest of its list is left out."""
+    links: list[Caller]
+    """The broadcasters whose channels get a link, in the order of the document."""
+    at: int | None
+    """The time that the clock is set to, in Unix ms; `None` if it stays."""
+    frozen: bool | None
+    """Whether the clock stands still then; `None` if that stays."""
+    counts: dict[str, int]
+    """How many things of each kind the document has."""
+    new_id: Callable[[], str]
+    """Makes the ids of stored things. They depend on the seed only, so that it can replace its own data."""
+
+
+def plan_of(document: bytes) -> Plan:
+    """Read a seed; raises `BadRequest` for another shape or version."""
+    seed = json_codec.decode(document, Seed)
+    if seed.extcli != VERSION:
+        raise BadRequest("Invalid seed", f"extcli: this service reads version {VERSION} of seeds, not {seed.extcli}")
+    links = []
+    for link in seed.links:
+        channel = link.channel or seed.channel
+        owner = (link.client_id or seed.client_id, Role.BROADCASTER, channel, channel, opaque_id_of(channel))
+        links.append(Caller(*owner))
+    clock = seed.clock
+    at = _unix_ms(clock.at) if clock and clock.at else None
+    return Plan(_calls_of(seed), links, at, clock.frozen if clock else None, _counts_of(seed), _ids_of(document))
 
 
 class _Thing(NamedTuple):
@@ -200,10 +120,9 @@ class _Thing(NamedTuple):
         return SeedCall(f"{self.place}{at}", caller, method, f"/v1/e/{path}", query, body, fields)
 
 
-def calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
-    """Yield the calls of each thing in the document. After one that fails, the rest of the list is left out."""
+def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
 
-    def thing(place: str, item: _Placed) -> _Thing:
+    def thing(place: str, item: Placed) -> _Thing:
         return _Thing(place, item.client_id or seed.client_id, item.channel or seed.channel)
 
     for at, poll in enumerate(seed.polls):
@@ -269,8 +188,7 @@ _CODES: Final = {"codes": "codes", "names": "name", "indices": "index"}
 """The members of a `PUT codes`, and the fields of the sets that they list."""
 
 
-def counts_of(seed: Seed) -> dict[str, int]:
-    """Return how many things of each kind the document has."""
+def _counts_of(seed: Seed) -> dict[str, int]:
     counts = {name: len(getattr(seed, name)) for name in ("polls", "rankings", "buffers", "stores", "json_stores")}
     votes = [votes for poll in seed.polls for votes in poll.votes.values()]
     return {
@@ -283,14 +201,19 @@ def counts_of(seed: Seed) -> dict[str, int]:
     }
 
 
-def unix_ms(instant: datetime) -> int:
+def _unix_ms(instant: datetime) -> int:
     """Return a point in time in Unix ms."""
     return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
+def _ids_of(document: bytes) -> Callable[[], str]:
+    digest, numbers = sha256(document).digest(), count()
+    return lambda: sha256(digest + b"%d" % next(numbers)).hexdigest()[:_ID_LENGTH]
+
+
 def _seconds(value: Any) -> Any:
     """Return a point in time in Unix seconds, rounded up; any other value as it is."""
-    return -(-unix_ms(value) // 1000) if isinstance(value, datetime) else value
+    return -(-_unix_ms(value) // 1000) if isinstance(value, datetime) else value
 
 
 def _member(name: str) -> str:

@@ -11,24 +11,22 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from hashlib import sha256
-from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from emulator.callers import Caller, Role, opaque_id_of
+from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.engine import Engine
 from emulator.engines.records import DocumentRecord, Record
 from emulator.errors import BadRequest, ServiceError
-from emulator.features.seeds.rules import VERSION, Seed, SeedLink, calls_of, counts_of, unix_ms
 from emulator.ids import NewId
 from emulator.limits.id_quota import is_quota_record
-from emulator.wire import json_codec
+
+if TYPE_CHECKING:
+    from emulator.features.seeds.rules import Plan
 
 _MAX_PROBLEMS = 20
-_ID_LENGTH = 22
 
 
 class SeededLink(Struct):
@@ -83,49 +81,39 @@ class Seeds:
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
 
-    async def apply_json(self, document: bytes) -> Seeded:
-        """Apply a seed as `apply` does, from JSON."""
-        return await self.apply(json_codec.decode(document, Seed))
-
-    async def apply(self, seed: Seed) -> Seeded:
+    async def apply(self, document: bytes) -> Seeded:
         """Put the data of a seed into the service. Raises `BadRequest` with all problems, and then changed nothing.
 
         Raises `Forbidden` for a seed with a clock, if the clock cannot be moved.
         """
-        if seed.extcli != VERSION:
-            raise BadRequest(
-                "Invalid seed", f"extcli: this service reads version {VERSION} of seeds, not {seed.extcli}"
-            )
+        # Imported here, because it takes long and most services get no seed.
+        from emulator.features.seeds.rules import plan_of
+
+        plan = plan_of(document)
         async with self._applying:
             # It stands still, so that all data have the same time, and equal seeds equal data.
             clock = Clock()
-            clock.restore(0, unix_ms(seed.clock.at) if seed.clock and seed.clock.at else self._clock.now())
-            async with self._open_scratch(clock, _ids_of(seed)) as scratch:
-                await _perform(scratch, seed)
-                links = [await _linked(scratch, seed, link) for link in seed.links]
+            clock.restore(0, self._clock.now() if plan.at is None else plan.at)
+            async with self._open_scratch(clock, plan.new_id) as scratch:
+                await _perform(scratch, plan)
+                links = await _linked(scratch, plan)
                 records = _without_quotas(scratch.engine.dump(now=clock.now()))
-                await self._load(records, *self._clock_after(seed))
-        return Seeded(self._clock.now(), counts_of(seed), links)
+                await self._load(records, *self._clock_after(plan))
+        return Seeded(self._clock.now(), plan.counts, links)
 
-    def _clock_after(self, seed: Seed) -> tuple[int | None, int | None]:
-        """Return the offset that a seed sets, or the instant at which it freezes the clock; `None` for the others."""
-        if seed.clock is None:
+    def _clock_after(self, plan: Plan) -> tuple[int | None, int | None]:
+        """Return the offset of the clock, or the instant at which it freezes; `None` for what does not apply."""
+        if plan.frozen is None:
             return None, None
         now = self._clock.now()
-        at = unix_ms(seed.clock.at) if seed.clock.at else now
-        return (None, at) if seed.clock.frozen else (self._clock.offset + at - now, None)
+        at = now if plan.at is None else plan.at
+        return (None, at) if plan.frozen else (self._clock.offset + at - now, None)
 
 
-def _ids_of(seed: Seed) -> NewId:
-    """Return a source of ids for a seed. It yields the same ids each time, so that a seed can replace its own data."""
-    digest, number = sha256(json_codec.encode(seed)).digest(), count()
-    return lambda: sha256(digest + b"%d" % next(number)).hexdigest()[:_ID_LENGTH]
-
-
-async def _perform(scratch: Scratch, seed: Seed) -> None:
+async def _perform(scratch: Scratch, plan: Plan) -> None:
     """Run all calls of a seed. Raises `BadRequest` with the problems of all things."""
     problems: dict[str, None] = {}
-    for calls in calls_of(seed):
+    for calls in plan.calls:
         await asyncio.sleep(0)
         for call in calls:
             try:
@@ -140,10 +128,15 @@ async def _perform(scratch: Scratch, seed: Seed) -> None:
         raise BadRequest("Invalid seed", first, others=others)
 
 
-async def _linked(scratch: Scratch, seed: Seed, link: SeedLink) -> SeededLink:
-    client_id, channel = link.client_id or seed.client_id, link.channel or seed.channel
-    owner = Caller(client_id, Role.BROADCASTER, channel, channel, opaque_id_of(channel))
-    return SeededLink(client_id, channel, await scratch.link(owner, channel))
+async def _linked(scratch: Scratch, plan: Plan) -> list[SeededLink]:
+    links = []
+    for number, owner in enumerate(plan.links):
+        channel_id = owner.channel_id or ""
+        try:
+            links.append(SeededLink(owner.client_id, channel_id, await scratch.link(owner, channel_id)))
+        except ServiceError as error:
+            raise BadRequest("Invalid seed", f"links[{number}]: {error.detail}") from None
+    return links
 
 
 async def _without_quotas(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
