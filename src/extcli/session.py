@@ -46,13 +46,21 @@ class Session:
         chosen = self.resolver.format(terminal=sys.stdout.isatty())
         return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
 
-    def wants(self, output: Format) -> bool:
-        """Return whether this is the chosen format. Works even if the settings are what is wrong."""
+    @property
+    def wants_env(self) -> bool:
+        """Whether the output format is `env`. If the settings are invalid, the command itself reports that."""
         with suppress(CliError):
-            return self.output.format is output
+            return self.output.format is Format.ENV
+        return False
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether to print errors as JSON. Works even if the settings are what is wrong."""
+        with suppress(CliError):
+            return self.output.format is Format.JSON
         with suppress(CliError):
             self.resolver.ignore_profiles()  # the profile may be the error
-            return self.output.format is output
+            return self.output.format is Format.JSON
         return False
 
     @cached_property

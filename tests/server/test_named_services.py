@@ -160,6 +160,17 @@ def test_status_prints_lines_for_a_shell(runtime: Path, extcli: Run):
     assert none[2].startswith("extcli: no service 'three' is running\n")
 
 
+def test_other_commands_refuse_the_format_env_before_they_send_anything(runtime: Path, extcli: Run):
+    with server_process("--name", "one") as one:
+        cast = extcli("vote", "cast", "--value", "1", "-o", "env", "--url", one.url)
+        other = extcli("connect", "curl", "-o", "env")
+        count = extcli("vote", "get", "-o", "plain", "--url", one.url)
+
+    assert (2, "", "extcli: this command has no output format env\n  `status` and `connect env` have it\n") == cast
+    assert (2, "") == other[:2]
+    assert (0, "") == count[:2]
+
+
 def test_without_services_status_is_empty_and_stop_fails(runtime: Path, extcli: Run):
     assert (0, "", "") == extcli("status")
     assert (0, '{"services": []}\n', "") == extcli("status", "-o", "json")

@@ -222,11 +222,11 @@ def shared(function: Callable[..., None], *, use_profile: bool = True, has_env: 
                 session.output.query = Query(session.resolver.flags.query)
             if session.resolver.flags.dry_run and not use_profile:
                 raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
-            if not has_env and session.wants(Format.ENV):
+            if session.wants_env and not has_env:
                 raise UsageError("this command has no output format env", fix="`status` and `connect env` have it")
             function(session, **values)
         except CliError as error:
-            print_error(error, as_json=session.wants(Format.JSON))
+            print_error(error, as_json=session.wants_json)
             raise typer.Exit(error.exit_code) from None
         except Withheld:
             session.output.note("nothing was changed")
