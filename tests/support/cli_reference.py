@@ -35,7 +35,7 @@ HEAD = """\
 | 3 | The service is unreachable, or does not answer before `--timeout` |
 | 4 | The service refuses the request (4xx), or some lines of a file |
 | 5 | The service fails (5xx) |
-| 7 | An expectation is not met: no code to redeem, too few events, an unset key |
+| 7 | An expectation is not met: `wait` and `expect`, no code to redeem, too few events, an unset key |
 | 130 | Interrupted |
 
 ## Output
