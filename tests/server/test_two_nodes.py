@@ -17,6 +17,7 @@ from engines.redis_server import RedisServer
 from support.pusher_client import PusherClient, decode_frame, parse_broadcast, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient, linked_game, request_pin
+from support.waits import waiting
 
 
 class Nodes(NamedTuple):
@@ -300,3 +301,12 @@ def test_in_production_each_node_verifies_the_tokens_of_the_other(tmp_path):
                 token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})["jwt"]
 
             assert 200 == one.bearer(token).get("user_info").status_code
+
+
+def test_a_wait_on_one_node_is_met_by_a_vote_on_the_other(nodes: Nodes):
+    with waiting() as waits:
+        future = waits.begin(nodes.one, "poll", count=1)
+
+        nodes.viewer("1")[1].post("vote", json={"value": 3})
+
+        assert {"count": 1} == future.result(10).json()["found"]
