@@ -1,0 +1,132 @@
+"""If `snapshot save` or a stop with `--export-on-exit` is killed, the file is the old one or the new one, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support import preloaded
+from support.process import ServerProcess, server_process, wait_until
+
+ROUNDS = int(os.environ.get("ROUNDS", "6"))
+"""How often to kill."""
+VOTERS = 3_000
+RANDOM = random.Random(9)
+pytestmark = pytest.mark.slow
+
+
+def snapshot_of(votes: int) -> str:
+    """Return a snapshot at a frozen clock with a poll of this many votes."""
+    key = '"key":["poll","my-extension","default","777"]'
+    entries = [
+        f'{{"type":"entry",{key},"voter":"U{number}","choice":"1","cast_at":{1_000 + number}}}'
+        for number in range(votes)
+    ]
+    records = [
+        f'{{"type":"ballot",{key},"expires_at":9000000000000}}',
+        f'{{"type":"choice",{key},"choice":"1"}}',
+        *entries,
+    ]
+    header = {
+        "extcli_snapshot": 1,
+        "version": "",
+        "environment": "sandbox",
+        "clock": {"frozen_at": 5_000_000},
+        "keys": False,
+        "counts": {"ballot": 1, "choice": 1, "entry": votes},
+    }
+    first = json.dumps(header, separators=(",", ":"))[:-1] + ',"records":[\n'
+    return first + ",\n".join(records) + "\n]}\n"
+
+
+def content_of(served: ServerProcess) -> bytes:
+    return httpx.get(f"{served.url}/_emulator/snapshot", timeout=20).raise_for_status().content
+
+
+def vote(served: ServerProcess, number: int) -> None:
+    """Change the vote of the first viewer."""
+    served.client("viewer", opaque="U0", channel="777").post("vote", json={"value": number}).raise_for_status()
+
+
+def written_beside(path: Path) -> int:
+    """Return how many bytes were written to the file that is to replace this one; -1 if there is none."""
+    sizes = [_size(each) for each in path.parent.glob(f".{path.name}-*")]
+    return max(sizes, default=-1)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1
+
+
+def kill_while_writing(process: preloaded.Process, path: Path, size: int) -> None:
+    """Kill the process when a random part of the new file is written, or after its end."""
+    moment = RANDOM.randrange(-1, size)
+    wait_until(lambda: written_beside(path) > moment or process.poll() is not None)
+    process.kill()
+    process.wait(20)
+    for each in path.parent.glob(f".{path.name}-*"):
+        each.unlink()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source.json"
+    path.write_text(snapshot_of(VOTERS))
+    return path
+
+
+@pytest.fixture
+def served(source: Path) -> Iterator[ServerProcess]:
+    with server_process("--import", str(source)) as served:
+        yield served
+
+
+@pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
+def test_a_killed_save_leaves_the_old_file_or_the_new_one(served: ServerProcess, tmp_path: Path, name: str):
+    path = tmp_path / name
+    environment = {**os.environ, "EXTCLI_URL": served.url}
+    contents = []
+    for _ in range(2):
+        with preloaded.start(["snapshot", "save", str(path)], environment) as process:
+            assert 0 == process.wait(20)
+        contents.append(path.read_bytes())
+        vote(served, 2)
+    old = contents[0]
+    assert contents[0] != contents[1]
+
+    for number in range(ROUNDS):
+        vote(served, 3 + number % 2)
+        with preloaded.start(["snapshot", "save", str(path)], environment) as process:
+            kill_while_writing(process, path, len(old))
+        left = path.read_bytes()
+        with preloaded.start(["snapshot", "save", str(path)], environment) as process:
+            assert 0 == process.wait(20)
+
+        assert left in (contents[-1], path.read_bytes())
+        contents.append(path.read_bytes())
+
+
+def test_a_killed_export_leaves_the_old_file_or_the_new_one(source: Path, tmp_path: Path):
+    path = tmp_path / "data.json"
+    old = source.read_bytes()
+    path.write_bytes(old)
+    for number in range(ROUNDS):
+        with server_process("--import", str(source), "--export-on-exit", str(path)) as served:
+            vote(served, 3 + number)
+            new = content_of(served)
+            served.process.send_signal(signal.SIGTERM)
+            kill_while_writing(served.process, path, len(new))
+        left = path.read_bytes()
+
+        assert left in (old, new)
+        old = left
