@@ -52,6 +52,8 @@ NOT_RUN = {
     "uvx ": "installs",
     "docker ": "needs Docker; make check lints the files",
     "npm ": "installs",
+    "npx ": "installs",
+    "extcli exec -- make ": "test_example_project.py runs it",
     "tar ": "unpacks what npm fetched",
     "python3 -m http.server": "serves pages until it is stopped; tests/browser opens them",
     "python benchmarks/": "takes minutes; CI does not measure",

@@ -1,5 +1,5 @@
-// A namespace of the service for each worker of a test runner: data, clock and connections of its own.
-//   const extcli = namespace(); beforeEach(() => extcli.reset()); after(() => extcli.drop());
+// A namespace of the service for each worker of a test runner, dropped at exit unless the runner kills its workers.
+//   const extcli = namespace(); beforeEach(() => extcli.reset()); afterAll(() => extcli.drop());
 import { spawnSync } from 'node:child_process';
 
 const { env } = process; // extcli exec sets EXTCLI_URL

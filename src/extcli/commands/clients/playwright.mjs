@@ -12,7 +12,9 @@ export const test = base.extend({
     await use(extcli);
     await extcli.drop();
   },
-  page: async ({ page, extcli }, use) => {
+  page: async ({ page, context, extcli }, use) => {
+    // Chromium counts a page that a test has changed as one from the Internet, which may not use this machine.
+    await context.grantPermissions(['local-network-access']).catch(() => {}); // other browsers do not know it
     await page.route((url) => /(\/|\.html)$/.test(url.pathname), async (route) => {
       const response = await route.fetch();
       const body = (await response.text()).replaceAll('SERVICE', extcli.url);

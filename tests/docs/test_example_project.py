@@ -1,0 +1,94 @@
+"""The example project: its tests pass beside a service, and a planted bug makes them fail with a readable message."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from blocks import ROOT
+
+from support.browser import BROWSERS, SDK
+from support.plugin_runs import declare_plugin
+from support.program import PROGRAM
+
+PROJECT = ROOT / "examples" / "project"
+MODULES = SDK / "node_modules"
+TIMEOUT = 300
+
+RUNNERS = {
+    "pytest": ("5 passed", "assert 'Hydra' == 'a tie'"),
+    "node": ("# pass 5", r"'Hydra' !== null"),
+    "vitest": ("5 passed", r"expected 'Hydra' to be null"),
+    "playwright": ("4 passed", r'Expected:.* "A tie"\s+.*Received:.* "Golem wins"'),
+}
+"""What each runner prints, when all is well and with the bug."""
+
+
+def make(folder: Path, runner: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests of one runner in a copy of the project, beside a service."""
+    if not shutil.which("node") or not shutil.which("make"):
+        pytest.skip("needs Node.js and make")
+    if runner in ("vitest", "playwright") and not (MODULES / ".bin" / runner).exists():
+        pytest.skip("needs the packages that `make test` installs")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if runner == "playwright" and not browser:
+        pytest.skip("needs Chromium")
+    copy = folder / "project"
+    shutil.copytree(PROJECT, copy, ignore=shutil.ignore_patterns("node_modules", "test-results", "__pycache__"))
+    if MODULES.exists():
+        (copy / "node_modules").symlink_to(MODULES.resolve())
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("EXTCLI_", "PYTEST_", "MAKE"))}
+    environment = {
+        **kept,
+        "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([str(declare_plugin(folder)), str(ROOT / "src")]),
+        "CHROMIUM": browser or "",
+        "NO_COLOR": "1",
+    }
+    command = [PROGRAM, "exec", "--quiet", "--", "make", f"test-{runner}", *args]
+    return subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_the_tests_of_the_project_pass_with_four_workers(tmp_path: Path, runner: str):
+    result = make(tmp_path, runner)
+
+    assert 0 == result.returncode, result.stdout + result.stderr
+    assert RUNNERS[runner][0] in result.stdout, result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_a_planted_bug_fails_with_a_readable_message(tmp_path: Path, runner: str):
+    result = make(tmp_path, runner, "PLANTED_BUG=1")
+
+    assert 2 == result.returncode, result.stdout + result.stderr
+    assert re.search(RUNNERS[runner][1], re.sub(r"\x1b\[[0-9;]*m", "", result.stdout)), result.stdout
+
+
+@pytest.mark.parametrize(("client", "file"), [("node-test", "extcli.mjs"), ("playwright", "extcli-playwright.mjs")])
+def test_the_modules_of_the_project_are_those_that_connect_prints(client: str, file: str):
+    printed = subprocess.run(
+        [PROGRAM, "connect", client],
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert printed.stdout == (PROJECT / "tests" / file).read_text()
+
+
+def test_the_packages_of_the_project_are_those_that_its_test_installs():
+    own = json.loads((PROJECT / "package.json").read_text())
+    installed = json.loads((SDK / "package.json").read_text())["dependencies"]
+
+    assert (own["dependencies"] | own["devDependencies"]).items() <= installed.items()
