@@ -235,6 +235,17 @@ class Service:
     async def reset(self) -> None:
         await self.control.reset()
 
+    async def copy(self, source: Service) -> None:
+        """Replace all data and the clock by those of another namespace."""
+        await self.control.copy(source.control)
+
+    async def size(self) -> int:
+        return await self.control.size()
+
+    @property
+    def sockets(self) -> int:
+        return len(self.gateway.admission)
+
     def drop_on_close(self) -> None:
         self.is_dropped = True
 
@@ -361,7 +372,8 @@ async def open_app(
             yield front, service
             return
         gate = ControlGate(settings.control_hosts)
-        namespaces = Namespaces(front, open_front, gate, settings.limits.namespaces)
+        namespaces = Namespaces(front, open_front, gate, settings.limits.namespaces, settings.namespace_idle)
+        namespaces.start()
         try:
             yield namespaces, service
         finally:

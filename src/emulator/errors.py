@@ -51,6 +51,10 @@ class MethodNotAllowed(ServiceError, status=405, title="Method Not Allowed"):
     """The path does not support the method."""
 
 
+class Conflict(ServiceError, status=409, title="Conflict"):
+    """The thing exists already."""
+
+
 class RequestTimeout(ServiceError, status=408, title="Request Timeout"):
     """The request did not arrive in time."""
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from litestar.enums import ScopeType
 from litestar.types import HTTPScope, Receive, Scope, Send
+from msgspec import Struct
 
+from emulator.clock import monotonic
 from emulator.config.settings import Limits
-from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
+from emulator.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
+from emulator.ids import token_id
 from emulator.observability.request_context import bind_context, detached, namespace
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
@@ -39,21 +43,56 @@ Open = Callable[[str], AbstractAsyncContextManager[Front]]
 
 @dataclass
 class _Tenant:
-    """A namespace that is open or opening."""
+    """A namespace that is open or opening. Times are in seconds of `monotonic`, which no move of a clock changes."""
 
+    opened_at: float
+    used_at: float
+    requests: int = 0
+    """The requests that are running."""
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     front: Front | None = None
 
 
+class Details(Struct):
+    """A namespace in use."""
+
+    name: str
+    records: int
+    """The documents, polls, buffers, lists and sets of codes that it holds."""
+    age: int
+    """Seconds since its first use."""
+    idle: int
+    """Seconds since its last use."""
+    sockets: int
+
+
+class Listing(Struct):
+    """The namespaces in use, by name; `default` is absent."""
+
+    namespaces: list[str]
+    details: list[Details]
+
+
+class Created(Struct):
+    """The answer to a new namespace."""
+
+    namespace: str
+
+
 class Namespaces:
     """An ASGI application that routes to the service of each namespace. A namespace is created on first use."""
 
-    def __init__(self, default: Front, open_front: Open, gate: Gate, max_open: int) -> None:
+    def __init__(
+        self, default: Front, open_front: Open, gate: Gate, max_open: int, max_idle: int | None = None
+    ) -> None:
+        """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped."""
         self._default = default
         self._open = open_front
         self._gate = gate
         self._max_open = max_open
+        self._max_idle = max_idle
+        self._watching: asyncio.Task[None] | None = None
         self._tenants: dict[str, _Tenant] = {}
 
     @property
@@ -69,21 +108,19 @@ class Namespaces:
         if _PREFIX not in scope["path"] or scope["type"] != ScopeType.HTTP:
             await self._default(scope, receive, send)
             return
-        if scope["method"] == "GET" and scope["path"].strip("/") == _PREFIX[1:]:
-            await self._list(scope, send)
+        if scope["path"].strip("/") == _PREFIX[1:] and scope["method"] in ("GET", "POST"):
+            await self._answer(scope, send, self._list if scope["method"] == "GET" else self._create)
             return
         found = _ADDRESS.fullmatch(scope["path"])
         if found is None:
             await self._default(scope, receive, send)
             return
-        bind_context(scope)
         name, path = found["name"], found["path"]
+        if path in ("", "/") and scope["method"] in ("DELETE", "POST"):
+            await self._answer(scope, send, self._drop if scope["method"] == "DELETE" else self._create)
+            return
+        bind_context(scope)
         try:
-            if path in ("", "/") and scope["method"] == "DELETE":
-                self._gate(scope)
-                await self.drop(_checked(name))
-                await Reply(200, b"{}", cors=False, content_type=JSON)(send)
-                return
             front = await self._front(_checked(name))
         except ServiceError as error:
             self.refused(error)
@@ -94,19 +131,68 @@ class Namespaces:
             await error_reply(Unavailable(), cors=path.startswith("/v1/"))(send)
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
-        await front(inner, receive, send)
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            await front(inner, receive, send)
+            return
+        tenant.requests += 1
+        try:
+            await front(inner, receive, send)
+        finally:
+            tenant.requests -= 1
+            tenant.used_at = monotonic()
 
-    async def _list(self, scope: HTTPScope, send: Send) -> None:
-        """Answer the names of the namespaces in use, without `default`."""
+    async def _answer(self, scope: HTTPScope, send: Send, work: Callable[[HTTPScope], Awaitable[object]]) -> None:
+        """Answer a request about namespaces, of a caller who may control the service."""
         bind_context(scope)
         try:
             self._gate(scope)
+            body = json_codec.encode(await work(scope))
         except ServiceError as error:
             self.refused(error)
             await error_reply(error, cors=False)(send)
-            return
-        names = sorted(name for name, tenant in self._tenants.items() if tenant.front is not None)
-        await Reply(200, json_codec.encode({"namespaces": names}), cors=False, content_type=JSON)(send)
+        except EngineError as error:
+            _log.error("storage failed in %s %s: %s", scope["method"], scope["path"][:80], error)
+            await error_reply(Unavailable(), cors=False)(send)
+        else:
+            await Reply(200, body, cors=False, content_type=JSON)(send)
+
+    async def _list(self, scope: HTTPScope) -> Listing:
+        """List the namespaces in use, without `default`."""
+        now = monotonic()
+        details = [
+            Details(name, await front.size(), int(now - tenant.opened_at), int(now - tenant.used_at), front.sockets)
+            for name, tenant in sorted(self._tenants.items())
+            if (front := tenant.front) is not None
+        ]
+        return Listing([each.name for each in details], details)
+
+    async def _drop(self, scope: HTTPScope) -> dict[str, str]:
+        await self.drop(_checked(_name_in(scope)))
+        return {}
+
+    async def _create(self, scope: HTTPScope) -> Created:
+        """Create a namespace with the name in the path, or a free one; `?from=NAME` copies that one's data and clock.
+
+        Raises `Conflict` if it is in use and not empty, and `NotFound` for a source that is not in use.
+        """
+        name = _name_in(scope)
+        name = _checked(name) if name else f"ns-{token_id()[:12].lower()}"
+        [source] = parse_qs(scope["query_string"].decode("latin-1")).get("from", [""])[:1]
+        if source and source != DEFAULT and _checked(source) not in self._tenants:
+            raise NotFound("No such namespace", f"from: there is no namespace {source} in use; GET /_ns lists them")
+        is_new = name not in self._tenants and name != DEFAULT
+        front = await self._front(name)
+        if not is_new and await front.size():
+            raise Conflict("Namespace in use", f"the namespace {name} has data; DELETE /_ns/{name} drops it")
+        if source:
+            try:
+                await front.copy(await self._front(source))
+            except BaseException:
+                if is_new:
+                    await self.drop(name)
+                raise
+        return Created(name)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""
@@ -132,7 +218,8 @@ class Namespaces:
             if len(self._tenants) >= self._max_open:
                 detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
                 raise TooManyRequests("Too many namespaces", detail)
-            tenant = self._tenants[name] = _Tenant()
+            tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+        tenant.used_at = monotonic()
         async with tenant.opening:
             if tenant.front is None:
                 try:
@@ -159,10 +246,41 @@ class Namespaces:
             if front is not None:
                 front.end_held()
 
+    def start(self) -> None:
+        """Begin to drop idle namespaces, if they are to be dropped."""
+        if self._max_idle is not None:
+            self._watching = asyncio.create_task(self._watch(self._max_idle))
+
+    async def _watch(self, max_idle: int) -> None:
+        while True:
+            await asyncio.sleep(max(0.05, min(60.0, max_idle / 4)))
+            await self.drop_idle(max_idle)
+
+    async def drop_idle(self, max_idle: float) -> None:
+        """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago."""
+        for name, tenant in list(self._tenants.items()):
+            front, idle = tenant.front, monotonic() - tenant.used_at
+            if front is None or idle < max_idle or tenant.requests or front.sockets:
+                continue
+            try:
+                await self.drop(name)
+                _log.info("dropped the namespace %s, which nobody used for %.0f s", name, idle)
+            except EngineError as error:
+                _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
+
     async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
         tenants, self._tenants = self._tenants, {}
         for tenant in tenants.values():
             await tenant.stack.aclose()
+
+
+def _name_in(scope: HTTPScope) -> str:
+    found = _ADDRESS.fullmatch(scope["path"])
+    return found["name"] if found else ""
 
 
 def _checked(name: str) -> str:

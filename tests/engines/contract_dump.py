@@ -19,6 +19,7 @@ from emulator.engines.records import (
     Record,
     RosterRecord,
 )
+from emulator.errors import EngineError
 from engines.contract_purge import fill as fill_shapes
 from engines.contract_purge import read_all
 from engines.pool_shorthand import add_members, draw, fill, held, listing, source, stocked
@@ -257,6 +258,36 @@ class DumpContract:
 
         assert [NOW + 5, NOW + 6] == [each.at for each in expired]
         assert [] == await dumped(engine, now=NOW + 6)
+
+    async def test_a_copy_is_equal_and_independent_where_the_engine_can_copy(self, engine: Engine, open: Open) -> None:
+        await fill_all(engine)
+        before = await dumped(engine)
+
+        async with open(namespace="copy") as copy:
+            await write(copy, b"1", key("other"))
+            if not engine.can_copy:
+                with pytest.raises(EngineError):
+                    await copy.copy(engine, now=NOW)
+                return
+            await copy.copy(engine, now=NOW)
+            assert before == await dumped(copy)
+
+            await cast(copy, "U9", "b")
+            await cast(engine, "U8", "a")
+            assert ([("a", 1)], [("b", 1)]) == (await counts(engine), await counts(copy))
+
+    async def test_the_size_counts_things_and_not_their_contents(self, engine: Engine) -> None:
+        for voter in ("U1", "U2"):
+            await cast(engine, voter, "a")
+            await append(engine, b"1")
+            await add_members(engine, [voter])
+        await write(engine, b"1")
+        await fill(engine, ["a", "b"], source("unused"))
+        await stocked(engine, ["a", "b"])
+
+        assert 6 == await engine.size()
+        await engine.reset()
+        assert 0 == await engine.size()
 
     async def test_a_load_replaces_everything_else(self, engine: Engine, open: Open) -> None:
         await fill_all(engine)

@@ -41,7 +41,7 @@ class Limits:
     """Bytes buffered for a slow socket before it is closed (ruling B4)."""
     topics: int = 1_000
     """Subscriptions of one socket."""
-    namespaces: int = 1_000
+    namespaces: int = 2_000
     """Open namespaces."""
     caller_rate: int | None = None
     """Requests per second of one caller; 0 is no limit, `None` the environment's default."""
@@ -73,6 +73,8 @@ class Settings:
     registered_only: bool = False
     """Serve only registered client ids, in the sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
+    namespace_idle: int | None = None
+    """Seconds after which a namespace that nobody uses is dropped; `None` is never."""
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     page_events: bool = True
     """Send pages the automatic events (ruling B5)."""
@@ -119,6 +121,7 @@ def read_settings(
     proxies: tuple[str, ...] = (),
     logs: LogSettings | None = None,
     traces: bool = False,
+    namespace_idle: int | None = None,
 ) -> Settings:
     """Build settings from the options of `serve`; raises `ConfigurationError` with one line. `leeway` is in seconds.
 
@@ -146,6 +149,7 @@ def read_settings(
     chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
     return Settings(
         environment=environment,
+        namespace_idle=namespace_idle,
         data=data,
         extensions=read_extensions(extensions) if extensions else {},
         extensions_file=extensions,

@@ -63,6 +63,18 @@ class Engine(Protocol):
         everything under its key (a ballot with its casts, a log with its entries), and all else stays.
         """
 
+    can_copy: bool
+    """Whether `copy` works."""
+
+    async def copy(self, source: Engine, *, now: int) -> None:
+        """Replace everything in this namespace by what `source`, another namespace of the same data, holds at `now`.
+
+        Raises `EngineError` unless `can_copy`.
+        """
+
+    async def size(self) -> int:
+        """Return the number of documents, ballots, logs, lists, pools and rosters, expired ones included."""
+
     async def drop(self) -> None:
         """Delete everything in this namespace, and what the engine keeps per namespace. Close the engine next.
 

@@ -76,6 +76,16 @@ class Running(Protocol):
     async def reset(self) -> None:
         """Delete all data and reset the clock."""
 
+    async def copy(self, source: Any) -> None:
+        """Replace all data and the clock by those of another running service."""
+
+    async def size(self) -> int:
+        """Return how many things the data has."""
+
+    @property
+    def sockets(self) -> int:
+        """The number of open connections of games and pages."""
+
     def drop_on_close(self) -> None:
         """Leave nothing of the namespace in storage when the service closes."""
 
@@ -105,6 +115,19 @@ class Front:
         """Delete all data and close all sockets."""
         self._service.gateway.close_all()
         await self._service.reset()
+
+    async def copy(self, source: Front) -> None:
+        """Close all sockets, and replace all data and the clock by those of another service."""
+        self._service.gateway.close_all()
+        await self._service.copy(source._service)
+
+    async def size(self) -> int:
+        """Return how many things the data has."""
+        return await self._service.size()
+
+    @property
+    def sockets(self) -> int:
+        return self._service.sockets
 
     def drop_on_close(self) -> None:
         self._service.drop_on_close()

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.engine import Engine
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.redis.ballots import RedisBallots
@@ -24,6 +25,7 @@ from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.records.dump import Dump
 from emulator.engines.redis.records.load import Load
 from emulator.engines.redis.relay import RedisRelay
+from emulator.engines.redis.scripts import DUMP
 from emulator.engines.redis.upgrade import upgrade
 from emulator.errors import EngineError
 
@@ -34,6 +36,7 @@ class RedisEngine:
     name = "redis"
     survives_restart = True
     is_shared = True
+    can_copy = False
 
     def __init__(self, url: str, *, namespace: str) -> None:
         self.warnings: Sequence[str] = ()
@@ -97,6 +100,12 @@ class RedisEngine:
 
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         await self._load(pages, replace=replace)
+
+    async def copy(self, source: Engine, *, now: int) -> None:
+        raise EngineError("Redis cannot copy a namespace while others write to it")
+
+    async def size(self) -> int:
+        return int(await self._pipeline.run(DUMP, b"size"))
 
     async def drop(self) -> None:
         # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.

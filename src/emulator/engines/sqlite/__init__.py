@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.engine import Engine
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.sqlite.ballot_cache import BallotCache
@@ -37,6 +38,7 @@ class SqliteEngine:
     """
 
     name = "sqlite"
+    can_copy = True
 
     def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False, is_alone: bool = False) -> None:
         self._path, self._name = path, namespace
@@ -112,6 +114,19 @@ class SqliteEngine:
 
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         await self._load(pages, replace=replace)
+
+    async def copy(self, source: Engine, *, now: int) -> None:
+        if isinstance(source, SqliteEngine) and self._path is None:
+            while source._group_commit.is_writing or self._group_commit.is_writing:
+                await source._group_commit.wait_until_idle()
+                await self._group_commit.wait_until_idle()
+            self._group_commit.copy_from(source._group_commit.connection)
+            await self._group_commit.write(self._namespace.take_over, source._name)
+        else:
+            await self.load(source.dump(now=now), replace=True)
+
+    async def size(self) -> int:
+        return await self._group_commit.read(self._namespace.size)
 
     async def drop(self) -> None:
         await self._group_commit.write(self._drop)

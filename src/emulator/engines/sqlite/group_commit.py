@@ -170,6 +170,19 @@ class GroupCommit:
             with suppress(EngineError):
                 await self._wait(self._group)
 
+    async def wait_until_idle(self) -> None:
+        """Return when no group is open."""
+        while self._group is not None:
+            await self.wait_for_commit()
+
+    def copy_from(self, connection: sqlite3.Connection) -> None:
+        """Replace the whole database, in memory, by that of another connection. No group may be open on either."""
+        assert self.path is None
+        assert self._group is None
+        with self.corruption.watch():
+            connection.backup(self.connection)
+        self._forget()
+
     async def _run_in_group(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> Result:

@@ -124,6 +124,21 @@ class NamespaceIds:
         if self._stored(self._hidden) == id:
             self._bury(self._hidden)
 
+    def take_over(self, name: str) -> None:
+        """Give the namespace the id of another one, whose database this one has become a copy of."""
+        self._group_commit.connection.execute(
+            "UPDATE OR REPLACE spaces SET namespace = ? WHERE namespace = ?", (self._namespace, name)
+        )
+        self._id = None
+
+    def size(self) -> int:
+        """Return how many things of all shapes there are."""
+        tables = ("documents", "ballots", "logs", "pools", "rosters", "lists")
+        counts = [f"(SELECT count(*) FROM {table} WHERE space = :space)" for table in tables]
+        counts[-1] = counts[-1][:-1] + " AND pool IS NULL)"  # the others count as their pools
+        row = self._group_commit.connection.execute(f"SELECT {' + '.join(counts)}", {"space": self.id}).fetchone()
+        return int(row[0])
+
     def stored_in(self, connection: sqlite3.Connection) -> int:
         """Return the id that the namespace has in what this connection shows."""
         row = connection.execute(_FIND, (self._namespace,)).fetchone()

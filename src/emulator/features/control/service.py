@@ -20,6 +20,8 @@ from emulator.observability.recorder import Recorder
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
+NO_FORK = "Cannot fork"
+"""The reason of the refusal if storage cannot copy a namespace."""
 _MAX_UNREPORTED = 10_000
 """Expiries that housekeeping keeps to report at the next move of the clock."""
 
@@ -153,14 +155,37 @@ class Control:
             await self._key.restore()
             if replace:
                 self._unreported.clear()
-            for forget in self._on_reset:
-                forget()
-            for loaded in self._on_load:
-                loaded()
+            self._forget()
             if is_moved:
                 for moved in self._on_move:
                     await moved()
         await self._notify_peers()
+
+    async def size(self) -> int:
+        """Return how many things the namespace holds, without the signing key. Raises `EngineError`."""
+        return max(0, await self._engine.size() - 1)
+
+    async def copy(self, source: Control) -> None:
+        """Replace all data and the clock by those of another namespace. Raises `Forbidden` if storage cannot copy."""
+        if not self._engine.can_copy:
+            detail = (
+                f"namespaces on {self._engine.name} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
+            )
+            raise Forbidden(NO_FORK, detail)
+        async with self._moving:
+            await self._engine.copy(source._engine, now=source._clock.now())
+            self._clock.restore(source._clock.offset, source._clock.now() if source._clock.frozen else None)
+            await self._key.restore()
+            self._unreported.clear()
+            self._forget()
+        await self._notify_peers()
+
+    def _forget(self) -> None:
+        """Drop what is kept outside the data, after a load."""
+        for forget in self._on_reset:
+            forget()
+        for loaded in self._on_load:
+            loaded()
 
     async def _notify_peers(self) -> None:
         with suppress(EngineError):

@@ -78,6 +78,11 @@ function ops.members()
   return {cursor, unpack(found)}
 end
 
+-- → how many things there are
+function ops.size()
+  return redis.call('ZCARD', prefix .. 'ends')
+end
+
 -- → what all keys of the present generation begin with
 function ops.prefix()
   return prefix

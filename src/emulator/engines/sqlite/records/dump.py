@@ -102,8 +102,7 @@ class Dump(Tables):
     @asynccontextmanager
     async def _frozen(self) -> AsyncIterator[tuple[sqlite3.Connection, int]]:
         """Open a connection that shows what is committed now, and find the id of the namespace there."""
-        while self._group_commit.is_writing:
-            await self._group_commit.wait_for_commit()
+        await self._group_commit.wait_until_idle()
         space = self._namespace.id
         if self._group_commit.path is None:
             with engine_errors():

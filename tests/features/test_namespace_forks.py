@@ -1,0 +1,206 @@
+"""Creating, forking, listing and forgetting namespaces (operations, Namespaces)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.config.settings import Settings
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
+from support.socket_client import SocketClient, linked_game
+
+DAY = 86_400_000
+START = 2_000_000_000_000
+
+
+class Namespaces:
+    """The namespaces of one service."""
+
+    def __init__(self, live: LiveServer) -> None:
+        self._live = live
+        self._http = Client(base_url=live.url)
+
+    def at(self, name: str) -> RunningService:
+        return RunningService(f"{self._live.url}/_ns/{name}")
+
+    def post(self, path: str, **query: str) -> httpx.Response:
+        return self._http.post(f"/_ns{path}", params=query)
+
+    def fork(self, source: str, name: str) -> RunningService:
+        assert {"namespace": name} == self.post(f"/{name}", **{"from": source}).raise_for_status().json()
+        return self.at(name)
+
+    def details(self) -> dict[str, dict[str, Any]]:
+        listing = self._http.get("/_ns").raise_for_status().json()
+        assert listing["namespaces"] == sorted(each["name"] for each in listing["details"])
+        return {each["name"]: each for each in listing["details"]}
+
+    def clear(self) -> None:
+        for name in self.details():
+            self._http.delete(f"/_ns/{name}").raise_for_status()
+
+
+@pytest.fixture
+def spaces(live: LiveServer) -> Iterator[Namespaces]:
+    spaces = Namespaces(live)
+    spaces.clear()
+    yield spaces
+    spaces.clear()
+
+
+@pytest.fixture(params=["memory", "file"])
+def of_each_kind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Namespaces]:
+    """The namespaces of a service in memory, then of one on a file."""
+    data = "sqlite://" if request.param == "memory" else f"sqlite://{tmp_path}/data.db"
+    with live_server(Settings(data=data)) as live:
+        yield Namespaces(live)
+
+
+def vote(service: RunningService, value: int = 1, user: str = "1") -> None:
+    service.client("viewer", user=user, channel=CHANNEL).post("vote", json={"value": value}).raise_for_status()
+
+
+def count(service: RunningService) -> int:
+    return int(service.client("viewer", user="9", channel=CHANNEL).get("vote").raise_for_status().json()["count"])
+
+
+def test_a_fork_has_the_data_of_its_source_and_leaves_it_alone(of_each_kind: Namespaces):
+    source = of_each_kind.at("a")
+    vote(source)
+
+    fork = of_each_kind.fork("a", "b")
+    vote(fork, user="2")
+    vote(source, user="3")
+    vote(source, user="4")
+
+    assert (3, 2) == (count(source), count(fork))
+
+
+def test_a_fork_has_the_clock_of_its_source(spaces: Namespaces):
+    spaces.at("a").set(START)
+    spaces.at("a").advance(DAY)
+
+    assert START + DAY == spaces.fork("a", "b").now()
+    spaces.at("a").advance(DAY)
+    assert START + DAY == spaces.at("b").now()
+
+
+def test_the_default_namespace_can_be_forked(live: LiveServer, spaces: Namespaces):
+    vote(live)
+
+    assert 1 == count(spaces.fork("default", "b"))
+
+
+def test_a_token_of_the_source_is_valid_in_the_fork(spaces: Namespaces):
+    body = {"app_id": CLIENT_ID, "channel_id": CHANNEL, "role": "viewer", "user_id": "5551"}
+    token = spaces.at("a")._http.post("/v1/e/authtoken", json=body).raise_for_status().json()["token"]
+
+    assert 200 == spaces.fork("a", "b").bearer(token).get("vote").status_code
+
+
+def test_a_game_works_in_a_fork(spaces: Namespaces):
+    vote(spaces.at("a"))
+
+    with linked_game(spaces.fork("a", "b")) as game:
+        assert isinstance(game, SocketClient)
+        assert 1 == spaces.details()["b"]["sockets"]
+
+
+def test_a_fork_into_a_namespace_with_data_is_refused(spaces: Namespaces):
+    vote(spaces.at("a"))
+    vote(spaces.at("b"), user="2")
+
+    refused = spaces.post("/b", **{"from": "a"})
+
+    assert (409, 1) == (refused.status_code, count(spaces.at("b")))
+    assert "DELETE /_ns/b" in refused.text
+
+
+def test_a_fork_of_an_unknown_namespace_is_refused_and_creates_none(spaces: Namespaces):
+    assert 404 == spaces.post("/b", **{"from": "a"}).status_code
+
+    assert {} == spaces.details()
+
+
+def test_a_new_namespace_is_empty_and_gets_a_free_name_if_none_is_given(spaces: Namespaces):
+    names = [spaces.post("").raise_for_status().json()["namespace"] for _ in range(2)]
+
+    assert sorted(names) == sorted(spaces.details())
+    assert {"namespace": "red"} == spaces.post("/red").raise_for_status().json()
+    assert 0 == spaces.details()["red"]["records"]
+
+
+@pytest.mark.parametrize("path", ["/a.b", "/" + "a" * 65])
+def test_a_malformed_name_is_refused(spaces: Namespaces, path: str):
+    assert 400 == spaces.post(path).status_code
+
+
+def test_another_host_can_neither_create_nor_list_namespaces(live: LiveServer):
+    with Client(base_url=live.url, headers={"Host": "service.internal"}) as stranger:
+        assert [403, 403, 403] == [
+            stranger.request(method, path).status_code
+            for method, path in (("GET", "/_ns"), ("POST", "/_ns"), ("POST", "/_ns/a"))
+        ]
+
+
+def test_the_list_shows_data_age_last_use_and_sockets(spaces: Namespaces):
+    vote(spaces.at("a"))
+
+    details = spaces.details()["a"]
+
+    assert details.pop("records") > 0
+    assert {"name": "a", "age": 0, "idle": 0, "sockets": 0} == details
+
+
+@pytest.fixture
+def dropping() -> Iterator[tuple[Namespaces, Callable[[float], None]]]:
+    """Namespaces, and a function that drops those that were idle for some seconds."""
+    with live_server() as live:
+        app = live.application
+        yield Namespaces(live), lambda idle: live.run(app.drop_idle(idle))
+
+
+def test_an_idle_namespace_is_dropped_and_logged(dropping, caplog: pytest.LogCaptureFixture):
+    spaces, drop_idle = dropping
+    vote(spaces.at("a"))
+
+    drop_idle(3600)
+    assert ["a"] == list(spaces.details())
+    with caplog.at_level("INFO", "emulator"):
+        drop_idle(0)
+
+    assert {} == spaces.details()
+    assert "dropped the namespace a" in caplog.text
+    assert 0 == count(spaces.at("a"))
+
+
+def test_a_moved_clock_makes_no_namespace_idle(dropping):
+    spaces, drop_idle = dropping
+    spaces.at("a").advance(30 * DAY)
+
+    drop_idle(3600)
+
+    assert ["a"] == list(spaces.details())
+
+
+def test_a_namespace_with_an_open_socket_is_not_idle(dropping):
+    spaces, drop_idle = dropping
+    with linked_game(spaces.at("a")):
+        drop_idle(0)
+        assert ["a"] == list(spaces.details())
+
+
+def test_namespaces_are_dropped_by_the_service_itself_if_so_configured():
+    with live_server(Settings(namespace_idle=0)) as live:
+        spaces = Namespaces(live)
+        spaces.post("/a").raise_for_status()
+        for _ in range(200):
+            if not spaces.details():
+                break
+            live.run(asyncio.sleep(0.05))
+        assert {} == spaces.details()
