@@ -47,6 +47,7 @@ NOUNS = {
     "expect": "Check a condition: votes, stores, sockets and more.",
     "api": "Call any endpoint, with credentials.",
     "completion": "Print the completion script of a shell.",
+    "help": "Explain exit codes, variables, or seeds.",
 }
 
 

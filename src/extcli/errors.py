@@ -30,6 +30,19 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+MEANINGS = {
+    ExitCode.DONE: "Success",
+    ExitCode.BUG: "A bug in `extcli`; please report it",
+    ExitCode.USAGE: "Wrong usage or configuration, or a declined confirmation",
+    ExitCode.UNREACHABLE: "The service is unreachable, or does not answer before `--timeout`",
+    ExitCode.REFUSED: "The service refuses the request (4xx), or some lines of a file",
+    ExitCode.SERVICE_FAILED: "The service fails (5xx)",
+    ExitCode.EXPECTATION_NOT_MET: "An expectation is not met: `wait` and `expect`, no code to redeem, too few events, an unset key",
+    ExitCode.INTERRUPTED: "Interrupted",
+}
+"""What each exit code means, for people."""
+
+
 class CliError(Exception):
     """Ends a command with `exit_code`."""
 
@@ -76,8 +89,12 @@ class ExpectationFailed(CliError):
 class ErrorAnswer(CliError):
     """The service answered with an error; raised as `Refused` or `ServerError`."""
 
-    def __init__(self, request: str, status: int, body: bytes, *, fix: str = "") -> None:
+    request_id = ""
+    """Finds the request in the service's log, if the service says it."""
+
+    def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         self.status = status
+        self.request_id = request_id
         self.body = body
         outcome = "was refused" if status < 500 else "failed in the service"
         answer = status_line(status)
@@ -87,6 +104,7 @@ class ErrorAnswer(CliError):
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()
         document["error"] |= {"status": self.status, "body": _readable(self.body)}
+        document["error"] |= {"request_id": self.request_id} if self.request_id else {}
         return document
 
 
@@ -103,7 +121,7 @@ class ServerError(ErrorAnswer):
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         log = f"{LOG} under request id {shortened(request_id)}" if request_id else LOG
-        super().__init__(request, status, body, fix=fix or f"{log}; the request itself was fine")
+        super().__init__(request, status, body, request_id=request_id, fix=fix or f"{log}; the request itself was fine")
 
 
 class UnexpectedAnswer(ServerError):
@@ -118,6 +136,7 @@ class UnexpectedAnswer(ServerError):
             fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any answer unchanged",
         )
         self.status = answer.status_code
+        self.request_id = answer.headers.get("x-request-id", "")
         self.body = b""
 
 

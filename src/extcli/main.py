@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from extcli.errors import CliError, ExitCode
+from extcli.errors import CliError, ExitCode, UsageError
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -46,10 +46,16 @@ def _run(args: list[str]) -> int:
         flush()
         return code
     except TyperException as error:
-        error.show()  # type: ignore[attr-defined]
+        if _wants_json(args):
+            _print_json(UsageError(error.format_message().rstrip(".")))
+        else:
+            error.show()  # type: ignore[attr-defined]
         return error.exit_code
     except CliError as error:
-        _write_stderr(error.lines())
+        if _wants_json(args):
+            _print_json(error)
+        else:
+            _write_stderr(error.lines())
         return error.exit_code
     except Abort:
         return ExitCode.INTERRUPTED
@@ -68,6 +74,23 @@ def _write_stderr(lines: list[str]) -> None:
     from extcli.output.printer import write_stderr
 
     write_stderr(lines)
+
+
+def _print_json(error: CliError) -> None:
+    from extcli.output.printer import print_error
+
+    print_error(error, as_json=True)
+
+
+def _wants_json(args: list[str]) -> bool:
+    """Return whether errors are printed as JSON, where the arguments could not be parsed."""
+    chosen = [os.environ.get("EXTCLI_OUTPUT", "")]
+    for before, word in zip(["", *args], args, strict=False):
+        if before in ("-o", "--output"):
+            chosen.append(word)
+        elif word.startswith(("-o", "--output=")):
+            chosen.append(word.removeprefix("--output=").removeprefix("-o"))
+    return chosen[-1] == "json"
 
 
 def _is_text(args: list[str]) -> bool:

@@ -240,10 +240,10 @@ class SignedCalls:
 
 def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
     """Return the error for an answer with status 300 or above."""
-    status = answer.status_code
+    status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
     if status >= 500:
-        return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
-    return Refused(str(call), status, answer.content, fix=_advice(call, answer, credentials))
+        return ServerError(str(call), status, answer.content, request_id=request_id)
+    return Refused(str(call), status, answer.content, request_id=request_id, fix=_advice(call, answer, credentials))
 
 
 def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:

@@ -158,7 +158,7 @@ def test_a_table_shows_whether_the_poll_is_open(extcli, live, flags, state):
 
     lines = extcli("vote", "get", "lunch", "-o", "table").stdout.splitlines()
 
-    assert ", ".join(["no votes yet", *[state] * bool(state)]) == lines[-1]
+    assert ["no votes yet", *[state] * bool(state)] == lines[1:]
 
 
 def test_a_vote_in_a_closed_poll_is_refused_with_a_hint(extcli):

@@ -14,6 +14,7 @@ import typer.main
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
 from extcli.cli.shared_options import SERVE_PANEL
+from extcli.errors import MEANINGS
 from support.operations import ROWS
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
@@ -29,14 +30,7 @@ HEAD = """\
 
 | Exit code | Meaning |
 |---|---|
-| 0 | Success |
-| 1 | A bug in `extcli`; please report it |
-| 2 | Wrong usage or configuration, or a declined confirmation |
-| 3 | The service is unreachable, or does not answer before `--timeout` |
-| 4 | The service refuses the request (4xx), or some lines of a file |
-| 5 | The service fails (5xx) |
-| 7 | An expectation is not met: `wait` and `expect`, no code to redeem, too few events, an unset key |
-| 130 | Interrupted |
+EXIT_CODES
 
 ## Output
 
@@ -85,7 +79,8 @@ def page() -> str:
     """Return docs/cli.md."""
     own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
     shared = [each for each in load_noun("reset").params if _is_shared(each)]
-    parts = [HEAD, SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
+    codes = "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items())
+    parts = [HEAD.replace("EXIT_CODES", codes), SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
     for name, command in commands():
         parts += _section(name, command)
     parts += [OPERATIONS, _operations()]

@@ -128,3 +128,22 @@ SETTINGS: dict[str, Setting[object]] = {each.key: each for each in (*SERVICE_SET
 PRODUCTION = "production"
 """The one boolean key of a profile: whether to ask before data is lost there."""
 KEYS = (*SETTINGS, PRODUCTION)
+
+VARIABLES = {
+    URL.variable: "The service's address",
+    WS_URL.variable: "The address of its WebSocket; by default derived from the service's",
+    CLIENT_ID.variable: "The extension's client id",
+    ACTS_AS.variable: "Identity: ROLE or ROLE:USER",
+    CHANNEL.variable: "The channel",
+    "EXTCLI_SECRET": "The extension's secret, in base64",
+    SECRET_FILE.variable: "The file of that secret",
+    "EXTCLI_TOKEN": "A ready-made token",
+    "EXTCLI_PROFILE": "The profile to use",
+    OUTPUT.variable: "Output format: table, plain, json or jsonl",
+    TIMEOUT.variable: "How long to wait, such as 5s or 2m",
+    PIN_PATH.variable: "The path below /v1/e/ that issues PINs",
+    BROADCAST_METHOD.variable: "GET or POST, for broadcasts",
+    "EXTCLI_CONFIG": "The profiles file",
+    "EXTCLI_STATE_DIR": "Where links are stored",
+}
+"""Every variable that commands read, with its meaning. Those of `serve` are declared with its options."""

@@ -67,12 +67,13 @@ def _poll_table(poll: Mapping[str, Any], votes: dict[int, int], definition: Mapp
     ]
     if unknown > 0:
         rows.append(("other", "", unknown))
-    summary = ", ".join([*_facts(poll), *_state(definition)])
+    summary = "\n".join(", ".join(each) for each in (list(_facts(poll)), list(_state(definition))) if each)
     if not rows:
         return "\n".join([*prompt, summary])
     total = poll["stats"]["count"] or 1
     columns = ["value", *["option"] * bool(options), "votes", "", "share"]
-    table = table_of(*columns, right=[at for at, name in enumerate(columns) if name in ("value", "votes", "share")])
+    numbers = [at for at, name in enumerate(columns) if name in ("value", "votes", "share")]
+    table = table_of(*columns, right=numbers, folded=[1] if options else [])
     for value, option, count in rows:
         table.add_row(value, *[option] * bool(options), f"{count:,}", bar(count / total), f"{count / total:.1%}")
     return stacked(*prompt, table, summary)

@@ -37,7 +37,7 @@ def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = (
             justify="right" if index in right else "left",
             overflow="fold" if folds else "ellipsis",
             no_wrap=not folds,
-            min_width=None if folds else min(len(name), 8),
+            min_width=min(len(name), 8),
         )
     return table
 

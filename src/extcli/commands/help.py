@@ -1,0 +1,78 @@
+"""`extcli help`: topics that concern many commands, made from what the program declares."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.shared_options import shared
+from extcli.config.settings import VARIABLES
+from extcli.errors import MEANINGS
+from extcli.output import views
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.session import Session
+
+
+class Topic(StrEnum):
+    """A topic."""
+
+    EXIT_CODES = "exit-codes"
+    ENV = "env"
+    SEED = "seed"
+
+
+def _table(pairs: list[dict[str, Any]]) -> Any:
+    table = views.table_of("", "", folded=(0, 1))
+    table.show_header = False
+    for pair in pairs:
+        table.add_row(*(visible(str(value)) for value in pair.values()))
+    return table
+
+
+_PAIRS = View(
+    table=_table,
+    rows=lambda pairs: [[field(value) for value in pair.values()] for pair in pairs],
+    items=lambda pairs: pairs,
+)
+
+
+@shared
+def help(
+    session: Session,
+    topic: Annotated[Topic | None, typer.Argument(metavar="exit-codes|env|seed", help="Default: all commands.")] = None,
+) -> None:
+    """Explain exit codes, environment variables, or the content of a seed. Without a topic, list the commands.
+
+    \b
+    Examples:
+      extcli help exit-codes
+      extcli help env -o jsonl
+    """
+    if topic is None:
+        from extcli.app import run
+
+        run(["--help"])
+    elif topic is Topic.EXIT_CODES:
+        session.output.show_value([{"code": int(code), "meaning": text} for code, text in MEANINGS.items()], _PAIRS)
+    elif topic is Topic.ENV:
+        session.output.show_value(_variables(), _PAIRS)
+    else:
+        import extcli.seeds
+
+        session.output.body([Path(extcli.seeds.__file__).with_name("example.toml").read_bytes()])
+
+
+def _variables() -> list[dict[str, str]]:
+    """Return the variables of the settings and, from the options, those of `serve`."""
+
+    from extcli.app import load_noun
+
+    meanings = dict(VARIABLES)
+    for option in load_noun("serve").params:
+        if option.envvar and not option.hidden:
+            meanings[str(option.envvar)] = f"serve {option.opts[0]}: {option.help or ''}"
+    return [{"variable": name, "meaning": meaning} for name, meaning in meanings.items()]

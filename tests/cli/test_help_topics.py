@@ -1,0 +1,52 @@
+"""`extcli help TOPIC`, and errors as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from extcli.config.settings import SETTINGS
+from extcli.errors import ExitCode
+
+
+def test_every_exit_code_has_a_meaning(extcli):
+    assert sorted(ExitCode) == [int(code) for code, _ in extcli("help", "exit-codes").rows]
+
+
+def test_every_variable_of_a_setting_and_of_serve_is_listed(extcli):
+    listed = dict(extcli("help", "env").rows)
+
+    assert {each.variable for each in SETTINGS.values() if each.variable} < set(listed)
+    assert "serve --port: Port; 0 takes a free one." == listed["EXTCLI_SERVE_PORT"]
+    assert all(listed.values())
+
+
+def test_the_topic_seed_is_the_commented_example(extcli):
+    assert extcli("seed", "example").stdout == extcli("help", "seed").stdout
+
+
+def test_without_a_topic_the_commands_are_listed(extcli):
+    assert "exit codes" in extcli("help").stdout
+
+
+@pytest.mark.parametrize("format_", [("-o", "json"), ("--output=json",), ("-ojson",)])
+@pytest.mark.parametrize("args", [("vote", "get", "--nothing"), ("vote", "nothing"), ("nothing",)])
+def test_a_wrong_command_line_is_a_json_error(extcli, format_, args):
+    result = extcli(*args, *format_)
+
+    error = json.loads(result.stderr)["error"]
+    assert (2, "", 2) == (result.exit_code, result.stdout, error["exit_code"])
+    assert "nothing" in error["what"]
+
+
+def test_the_variable_chooses_json_errors(extcli):
+    assert "error" in json.loads(extcli("nothing", env={"EXTCLI_OUTPUT": "json"}).stderr)
+    assert extcli("nothing", "-o", "plain", env={"EXTCLI_OUTPUT": "json"}).stderr.startswith("Usage: ")
+
+
+def test_a_json_error_names_the_request(extcli):
+    error = json.loads(extcli("vote", "cast", "--value", "1000", "-o", "json").stderr)["error"]
+
+    assert ["exit_code", "what", "why", "fix", "status", "body", "request_id"] == list(error)
+    assert 400 == error["status"]
