@@ -37,7 +37,9 @@ MEANINGS = {
     ExitCode.UNREACHABLE: "The service is unreachable, or does not answer before `--timeout`",
     ExitCode.REFUSED: "The service refuses the request (4xx), or some lines of a file",
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
-    ExitCode.EXPECTATION_NOT_MET: "An expectation is not met: `wait` and `expect`, no code to redeem, too few events, an unset key",
+    ExitCode.EXPECTATION_NOT_MET: (
+        "An expectation is not met: `wait` and `expect`, no code to redeem, too few events, an unset key"
+    ),
     ExitCode.INTERRUPTED: "Interrupted",
 }
 """What each exit code means, for people."""
