@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from emulator.clock import DAY, HOUR
 from emulator.config.settings import Limits, Settings
+from engines.redis_server import RedisServer
 from support.authentication import authenticate
 from support.codes import eligible, redeem
 from support.pins import token_exists
@@ -60,12 +62,15 @@ def details(live: LiveServer, document: object) -> list[str]:
     return [error["detail"] for error in answer.json()["errors"]]
 
 
-@pytest.fixture(scope="module", params=["memory", "file"])
+@pytest.fixture(scope="module", params=["memory", "file", "redis"])
 def running_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     folder: Path = tmp_path_factory.mktemp("data")
-    data = {"memory": "sqlite://", "file": f"sqlite://{folder}/emulator.db"}[request.param]
-    with live_server(Settings(data=data)) as live:
-        yield live
+    with ExitStack() as stack:
+        if request.param == "redis":
+            data = stack.enter_context(RedisServer(folder)).url()
+        else:
+            data = "sqlite://" if request.param == "memory" else f"sqlite://{folder}/emulator.db"
+        yield stack.enter_context(live_server(Settings(data=data)))
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from extcli.main import main
+from support.exec_process import run_exec
 from support.process import server_process
+from support.program import PROGRAM
 from support.service import live_server
 
 SEED = """
@@ -117,6 +119,23 @@ def test_workers_cannot_start_with_a_clock(seed: Path, tmp_path: Path):
     code, _, log = failed("--seed", str(seed), "--workers", "2", "--data", f"sqlite://{tmp_path}/x.db")
 
     assert (2, "the clock cannot be moved with --workers over 1" in log[-1]) == (code, True)
+
+
+@pytest.mark.slow
+def test_a_command_of_exec_begins_with_the_data_of_a_seed(seed: Path):
+    code, printed, _ = run_exec("--seed", str(seed), "--", PROGRAM, "vote", "get", "lunch")
+
+    assert (0, "2\t2\n") == (code, printed)
+
+
+@pytest.mark.slow
+def test_a_command_of_exec_does_not_begin_with_a_faulty_seed(seed: Path):
+    seed.write_text(SEED + "prompts = ''")
+
+    code, printed, log = run_exec("--seed", str(seed), "--", "echo", "begun")
+
+    assert (2, "") == (code, printed)
+    assert f"  {seed}:6:1: polls[0].prompts: unknown field; did you mean prompt?" in log.splitlines()
 
 
 @pytest.mark.parametrize(
