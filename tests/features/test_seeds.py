@@ -257,6 +257,10 @@ REFUSED = {
         {"polls": [{"id": "lunch", "ends_at": "2026-12-24T18:00:00"}]},
         ["polls[0].ends_at: expected `datetime` with a timezone component"],
     ),
+    "a time before 1970": (
+        {"clock": {"at": "1970-01-01T00:00:00+01:00"}},
+        ["clock.at: must be in the years 1970 to 9999, in UTC"],
+    ),
     "an invalid id": (
         {"polls": [{"id": "a b", "prompt": "Where?"}]},
         ["polls[0].id: must be 1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'"],

@@ -153,6 +153,10 @@ FAULTY: list[tuple[str, list[str]]] = [
         HEAD + "[clock]\nat = '2026-13-01T00:00:00Z'",
         ['4:1: clock.at: must be a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"'],
     ),
+    (
+        HEAD + "[clock]\nat = '1970-01-01T00:00:00+01:00'",
+        ['4:1: clock.at: must be a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"'],
+    ),
     (HEAD + "[clock]", ["3:1: clock: give at, or frozen, or both"]),
     (HEAD + "[[links]]\n[[links]]", ["4:1: links[1].channel: links[0] has the same channel"]),
     (HEAD + "[[links]]\nchannel = '${NOWHERE}'", ["4:1: links[0].channel: the variable NOWHERE is not set"]),

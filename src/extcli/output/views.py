@@ -196,6 +196,7 @@ def _seeded_rows(result: dict[str, Any]) -> list[tuple[str, int]]:
 
 def _seeded_table(result: dict[str, Any]) -> RenderableType:
     table = table_of("", "", right=(1,))
+    table.show_header = False
     for name, number in _seeded_rows(result):
         table.add_row(name, f"{number:,}")
     return stacked(table, f"clock  {times.shown(result['now'])}")

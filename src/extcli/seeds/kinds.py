@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Protocol
 
 from extcli.seeds.positions import Path
+
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
 Report = Callable[[Path, str], None]
 """Takes the path of an invalid field, and what is wrong with it."""
@@ -104,14 +106,15 @@ class Instant:
 
 
 def instant_of(value: object) -> datetime | None:
-    """Return the point in time that a value names, or `None`."""
+    """Return the point in time that a value names, or `None`; also for one before 1970 or after 9999."""
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", value, re.IGNORECASE):
         try:
             value = datetime.fromisoformat(value.upper())
         except ValueError:
             return None
-    is_instant = isinstance(value, datetime) and value.tzinfo is not None and value.year >= 1970
-    return value if is_instant else None  # type: ignore[return-value]
+    if not isinstance(value, datetime) or value.tzinfo is None or not _FIRST <= value <= _LAST:
+        return None
+    return value
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import UNSET
 
 from emulator.callers import Caller, Role, opaque_id_of
+from emulator.clock import clamp_instant
 from emulator.errors import BadRequest
 from emulator.features.seeds.document import Placed, Seed, SeedCodes, SeedPoll
 from emulator.wire import json_codec
@@ -89,6 +90,8 @@ def plan_of(document: bytes) -> Plan:
         links.append(Caller(*owner))
     clock = seed.clock
     at = _unix_ms(clock.at) if clock and clock.at else None
+    if at is not None and at != clamp_instant(at):
+        raise BadRequest("Invalid seed", "clock.at: must be in the years 1970 to 9999, in UTC")
     return Plan(_calls_of(seed), links, at, clock.frozen if clock else None, _counts_of(seed), _ids_of(document))
 
 
