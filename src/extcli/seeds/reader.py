@@ -19,7 +19,7 @@ from extcli.seeds.code_files import read_codes
 from extcli.seeds.errors import InvalidSeed
 from extcli.seeds.kinds import instant_of
 from extcli.seeds.positions import Position, path_text
-from extcli.seeds.schema import SEED
+from extcli.seeds.schema import SEED, VERSION
 from extcli.seeds.variables import replaced
 
 _MAX_BYTES = 64 * 1024 * 1024
@@ -137,7 +137,7 @@ def _refuse(constant: str) -> Any:
 
 def _document(seed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the seed with its defaults, and with every point in time as RFC 3339. Data are left alone."""
-    defaults = {"client_id": DEFAULT_CLIENT_ID, "channel": DEFAULT_CHANNEL}
+    defaults = {"extcli": VERSION, "client_id": DEFAULT_CLIENT_ID, "channel": DEFAULT_CHANNEL}
     document: dict[str, Any] = {**defaults, **seed}
     for name, part in document.items():
         if isinstance(part, list):
