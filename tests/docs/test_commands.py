@@ -157,6 +157,7 @@ def test_the_commands_of_a_document_work_from_top_to_bottom(
     place = live.url.removeprefix("http://")
     terminal = Terminal()
     kept = {"EXTCLI_STATE_DIR": str(tmp_path / "state"), "EXTCLI_CONFIG": str(tmp_path / "config.toml")}
+    kept["XDG_RUNTIME_DIR"] = str(tmp_path / "run")
     (tmp_path / "work").mkdir()
     try:
         result = subprocess.run(

@@ -15,6 +15,7 @@ from extcli.commands.connect import env_lines
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
 from extcli.config.urls import reachable
+from extcli.errors import ExpectationFailed
 from extcli.output.format import Format
 from extcli.running import registry
 from extcli.running.views import services_view
@@ -41,6 +42,8 @@ def status(
     if name is not None or session.output.format is Format.ENV:
         chosen = [registry.the_one(chosen, name)]
     if session.output.format is Format.ENV:
+        if not chosen[0].url:
+            raise ExpectationFailed(f"{chosen[0].name} is starting")
         flags = Flags(url=reachable(chosen[0].url), client_id=session.resolver.flags.client_id)
         for line in env_lines(Resolver(flags, os.environ)):
             session.output.line(line)

@@ -36,8 +36,8 @@ class Template:
         if not equals or not _NAME.fullmatch(name):
             raise UsageError(f"--env {shortened(argument)!r} is not NAME=TEXT", fix="for example --env API={url}/v1")
         for found in _PART.finditer(text):
-            if found[0] in "{}":
-                raise UsageError(f"--env {name}: a single {found[0]!r} in {shortened(text)!r}", fix="double it")
+            if found[0] in ("{", "}"):
+                raise UsageError(f"--env {name}: a single {found[0]!r}", fix="double it, or name a field in braces")
             if found[1] is not None and found[1] not in FIELDS:
                 meant = get_close_matches(found[1], FIELDS, 1)
                 hint = f"did you mean {{{meant[0]}}}? " if meant else ""

@@ -82,7 +82,7 @@ def running() -> list[Running]:
 
 
 def the_one(services: list[Running], name: str | None) -> Running:
-    """Return the service with this name, by default the only one, once it serves.
+    """Return the service with this name, by default the only one.
 
     Raises `ExpectationFailed` if there is none, `UsageError` if there are several.
     """
