@@ -8,6 +8,7 @@ import pytest
 
 from extcli.config.settings import SETTINGS
 from extcli.errors import ExitCode
+from extcli.seeds.schema import reference
 
 
 def test_every_exit_code_has_a_meaning(extcli):
@@ -22,8 +23,13 @@ def test_every_variable_of_a_setting_and_of_serve_is_listed(extcli):
     assert all(listed.values())
 
 
-def test_the_topic_seed_is_the_commented_example(extcli):
-    assert extcli("seed", "example").stdout == extcli("help", "seed").stdout
+def test_the_topic_seed_lists_every_field_and_what_it_accepts(extcli):
+    listed = extcli("help", "seed").rows
+
+    assert [list(each) for each in reference()] == listed
+    assert ["polls[].votes", "a table from user to a whole number from -99 to 99, or a list of them"] in [
+        row[:2] for row in listed
+    ]
 
 
 def test_without_a_topic_the_commands_are_listed(extcli):

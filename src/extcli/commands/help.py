@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,18 +24,19 @@ class Topic(StrEnum):
     SEED = "seed"
 
 
-def _table(pairs: list[dict[str, Any]]) -> Any:
-    table = views.table_of("", "", folded=(0, 1))
+def _table(facts: list[dict[str, Any]]) -> Any:
+    columns = len(facts[0])
+    table = views.table_of(*[""] * columns, folded=range(columns))
     table.show_header = False
-    for pair in pairs:
-        table.add_row(*(visible(str(value)) for value in pair.values()))
+    for fact in facts:
+        table.add_row(*(visible(str(value)) for value in fact.values()))
     return table
 
 
-_PAIRS = View(
+_FACTS = View(
     table=_table,
-    rows=lambda pairs: [[field(value) for value in pair.values()] for pair in pairs],
-    items=lambda pairs: pairs,
+    rows=lambda facts: [[field(value) for value in fact.values()] for fact in facts],
+    items=lambda facts: facts,
 )
 
 
@@ -57,13 +57,15 @@ def help(
 
         run(["--help"])
     elif topic is Topic.EXIT_CODES:
-        session.output.show_value([{"code": int(code), "meaning": text} for code, text in MEANINGS.items()], _PAIRS)
+        session.output.show_value([{"code": int(code), "meaning": text} for code, text in MEANINGS.items()], _FACTS)
     elif topic is Topic.ENV:
-        session.output.show_value(_variables(), _PAIRS)
+        session.output.show_value(_variables(), _FACTS)
     else:
-        import extcli.seeds
+        from extcli.seeds.schema import reference
 
-        session.output.body([Path(extcli.seeds.__file__).with_name("example.toml").read_bytes()])
+        fields = [{"field": path, "accepts": accepts, "meaning": meaning} for path, accepts, meaning in reference()]
+        session.output.show_value(fields, _FACTS)
+        session.output.note("`extcli seed example` prints a seed with all of them")
 
 
 def _variables() -> list[dict[str, str]]:
