@@ -12,7 +12,7 @@ from emulator.app import FEATURES
 from emulator.web.endpoint import Audience
 from support.operations import FILES, ROWS
 
-UNDECLARED = {"GET /_ns", "DELETE /_ns/NAME", "socket unsubscribe state"}
+UNDECLARED = {"GET /_ns", "POST /_ns", "POST /_ns/NAME", "DELETE /_ns/NAME", "socket unsubscribe state"}
 """Operations that belong to no feature."""
 FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 """Audiences that need no command of their own: `extcli api` is enough."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -416,7 +418,7 @@ def test_two_services_on_the_same_data_act_as_one(url: str) -> None:
         assert "A1" == viewer.post("codes/redeem", json={"prize": 0}).raise_for_status().json()["code"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
 @given(HISTORIES)
 async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine: Engine, history: History):
     await engine.reset()
@@ -431,3 +433,12 @@ async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine:
         await load(engine, await dumped(other, now=now))
 
     assert await dumped(engine, now=now) == records
+
+
+def test_a_fork_on_redis_is_refused_with_exit_code_2_and_the_reason(url: str):
+    with live_server(Settings(data=url)) as live:
+        command = [sys.executable, "-m", "extcli", "ns", "fork", "default", "blue", "--url", live.url]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert 2 == ended.returncode
+    assert "a copy needs SQLite" in ended.stderr

@@ -137,6 +137,8 @@ GET    /_emulator/metrics            api GET /_emulator/metrics --no-auth
 GET    /_emulator/sdk.js             api GET /_emulator/sdk.js --no-auth
 GET    /_emulator/platform-helper.js api GET /_emulator/platform-helper.js --no-auth
 GET    /_ns                          ns list
+POST   /_ns                          ns new
+POST   /_ns/NAME                     ns fork default red
 DELETE /_ns/NAME                     ns rm blue
 """
 """Operation and command. An operation is a method and a path, under `/v1/e/` unless it starts with a slash, or

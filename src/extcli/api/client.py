@@ -300,6 +300,11 @@ class Service:
     def list_namespaces(self) -> Answer:
         return self.perform(Call("GET", NAMESPACES, signed=False))
 
+    def create_namespace(self, name: str, source: str | None = None) -> Answer:
+        """Create a namespace, empty or as a copy of `source`; with an empty name, under a free one."""
+        path = f"{NAMESPACES}/{name}" if name else NAMESPACES
+        return self.perform(Call("POST", path, _given(**{"from": source}), signed=False))
+
     def drop_namespace(self, name: str) -> Answer:
         return self.perform(Call("DELETE", f"{NAMESPACES}/{name}", signed=False))
 

@@ -191,6 +191,14 @@ Name = Annotated[
     str | None,
     _option("name", "Run under this name, for `extcli status` and `extcli stop`.", metavar="NAME"),
 ]
+NamespaceIdle = Annotated[
+    str | None,
+    _option(
+        "namespace-idle",
+        "Drop a namespace that no request and no socket used for so long: 1h, 30m, or seconds.",
+        metavar="DURATION",
+    ),
+]
 Lifeline = Annotated[
     int | None,
     _option(

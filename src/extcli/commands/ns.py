@@ -8,18 +8,24 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.errors import UsageError
+from extcli.errors import Refused, UnexpectedAnswer, UsageError, reason_of
 from extcli.output import views
+from extcli.output.printer import View
 from extcli.session import Session
 
 app = noun("Namespaces: isolated services at URL/_ns/NAME, each with its own data, clock and connections.")
 
+_CREATED = View(table=lambda created: created["url"], rows=lambda created: [(created["url"],)])
+"""The URL of a namespace."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @command(app, "list")
 def list_namespaces(session: Session) -> None:
     """List the namespaces in use. Plain output is one name per line.
+
+    A table shows their records (polls, stores, buffers, links…), open sockets, age and
+    last use. `-o json` has the same as `details`, with times in seconds.
 
     A namespace exists from its first use until `ns rm`. The namespace `default`, at the
     plain URL, is not listed. After a restart, a namespace is listed once it is used again.
@@ -30,17 +36,67 @@ def list_namespaces(session: Session) -> None:
     session.output.show(session.anonymous_service().list_namespaces(), views.NAMESPACES)
 
 
+@command(app)
+def new(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The namespace; a free name if absent.")] = "",
+) -> None:
+    """Create an empty namespace, and print its URL. A namespace with data is refused.
+
+    Example: extcli ns new blue
+    """
+    _create(session, name)
+
+
+@command(app)
+def fork(
+    session: Session,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to copy; `default` at the plain URL.")],
+    name: Annotated[str, typer.Argument(metavar="TO", help="The new namespace.")],
+) -> None:
+    """Copy a namespace, with its data and clock, to a new one, and print its URL.
+
+    Tokens of FROM are valid in TO. Exits 2 if the service keeps its data on Redis, which
+    cannot copy, and 4 if TO has data.
+
+    Example: extcli ns fork default blue
+    """
+    _checked(source)
+    _create(session, name, source)
+
+
 @command(app, loses="the namespace {name} is deleted, with its data, clock and connections")
 def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace.")]) -> None:
     """Delete a namespace with its data, clock and connections. The next use creates a new one.
 
     Example: extcli ns rm blue
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a namespace", why="a name has 1 to 64 letters, digits, '-' and '_'")
+    _checked(name)
     _at_root(session)
     session.output.show(session.anonymous_service().drop_namespace(name), views.NOTHING)
     session.output.note(f"namespace {name} is deleted")
+
+
+def _create(session: Session, name: str, source: str | None = None) -> None:
+    if name or source:
+        _checked(name)
+    _at_root(session)
+    try:
+        created = session.anonymous_service().create_namespace(name, source)
+    except Refused as refused:
+        if "Cannot fork" in reason_of(refused.body):
+            raise UsageError(refused.what, why=refused.why) from None
+        raise
+    try:
+        name = created.json()["namespace"]
+    except (ValueError, KeyError, TypeError):
+        raise UnexpectedAnswer(created) from None
+    session.output.show_value({"namespace": name, "url": f"{session.http.url}/_ns/{name}"}, _CREATED)
+
+
+def _checked(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a namespace", why="a name has 1 to 64 letters, digits, '-' and '_'")
 
 
 def _at_root(session: Session) -> None:

@@ -83,6 +83,7 @@ def serve(
     log_format: options.LogFormat = "text",
     log_requests: options.LogRequests = False,
     otel: options.Otel = False,
+    namespace_idle: options.NamespaceIdle = None,
     seed: options.Seed = None,
     import_: options.Import = None,
     export_on_exit: options.ExportOnExit = None,
@@ -147,6 +148,7 @@ def serve(
             proxies=tuple(proxy or ()),
             logs=logs,
             traces=otel,
+            namespace_idle=None if namespace_idle is None else _seconds("--namespace-idle", namespace_idle),
         )
         prepare, finish = _preparation(seed, production=production), None
         if import_ is not None or export_on_exit is not None:
@@ -166,6 +168,21 @@ def serve(
         # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
         raise typer.Exit(ExitCode.BUG) from None
+
+
+def _seconds(flag: str, text: str) -> int:
+    """Parse a duration of at least a second. Raises `ConfigurationError`."""
+    from emulator.errors import ConfigurationError
+    from extcli.errors import UsageError
+    from extcli.output.times import duration
+
+    try:
+        seconds = duration(text, bare="s") // 1000
+    except UsageError as error:
+        raise ConfigurationError(f"{flag}: {error}; {error.fix}") from None
+    if seconds < 1:
+        raise ConfigurationError(f"{flag}: {text} is too short; give one second or more")
+    return seconds
 
 
 def _preparation(seed: Path | None, *, production: bool) -> Any:

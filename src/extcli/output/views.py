@@ -249,8 +249,19 @@ def _names(document: Any) -> list[str]:
     return [visible(name) for name in document["namespaces"]]
 
 
+def _namespace_table(document: Any) -> RenderableType:
+    details = document.get("details")
+    if not details:  # a service of an earlier version lists names only
+        return "\n".join(_names(document)) or "no namespaces"
+    table = table_of("namespace", "records", "sockets", "age", "last use", right=(1, 2), folded=(0,))
+    for each in details:
+        numbers = (str(each["records"]), str(each["sockets"]), times.span(each["age"] * 1000))
+        table.add_row(visible(each["name"]), *numbers, f"{times.span(each['idle'] * 1000)} ago")
+    return table
+
+
 NAMESPACES = View(
-    table=lambda document: "\n".join(_names(document)) or "no namespaces",
+    table=_namespace_table,
     rows=lambda document: [(name,) for name in _names(document)],
     items=lambda document: document["namespaces"],
 )
