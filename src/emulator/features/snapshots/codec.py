@@ -23,6 +23,7 @@ from emulator.wire import json_codec
 _MAX_BRACKETS: Final = 200
 """Values with more brackets may be nested so deeply that the line around them could not be decoded."""
 _KEY_PARTS: Final = len(Key._fields)
+_NO_PARTS: Final = ("",) * _KEY_PARTS
 _INTEGER = Annotated[int, Meta(ge=-NEVER, le=NEVER)]
 _CONSTRAINTS: Final = {
     "times": Annotated[int, Meta(ge=1, le=NEVER)],
@@ -65,12 +66,15 @@ class _Shape(NamedTuple):
     """The position of a named tuple in the record. Its fields are fields of the line."""
     inner: Any
     """The type of the named tuple."""
+    keys: Sequence[int]
+    """The positions of the fields that are keys."""
+    bytes_at: int | None
+    """The position of the field that is bytes."""
 
 
 def type_name(record: type[Any]) -> str:
     """Return the name of a type of records in a snapshot, such as `list_items`."""
-    letters = record.__name__.removesuffix("Record")
-    return "".join(f"_{each.lower()}" if each.isupper() else each for each in letters).lstrip("_")
+    return _SHAPES[record].name
 
 
 def encode_record(record: Record) -> bytes:
@@ -102,21 +106,18 @@ def decode_record(line: bytes) -> Record:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("Invalid snapshot", json_codec.error_text(error)) from None
     shape = _BY_LINE[type(found)]
-    remaining = iter(msgspec.structs.astuple(found))
-    values: list[Any] = []
-    for field in shape.fields:
-        value = next(remaining)
-        if field.is_key:
-            value = None if value is None else Key(*value, *[""] * (_KEY_PARTS - len(value)))
-        elif field.is_bytes:
-            value = _extracted(field, value, next(remaining), next(remaining))
-        values.append(value)
+    values = list(msgspec.structs.astuple(found))
+    if (at := shape.bytes_at) is not None:
+        values[at : at + 3] = [_extracted(shape.fields[at], *values[at : at + 3])]
+    for position in shape.keys:
+        if (parts := values[position]) is not None:
+            values[position] = Key(*parts, *_NO_PARTS[len(parts) :])
     if b"\\u0000" in line and any(_has_nul(value) for value in values):
         raise BadRequest("Invalid snapshot", "text other than a value must not contain NUL")
     if shape.nested is not None:
         end = shape.nested + len(shape.inner._fields)
-        values[shape.nested : end] = [shape.inner._make(values[shape.nested : end])]
-    record: Record = shape.record._make(values)
+        values[shape.nested : end] = [shape.inner(*values[shape.nested : end])]
+    record: Record = shape.record(*values)
     return record
 
 
@@ -146,10 +147,10 @@ def _embedded(value: bytes) -> tuple[str, Raw | str]:
 
 def _extracted(field: _Field, raw: Raw, text: str | UnsetType, encoded: str | UnsetType) -> bytes | None:
     """Return the bytes that a line holds. Raises `BadRequest`."""
+    if raw is not _NO_RAW and text is UNSET and encoded is UNSET:
+        return bytes(raw)
     if (raw is not _NO_RAW) + (text is not UNSET) + (encoded is not UNSET) > 1:
         raise BadRequest("Invalid snapshot", f"{field.name}: must be there in one form only")
-    if raw is not _NO_RAW:
-        return bytes(raw)
     if text is not UNSET:
         return text.encode()
     if encoded is not UNSET:
@@ -196,9 +197,12 @@ def _shape_of(record: type[Any]) -> _Shape:
                 parts = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
                 shape = parts if hint is Key else parts | None
             line_fields.append((name, shape) if field.usual is _REQUIRED else (name, shape, field.usual))
-    tag = type_name(record)
+    letters = record.__name__.removesuffix("Record")
+    tag = "".join(f"_{each.lower()}" if each.isupper() else each for each in letters).lstrip("_")
     line = msgspec.defstruct(tag, line_fields, tag_field="type", tag=tag, forbid_unknown_fields=True, kw_only=True)
-    return _Shape(tag, record, fields, line, nested, inner)
+    keys = [position for position, field in enumerate(fields) if field.is_key]
+    bytes_at = next((position for position, field in enumerate(fields) if field.is_bytes), None)
+    return _Shape(tag, record, fields, line, nested, inner, keys, bytes_at)
 
 
 _SHAPES: Final = {record: _shape_of(record) for record in TYPES}
