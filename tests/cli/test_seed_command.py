@@ -21,25 +21,25 @@ def seed_file(folder: Path, text: str, name: str = "seed.toml") -> str:
     return name
 
 
-def complaints(stderr: str) -> list[str]:
+def faults(stderr: str) -> list[str]:
     """The lines of an error message that begin with the file, without it."""
     lines = [line.strip() for line in stderr.splitlines()]
     return [line.removeprefix("seed.toml:") for line in lines if line.startswith("seed.toml:")]
 
 
 @pytest.mark.parametrize("verb", ["check", "apply"])
-@pytest.mark.parametrize(("text", "expected"), FAULTY, ids=[faults[0] for _, faults in FAULTY])
+@pytest.mark.parametrize(("text", "expected"), FAULTY, ids=[found[0] for _, found in FAULTY])
 def test_every_fault_is_named_by_line_and_field_and_changes_nothing(extcli, live, folder, verb, text, expected):
     extcli("vote", "cast", "lunch", "--value", "3")
     before = records(live)
 
     result = extcli("seed", verb, seed_file(folder, text))
 
-    assert (2, expected, "") == (result.exit_code, complaints(result.stderr), result.stdout)
+    assert (2, expected, "") == (result.exit_code, faults(result.stderr), result.stdout)
     assert before == records(live)
 
 
-@pytest.mark.parametrize(("text", "expected"), REFUSED, ids=[faults[0] for _, faults in REFUSED])
+@pytest.mark.parametrize(("text", "expected"), REFUSED, ids=[found[0] for _, found in REFUSED])
 def test_a_refusal_of_the_service_is_named_alike_and_changes_nothing(extcli, live, folder, text, expected):
     extcli("vote", "cast", "lunch", "--value", "3")
     before = records(live)
@@ -48,7 +48,7 @@ def test_a_refusal_of_the_service_is_named_alike_and_changes_nothing(extcli, liv
     result = extcli("seed", "apply", "seed.toml")
 
     assert (0, 2) == (checked.exit_code, result.exit_code)
-    assert expected == complaints(result.stderr)
+    assert expected == faults(result.stderr)
     assert before == records(live)
 
 

@@ -1,4 +1,4 @@
-"""Faulty seeds, each with its complaints: line, column, field, what is wrong and what is allowed."""
+"""Faulty seeds, each with its faults: line, column, field, what is wrong and what is allowed."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ FAULTY: list[tuple[str, list[str]]] = [
         ["7:1: polls[0].votes.U2: must be a whole number from -99 to 99, or a list of them"],
     ),
     (POLL + "votes = { U1 = true }", ["5:11: polls[0].votes.U1: must be a whole number from -99 to 99"]),
+    (POLL + "votes = { 'a: b' = 100 }", ['5:11: polls[0].votes["a: b"]: 100 is not within -99 to 99']),
     (POLL + "votes = { '' = 1 }", ['5:11: polls[0].votes[""]: a user must be a text of 1 to 256 printable characters']),
     (POLL + "votes = { U1 = [0, 1] }", ["5:11: polls[0].votes.U1: 2 votes; total_votes_per_user is 1"]),
     (
@@ -168,12 +169,25 @@ FAULTY: list[tuple[str, list[str]]] = [
         '{"extcli": 1,\n "polls": [{"id": "a b"}]}',
         ["2:13: polls[0].id: must be 1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'"],
     ),
+    ('{"extcli": 1,\n "channel": "\\ud800"}', ["2:2: channel: must be Unicode text"]),
+    ('{"extcli": 1,\n "stores": [{"data": {"\\ud800": 1}}]}', ["2:14: stores[0].data: must be Unicode text"]),
+    ('{"extcli": ' + "1" * 5_000 + "}", ["1:1: not valid JSON: a number has too many digits"]),
+    ("extcli = " + "1" * 5_000, ["1:1: not valid TOML: a number has too many digits"]),
+    ('{"extcli": 1, "a": ' + "[" * 5_000 + "]" * 5_000 + "}", ["1:1: nested too deeply"]),
+    ("extcli = 1\na = " + "[" * 5_000 + "]" * 5_000, ["1:1: nested too deeply"]),
     ('{"extcli": 1,\n "polls": [}', ["2:12: not valid JSON: expecting value"]),
     ('{"extcli": 1,\n "polls": [], "polls": []}', ["2:15: polls: is there twice"]),
 ]
-"""The text of a seed, and its complaints without the file's name in front. extcli finds them by itself."""
+"""The text of a seed, and its faults without the file's name in front. extcli finds them by itself."""
 
 REFUSED = [
+    (
+        POLL + "starts_at = 2999-01-01T00:00:00Z\nvotes = { 'a: b' = 0 }",
+        [
+            '6:11: polls[0].votes["a: b"]: the poll has not started, has ended or is disabled; GET vote_config shows '
+            "which",
+        ],
+    ),
     (
         POLL + "starts_at = 2999-01-01T00:00:00Z\nvotes = { U1 = 0, U2 = 1 }",
         [

@@ -14,10 +14,10 @@ MAX_NAMED = 50
 class InvalidSeed(UsageError):
     """A seed with errors. Nothing was changed."""
 
-    def __init__(self, name: str, complaints: Sequence[str]) -> None:
-        count = len(complaints)
+    def __init__(self, name: str, faults: Sequence[str]) -> None:
+        count = len(faults)
         super().__init__(f"{name} has {count:,} error{'s' * (count != 1)}; nothing was changed")
-        self.complaints = list(complaints)
+        self.faults = list(faults)
         """One line each: file, line, column, field, what is wrong and what is allowed."""
 
     def lines(self) -> list[str]:
@@ -32,5 +32,5 @@ class InvalidSeed(UsageError):
         return "\n".join([self.what, *(f"  {each}" for each in self._named())])
 
     def _named(self) -> list[str]:
-        more = len(self.complaints) - MAX_NAMED
-        return [*self.complaints[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
+        more = len(self.faults) - MAX_NAMED
+        return [*self.faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from extcli.seeds import positions
 from extcli.seeds.code_files import read_codes
 from extcli.seeds.errors import InvalidSeed
 from extcli.seeds.kinds import instant_of
-from extcli.seeds.positions import Position, path_text
+from extcli.seeds.positions import Position, path_text, positions_of
 from extcli.seeds.schema import SEED, VERSION
 from extcli.seeds.variables import replaced
 
 _MAX_BYTES = 64 * 1024 * 1024
 _INSTANTS = ("at", "starts_at", "ends_at")
+_START = Position(1, 1)
 _PLACE_OF_ERROR = re.compile(r"line (\d+),? column (\d+)")
 
 
@@ -44,10 +45,14 @@ class Seed:
         """The document as JSON."""
         return json.dumps(self.document, ensure_ascii=False, separators=(",", ":")).encode()
 
-    def refused(self, details: Iterable[str]) -> InvalidSeed:
+    def refused(self, details: Sequence[str]) -> InvalidSeed:
         """Return the error for a seed that the service refused. Each detail begins with a path and a colon."""
-        places = _named_positions(self.text)
-        return InvalidSeed(self.name, [_complaint(self.name, places, detail) for detail in details])
+        places = {path_text(path): place for path, place in positions_of(self.text).items()}
+        found = [max((each for each in places if _begins(detail, each)), key=len, default="") for detail in details]
+        lines = [
+            _line(self.name, places.get(each, _START), detail) for each, detail in zip(found, details, strict=True)
+        ]
+        return InvalidSeed(self.name, lines)
 
     def save_tokens(self, refresh_tokens: Sequence[str]) -> None:
         """Write the refresh token of each link to its file, readable by this user only. Raises `UsageError`."""
@@ -65,6 +70,14 @@ def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
     """
     name = "standard input" if str(path) == "-" else str(path)
     text = _text(path, name)
+    try:
+        return _read(text, name, Path() if name != str(path) else Path(path).parent, environ)
+    except RecursionError:
+        raise InvalidSeed(name, [_line(name, _START, "nested too deeply")]) from None
+
+
+def _read(text: str, name: str, folder: Path, environ: Mapping[str, str]) -> Seed:
+    """Return the seed in a text. Files are relative to `folder`."""
     found: list[tuple[positions.Path, str]] = []
 
     def report(at: positions.Path, problem: str) -> None:
@@ -75,7 +88,6 @@ def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
     if not found:
         SEED.check(value, (), report)
     if not found:
-        folder = Path() if name != str(path) else Path(path).parent
         document = _document(value)
         read_codes(document, folder, report)
         files = {
@@ -87,9 +99,8 @@ def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
     if not found and len(seed.body) > _MAX_BYTES:
         found.append((("extcli",), f"the seed has {len(seed.body)} bytes as JSON; the limit is {_MAX_BYTES}"))
     if found:
-        places = _named_positions(text)
-        complaints = [_complaint(name, places, f"{path_text(at)}: {problem}") for at, problem in found]
-        raise InvalidSeed(name, complaints)
+        places = positions_of(text)
+        raise InvalidSeed(name, [_line(name, _nearest(places, at), f"{path_text(at)}: {why}") for at, why in found])
     return seed
 
 
@@ -102,7 +113,7 @@ def _text(path: str | Path, name: str) -> str:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidSeed(name, [f"{name}:{line}:1: is not UTF-8 text"]) from None
+        raise InvalidSeed(name, [_line(name, Position(line, 1), "not UTF-8 text")]) from None
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -110,24 +121,21 @@ def _parsed(text: str, name: str) -> Any:
     try:
         if not is_json:
             return tomllib.loads(text)
-        parsed, repeated = json.loads(text, parse_constant=_refuse), positions.repeated_in(text)
+        parsed, repeated = json.loads(text, parse_constant=_refuse), positions.repeated_in(text).items()
     except json.JSONDecodeError as error:
-        line, column, problem = error.lineno, error.colno, error.msg
+        place, problem = Position(error.lineno, error.colno), error.msg
     except tomllib.TOMLDecodeError as error:
-        place = _PLACE_OF_ERROR.search(str(error))
-        line, column = (int(place[1]), int(place[2])) if place else (text.count("\n") + 1, 1)
+        numbers = _PLACE_OF_ERROR.search(str(error))
+        place = Position(int(numbers[1]), int(numbers[2])) if numbers else Position(text.count("\n") + 1, 1)
         problem = str(error).partition(" (at ")[0]
-    except RecursionError:
-        line, column, problem = 1, 1, "nested too deeply"
+    except ValueError:  # Python's limit of 4,300 digits
+        place, problem = _START, "a number has too many digits"
     else:
         if repeated:
-            lines = [
-                f"{name}:{at.line}:{at.column}: {path_text(path)}: is there twice" for path, at in repeated.items()
-            ]
-            raise InvalidSeed(name, lines)
+            raise InvalidSeed(name, [_line(name, at, f"{path_text(path)}: is there twice") for path, at in repeated])
         return parsed
     kind = "JSON" if is_json else "TOML"
-    raise InvalidSeed(name, [f"{name}:{line}:{column}: not valid {kind}: {problem[:1].lower()}{problem[1:]}"])
+    raise InvalidSeed(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
 
 
 def _refuse(constant: str) -> Any:
@@ -152,19 +160,17 @@ def _with_texts(table: Mapping[str, Any]) -> dict[str, Any]:
     return {**table, **{name: instant.isoformat() for name, instant in instants.items() if instant}}
 
 
-def _named_positions(text: str) -> Mapping[str, Position]:
-    return {path_text(path): position for path, position in positions.positions_of(text).items()}
+def _nearest(places: Mapping[positions.Path, Position], path: positions.Path) -> Position:
+    """Return where a field is; if it is missing, where the one around it is."""
+    while path and path not in places:
+        path = path[:-1]
+    return places.get(path, _START)
 
 
-def _complaint(name: str, places: Mapping[str, Position], detail: str) -> str:
-    """Return a detail with the file, line and column of the field that it begins with, or of the nearest around it."""
-    place = detail.partition(": ")[0]
-    while place and place not in places:
-        place = re.sub(r"(?:^|\.)[^.\[\]]+$|\[[^\[\]]*\]$", "", place) if not place.endswith('"]') else _outside(place)
-    line, column = places.get(place, Position(1, 1))
-    return f"{name}:{line}:{column}: {detail}"
+def _begins(detail: str, place: str) -> bool:
+    """Whether a detail is about the field at `place`, or one inside."""
+    return detail.startswith(place) and detail[len(place) : len(place) + 1] in (":", ".", "[", " ")
 
 
-def _outside(place: str) -> str:
-    """Return a path without its last member, whose name is in brackets and quotes."""
-    return place[: place.rindex('["')]
+def _line(name: str, place: Position, fault: str) -> str:
+    return f"{name}:{place.line}:{place.column}: {fault}"

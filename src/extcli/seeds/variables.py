@@ -1,4 +1,4 @@
-"""Replaces `${NAME}` in the texts of a seed. Pure."""
+"""Replaces `${NAME}` in the texts of a seed, and checks that they are Unicode. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ def replaced(value: Any, environ: Mapping[str, str], report: Report, path: Path 
     Names of fields stay as they are, and the value of a variable is not searched for variables.
     """
     if isinstance(value, dict):
+        for name in value:
+            _check_unicode(name, path, report)
         return {name: replaced(member, environ, report, (*path, name)) for name, member in value.items()}
     if isinstance(value, list):
         return [replaced(element, environ, report, (*path, at)) for at, element in enumerate(value)]
-    if not isinstance(value, str) or "${" not in value:
+    if not isinstance(value, str):
         return value
 
     def text_of(found: re.Match[str]) -> str:
@@ -34,4 +36,14 @@ def replaced(value: Any, environ: Mapping[str, str], report: Report, path: Path 
             report(path, f"the variable {name} is not set")
         return environ.get(name, "")
 
-    return _VARIABLE.sub(text_of, value)
+    text = _VARIABLE.sub(text_of, value) if "${" in value else value
+    _check_unicode(text, path, report)
+    return text
+
+
+def _check_unicode(text: str, path: Path, report: Report) -> None:
+    """Report a text with half a surrogate pair: from an escape of JSON, or a variable that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        report(path, "must be Unicode text")
