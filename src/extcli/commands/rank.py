@@ -10,6 +10,7 @@ import typer
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.cli.watch import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
@@ -57,6 +58,7 @@ def get(
     session: Session,
     ranking: Ranking = "default",
     top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N.")] = None,
+    watch: Watch = False,
 ) -> None:
     """Print the most frequent answers, at most 100. Acts as broadcaster.
 
@@ -64,7 +66,8 @@ def get(
 
     Example: extcli rank get colour --top 10
     """
-    session.output.show(session.service(BROADCASTER).read_ranking(ranking), views.ranking(top))
+    service = session.service(BROADCASTER)
+    repeat(session, lambda: session.output.show(service.read_ranking(ranking), views.ranking(top)), watch=watch)
 
 
 @command(app)

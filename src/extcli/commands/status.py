@@ -11,6 +11,7 @@ import typer
 
 from extcli import clock
 from extcli.cli.shared_options import shared
+from extcli.cli.watch import Watch, repeat
 from extcli.commands.connect import env_lines
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
@@ -26,6 +27,7 @@ from extcli.session import Session
 def status(
     session: Session,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this service.")] = None,
+    watch: Watch = False,
 ) -> None:
     """List the services of this machine that run under a name (`serve --name`).
 
@@ -38,6 +40,10 @@ def status(
       extcli status
       eval "$(extcli status -o env)"
     """
+    repeat(session, lambda: _show(session, name), watch=watch)
+
+
+def _show(session: Session, name: str | None) -> None:
     chosen = registry.running()
     if name is not None or session.output.format is Format.ENV:
         chosen = [registry.the_one(chosen, name)]

@@ -14,6 +14,7 @@ import typer
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.cli.watch import Watch, repeat
 from extcli.commands import vote_definition
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
@@ -107,17 +108,20 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
 
 
 @command(app)
-def get(session: Session, poll: Poll = "default") -> None:
+def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
     A table shows the prompt and the options' texts, too. Plain output is `value<TAB>count` for
     each value with votes. The service counts the values 0 to 63; others come from the log, if it
     has at most 10,000 votes and you may read it.
 
-    Example: extcli vote get lunch
+    \b
+    Examples:
+      extcli vote get lunch
+      extcli vote get lunch --watch
     """
     service = session.service(VIEWER)
-    _show(session, service, poll, service.read_poll(poll))
+    repeat(session, lambda: _show(session, service, poll, service.read_poll(poll)), watch=watch)
 
 
 def _show(session: Session, service: Service, poll: str, answer: Answer) -> None:
@@ -130,7 +134,7 @@ def _show(session: Session, service: Service, poll: str, answer: Answer) -> None
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
             outside = _votes_outside(session, poll, answer.json())
     output.show(answer, poll_views.poll(outside, definition))
-    if output.format in (Format.PLAIN, Format.JSONL):
+    if output.format in (Format.PLAIN, Format.JSONL) and not output.watcher:
         with suppress(*SHAPE_ERRORS):
             if (unknown := poll_views.votes_outside(answer.json()) - sum(outside.values())) > 0:
                 votes = "vote is" if unknown == 1 else "votes are"

@@ -53,6 +53,12 @@ class Part(Protocol):
     def part_of(self, document: object) -> Any: ...
 
 
+class Watcher(Protocol):
+    """Shows results that change (`output/watch.py`)."""
+
+    def see(self, value: Any, view: View) -> None: ...
+
+
 class Output:
     """Prints a command's results and notes."""
 
@@ -61,11 +67,13 @@ class Output:
         self.quiet = quiet
         self.query: Part | None = None
         """What to print of each result; `None` for all of it."""
+        self.watcher: Watcher | None = None
+        """What shows results instead of printing them, with --watch."""
         self._verbose = verbose
 
     def show(self, answer: Answer, view: View) -> None:
         """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
-        if self.query:
+        if self.query or self.watcher:
             with _expected(answer):
                 document = json.loads(answer.content)
             self.show_value(document, view)
@@ -96,6 +104,9 @@ class Output:
         """Print a value that extcli computed."""
         if self.query:
             value, view = self.query.part_of(value), self.query.view
+        if self.watcher:
+            self.watcher.see(value, view)
+            return
         if self.format is Format.JSON:
             self.line(json.dumps(value, ensure_ascii=False))
         else:
