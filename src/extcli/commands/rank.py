@@ -10,7 +10,7 @@ import typer
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
-from extcli.cli.watch import Watch, repeat
+from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session

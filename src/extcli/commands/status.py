@@ -11,8 +11,8 @@ import typer
 
 from extcli import clock
 from extcli.cli.shared_options import shared
-from extcli.cli.watch import Watch, repeat
 from extcli.commands.connect import env_lines
+from extcli.commands.watching import Watch, repeat
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
 from extcli.config.urls import reachable
