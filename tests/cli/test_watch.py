@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 
 import pytest
 
@@ -18,11 +17,10 @@ def test_a_pipe_gets_a_json_line_for_each_change(extcli, shell):
     first = json.loads(process.stdout.readline())
     extcli("vote", "cast", "lunch", "--value", "3")
     second = json.loads(process.stdout.readline())
-    process.send_signal(signal.SIGINT)
+    process.kill()
     rest, _ = process.communicate(timeout=TIMEOUT)
 
-    assert (0, 1) == (first["stats"]["count"], second["stats"]["count"])
-    assert (b"", 130) == (rest, process.returncode)
+    assert (0, 1, b"") == (first["stats"]["count"], second["stats"]["count"], rest)
 
 
 def test_a_query_selects_what_is_watched(extcli, shell):
