@@ -205,6 +205,12 @@ def _format_of(names: set[str]) -> int:
     return next((version for version in range(VERSION, 0, -1) if names.issuperset(_names(version))), 0)
 
 
+def set_options(connection: sqlite3.Connection) -> None:
+    """Set the options of a connection."""
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
 def prepare(connection: sqlite3.Connection) -> None:
     """Create missing tables and set the options. Raises `UnusableDatabase`, or a busy `OperationalError`."""
     connection.execute("BEGIN")
@@ -225,8 +231,7 @@ def prepare(connection: sqlite3.Connection) -> None:
         raise UnusableDatabase(
             f"it is an incomplete extcli database: {missing[0]} is missing; was it partly recovered?"
         )
-    for pragma in PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
+    set_options(connection)
     if version == VERSION:
         return
     connection.create_function("digest_of", 1, digest_of, deterministic=True)
