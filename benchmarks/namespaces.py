@@ -1,8 +1,7 @@
 """What namespaces cost: `python benchmarks/namespaces.py [--votes N] [--forks N] [--data URL]`.
 
-With so many votes in the namespace `base`: reset, first use, drop and fork, each over HTTP on loopback; then forks
-of an empty namespace, with the memory that each takes and the processor time of all. The service runs in a thread of this
-process.
+With so many votes in the namespace `base`: reset, first use, drop and fork, each over HTTP on loopback. Then forks of an
+empty namespace, with the memory of each and the processor time of all. The service runs in a thread of this process.
 """
 
 from __future__ import annotations
@@ -131,9 +130,7 @@ def measure(votes: int, forks: int, data: str) -> None:
         seconds, used = time.perf_counter() - began, time.process_time() - used
         each = (resident() - before) / forks / 1024
         show("fork of an empty namespace", times)
-        print(
-            f"{forks} forks of an empty namespace: {seconds:.2f} s, {(resident() - before) / forks / 1024:.0f} KiB each"
-        )
+        print(f"{forks} forks: {seconds:.2f} s, {used:.2f} s of processor time, {each:.0f} KiB each")
 
 
 def main() -> None:
