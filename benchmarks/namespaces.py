@@ -1,7 +1,7 @@
 """What namespaces cost: `python benchmarks/namespaces.py [--votes N] [--forks N] [--data URL]`.
 
-With so many votes in the namespace `base`: reset, first use, drop and fork, each over HTTP on loopback. Then forks of an
-empty namespace, with the memory of each and the processor time of all. The service runs in a thread of this process.
+With so many votes in the namespace `base`: reset, first use, drop and fork, each over HTTP on loopback. Then forks of
+an empty namespace, with the memory of each and the processor time of all. The service runs in a thread of this process.
 """
 
 from __future__ import annotations
