@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from emulator.changes import KEPT
 from emulator.clock import MINUTE
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
@@ -178,10 +179,17 @@ def condition_of(query: Mapping[str, str]) -> Condition:
         if query.get(text):
             checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
     since = _since(query, name)
-    return Condition(
-        name, id, client_id, query.get("channel_id") or None, query.get("user", ""), since,
-        tuple(_checks(name, query, since)),
-    )  # fmt: skip
+    checks = tuple(_checks(name, query, since))
+    if since is not None or name in RECORDED:
+        _check_countable(checks)
+    return Condition(name, id, client_id, query.get("channel_id") or None, query.get("user", ""), since, checks)
+
+
+def _check_countable(checks: Iterable[Check]) -> None:
+    """Refuse a count that the record of changes cannot reach."""
+    for check in checks:
+        if isinstance(check.wanted, AtLeast | Exactly) and check.measure != "sum" and check.wanted.number > KEPT:
+            raise _invalid("count", f"{check.wanted.number} is over {KEPT}, the changes that the service keeps")
 
 
 def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
