@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from support.broadcasts import events_of
 from support.service import Client, LiveServer
+from support.socket_client import SocketClient
 
 DAY = 86_400_000
 
@@ -159,3 +161,39 @@ def test_an_invalid_value_of_keys_is_refused(stranger: Client):
     answer = stranger.get("/_emulator/snapshot", params={"keys": "yes"})
 
     assert (400, "keys: 'yes' must be true or false") == (answer.status_code, answer.json()["info"])
+
+
+def test_a_namespace_is_saved_and_loaded_alone(live: LiveServer, stranger: Client, viewer: Callable[..., Client]):
+    viewer().post("vote", json={"value": 1}).raise_for_status()
+    snapshot = save(stranger)
+    with Client(base_url=f"{live.url}/_ns/blue") as blue:
+        load(blue, snapshot)
+        assert snapshot == save(blue)
+
+        live.reset()
+
+        assert snapshot == save(blue)
+        assert [] == records(save(stranger))
+        live.reset()
+    stranger.delete("/_ns/blue").raise_for_status()
+
+
+def test_subscriptions_survive_a_load(stranger: Client, admin: Client, admin_game: SocketClient):
+    load(stranger, save(stranger))
+
+    admin.post("broadcast", json={"event": "round", "data": 4}).raise_for_status()
+
+    assert [("round", 4)] == [each[:2] for each in events_of(admin_game)]
+
+
+def test_a_vote_after_a_load_reaches_the_directory_of_the_loaded_data(
+    live: LiveServer, stranger: Client, viewer: Callable[..., Client], backend: Client
+):
+    """What the service remembers of users outside the data is forgotten."""
+    empty = save(stranger)
+    viewer("5").post("vote", json={"value": 1}).raise_for_status()
+    load(stranger, empty)
+
+    viewer("5").post("vote", json={"value": 1}).raise_for_status()
+
+    assert '"5"' in backend.get("user_ids").text

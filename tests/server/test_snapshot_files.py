@@ -174,3 +174,16 @@ def test_a_damaged_compressed_import_ends_the_start(tmp_path: Path):
     path.write_bytes(gzip.compress(WHOLE.encode())[:-9])
 
     assert f"--import {path}: the compressed file is damaged or incomplete" in refused("--import", str(path))
+
+
+def test_several_workers_load_a_snapshot_only_in_real_time(tmp_path: Path):
+    with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
+        vote(served, "1")
+        snapshot = httpx.get(f"{served.url}/_emulator/snapshot").content
+        moved = snapshot.replace(b'"clock":{}', b'"clock":{"offset":1000}')
+
+        answers = [httpx.put(f"{served.url}/_emulator/snapshot", content=each) for each in (moved, snapshot)]
+
+        assert [403, 200] == [each.status_code for each in answers]
+        assert "the clock cannot be moved with --workers over 1" in answers[0].json()["info"]
+        assert 1 == count(served)

@@ -32,8 +32,10 @@ from emulator.features.snapshots.rules import (
     is_secret,
 )
 
-_PIECE: Final = 32 * 1024
+_PIECE: Final = 16 * 1024
 """Bytes that are decoded before other requests run."""
+_STEP: Final = 100
+"""Records that are encoded before other requests run."""
 _CHUNK: Final = 256 * 1024
 """Bytes of an answer that are read from the file at once."""
 
@@ -81,12 +83,12 @@ class Snapshots:
             before = b""
             async for page in self._engine.dump(now=self._clock.now()):
                 chosen = [record for record in page if keys or not is_secret(record)]
-                for record in chosen:
-                    counts[type_name(type(record))] += 1
-                if chosen:
-                    file.write(before + b",\n".join(map(encode_record, chosen)))
+                for start in range(0, len(chosen), _STEP):
+                    some = chosen[start : start + _STEP]
+                    counts.update(type_name(type(record)) for record in some)
+                    file.write(before + b",\n".join(map(encode_record, some)))
                     before = b",\n"
-                await asyncio.sleep(0)
+                    await asyncio.sleep(0)
             file.write(b"\n" * bool(before) + END)
             file.seek(0)
             name = self._settings.environment.name

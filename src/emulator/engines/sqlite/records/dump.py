@@ -38,6 +38,8 @@ from emulator.errors import EngineError
 PAGE: Final = 500
 """Records between two returns to the event loop."""
 
+_CACHE: Final = "PRAGMA cache_size = -4096"
+"""4 MiB: each page is read once, so a larger cache would only be memory."""
 _BY_KEY: Final = f"ORDER BY {KEY_COLUMNS}"
 _ALIVE: Final = "space = :space AND +expires_at > :now"
 _DOCUMENTS = f"SELECT {KEY_COLUMNS}, expires_at, value FROM documents WHERE {_ALIVE} {_BY_KEY}"
@@ -111,6 +113,7 @@ class Dump(Tables):
             connection = await connect(self._group_commit.path, check_same_thread=False)
         try:
             with self._group_commit.corruption.watch(), engine_errors():
+                connection.execute(_CACHE)
                 if self._group_commit.path is None:
                     connection.execute("PRAGMA synchronous = OFF")
                     self._group_commit.connection.backup(connection)
