@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from extcli import clock
 from extcli.config import settings
 from extcli.config.flags import Flags
-from extcli.config.resolver import Found, Resolver
+from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import DEFAULT_USER
 from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
 from extcli.output.format import Format
@@ -69,6 +69,7 @@ class Session:
         from extcli.api.http import Http
 
         self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
+        self._warn_if_ignored()
         trace = self.output.trace if self.resolver.flags.verbose else None
         return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=trace)
 
@@ -171,6 +172,14 @@ class Session:
                 f"{found.origin} is {address}, not an address of profile {profile.name}: "
                 "the profile's secret and token are not used"
             )
+
+    def _warn_if_ignored(self) -> None:
+        """Report that -p NAME beats EXTCLI_URL, if that names another service."""
+        chosen, variable = self.resolver.find(settings.URL), self.resolver.in_variable(settings.URL)
+        if chosen and variable and chosen.source is Source.NAMED_PROFILE:
+            profile = self.resolver.profile
+            if profile and not profile.is_of(variable.value):
+                self.output.report(f"EXTCLI_URL is ignored: profile {profile.name} names {chosen.value}")
 
     def close(self) -> None:
         """Close what was opened."""

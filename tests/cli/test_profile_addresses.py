@@ -225,3 +225,12 @@ def test_connect_prints_the_settings_of_the_profile(extcli, live, monkeypatch):
 def test_connect_curl_signs_with_the_profile_s_secret(extcli, live):
     assert "token mint --header --profile live " in extcli("connect", "curl", "-p", "live").stdout
     assert "token sandbox --header" in extcli("connect", "curl", "-p", "live", "--url", live.url).stdout
+
+
+def test_an_address_that_a_named_profile_replaces_is_reported(extcli, live):
+    write_profiles(dev={"url": live.url})
+
+    result = extcli("vote", "get", "-p", "dev", env={"EXTCLI_URL": "http://127.0.0.1:1"})
+    assert (0, f"EXTCLI_URL is ignored: profile dev names {live.url}\n") == (result.exit_code, result.stderr)
+    assert "" == extcli("vote", "get", "-p", "dev", env={"EXTCLI_URL": live.url}).stderr
+    assert "" == extcli("vote", "get", "-q", "-p", "dev", env={"EXTCLI_URL": "http://127.0.0.1:1"}).stderr
