@@ -164,13 +164,13 @@ def test_a_failed_run_leaves_a_report_and_a_successful_one_nothing(tmp_path: Pat
     assert not reports.parent.exists()
     code, _, log = run_exec(*options, "--", "sh", "-c", "exit 7")
     assert (7, f"extcli exec: the service's log and metrics are in {reports}\n") == (code, log)
-    assert {"service.log", "metrics.txt"} <= {each.name for each in reports.iterdir()}
+    assert {"service.log", "metrics.txt", "snapshot.json"} == {each.name for each in reports.iterdir()}
     assert "serving: extcli" in (reports / "service.log").read_text()
     assert 'emulator_info{environment="sandbox"' in (reports / "metrics.txt").read_text()
 
 
 def test_a_run_that_a_signal_ends_leaves_a_report(tmp_path: Path):
-    run = ExecProcess("--quiet", "--on-failure", str(tmp_path / "report"), "--", "sh", "-c", "echo on; sleep 60")
+    run = ExecProcess("--quiet", "--on-failure", str(tmp_path / "report"), "--", "sh", "-c", "echo on; exec sleep 60")
     assert "on" == run.line()
     run.process.terminate()
 

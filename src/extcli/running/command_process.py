@@ -68,16 +68,16 @@ class CommandProcess:
                 raise CannotRun(args[0], OSError(int(failure), os.strerror(int(failure))))
         return cls(pid)
 
-    def poll(self) -> bool:
-        """Note whether the command has ended. Returns whether it is stopped instead, for example by Ctrl-Z."""
+    def poll(self) -> int:
+        """Note whether the command has ended. If it was stopped, return the signal that did that, else 0."""
         if self.exit_code is not None:
-            return False
+            return 0
         pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
         if pid and os.WIFSTOPPED(status):
-            return True
+            return os.WSTOPSIG(status)
         if pid:
             self.exit_code = exit_code_of(status)
-        return False
+        return 0
 
     def signal(self, number: int) -> None:
         """Send a signal to the whole group, if any of it is left."""

@@ -7,11 +7,11 @@ import signal
 from contextlib import suppress
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ALL = (*ENDING, signal.SIGCHLD, signal.SIGCONT)
+_ALL = (*ENDING, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT)
 
 
 class Signals:
-    """Catches the signals that end a command, and news of child processes."""
+    """Catches the signals that end, stop or continue a command, and news of child processes."""
 
     def __init__(self) -> None:
         self.descriptor, self._writer = os.pipe()

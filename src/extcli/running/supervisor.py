@@ -82,7 +82,6 @@ class Supervisor:
         def prepare(pid: int) -> None:
             self._signals.restore()
             service.kills_with_it(pid)
-            self._terminal.lend(pid)
 
         self._command = command = CommandProcess.start(args, environment, prepare)
         while command.exit_code is None:
@@ -141,11 +140,13 @@ class Supervisor:
         for number in self._signals.read():
             if number in ENDING:
                 self._on_ending(number)
-            elif number == signal.SIGCONT:
-                self._continue_command()
+            elif number == signal.SIGTSTP:
+                self._on_ctrl_z()
+            elif number == signal.SIGCONT and self._command is not None:
+                self._command.signal(signal.SIGCONT)
         self._started().poll()
-        if self._command is not None and self._command.poll():
-            self._on_stopped_command()
+        if self._command is not None and (number := self._command.poll()):
+            self._on_stopped_command(self._command.pid, number)
 
     def _on_ending(self, number: int) -> None:
         """Pass the first signal on to the command; the second one kills it."""
@@ -154,17 +155,15 @@ class Supervisor:
             self._command.signal(number if len(self._endings) == 1 else signal.SIGKILL)
             self._command.signal(signal.SIGCONT)
 
-    def _on_stopped_command(self) -> None:
-        """The command was stopped, by Ctrl-Z or because it needs the terminal: stop likewise, or lend it that."""
-        assert self._command is not None
-        if not self._terminal.exists:
-            return
-        if not self._terminal.is_own:
-            self._terminal.take_back(self._command.pid)
-            os.killpg(os.getpgrp(), signal.SIGTSTP)
-        self._continue_command()
+    def _on_ctrl_z(self) -> None:
+        """The terminal asked this process to stop: stop the command, too."""
+        if self._command is not None:
+            self._command.signal(signal.SIGTSTP)
+        os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _continue_command(self) -> None:
-        if self._command is not None and self._command.exit_code is None:
-            self._terminal.lend(self._command.pid)
-            self._command.signal(signal.SIGCONT)
+    def _on_stopped_command(self, group: int, number: int) -> None:
+        """Lend the command the terminal if it was stopped because it needs that. Stop with it at its Ctrl-Z."""
+        if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.lend(group):
+            os.killpg(group, signal.SIGCONT)
+        elif self._terminal.take_back(group) or (self._terminal.exists and number == signal.SIGTTIN):
+            os.killpg(os.getpgrp(), signal.SIGSTOP)  # the whole job, as the terminal would

@@ -23,20 +23,13 @@ class Terminal:
         """Whether there is a terminal."""
         return self._file is not None
 
-    @property
-    def is_own(self) -> bool:
-        """Whether this process group has the terminal."""
-        return self._group() == self._own
+    def lend(self, group: int) -> bool:
+        """Give the terminal to a group, if this one has it. Returns whether it did."""
+        return self._group() == self._own and self._set(group)
 
-    def lend(self, group: int) -> None:
-        """Give the terminal to a group, if this one has it."""
-        if self.is_own:
-            self._set(group)
-
-    def take_back(self, group: int) -> None:
-        """Take the terminal back from a group, if that has it."""
-        if self._group() == group:
-            self._set(self._own)
+    def take_back(self, group: int) -> bool:
+        """Take the terminal back from a group, if that has it. Returns whether it did."""
+        return self._group() == group and self._set(self._own)
 
     def _group(self) -> int | None:
         if self._file is not None:
@@ -44,7 +37,9 @@ class Terminal:
                 return os.tcgetpgrp(self._file)
         return None
 
-    def _set(self, group: int) -> None:
+    def _set(self, group: int) -> bool:
         if self._file is not None:
             with suppress(OSError):  # the group has ended
                 os.tcsetpgrp(self._file, group)
+                return True
+        return False
