@@ -92,3 +92,20 @@ def test_a_blank_line_in_a_pipe_does_not_delay_other_lines(monkeypatch):
         pipe.write(b"U1,3\n\n\n")
 
         assert ["U1"] == [line.user for line in next(iter(records(Path("-"), "value")))]
+
+
+def test_the_columns_of_a_file_can_be_named(extcli):
+    table = "Choice,Voter\n3,U1\n4,U2\n"
+    objects = '{"voter": "U1", "choice": 5}\n'
+
+    assert 0 == extcli("vote", "cast", "a", "--from", "-", "--columns", "voter,choice", input=table).exit_code
+    assert 0 == extcli("vote", "cast", "b", "--from", "-", "--columns", "voter, choice", input=objects).exit_code
+    assert ("3\t1\n4\t1\n", "5\t1\n") == (extcli("vote", "get", "a").stdout, extcli("vote", "get", "b").stdout)
+
+
+def test_a_named_column_must_exist(extcli):
+    result = extcli("vote", "cast", "a", "--from", "-", "--columns", "voter,choice", input="user,value\nU1,3\n")
+
+    assert 2 == result.exit_code
+    assert "names no columns voter and choice" in result.stderr
+    assert 2 == extcli("vote", "cast", "a", "--from", "-", "--columns", "voter", input="").exit_code

@@ -30,7 +30,6 @@ KINDS = {
     "ns FROM": "namespaces",
     "profile NAME": "profiles",
     "--profile": "profiles",
-    "EVENT": "events",
     "KEY": "|".join(KEYS),
     "ROLE": "|".join(ROLES),
     "ROLE[:USER]": "|".join(ROLES),

@@ -32,6 +32,17 @@ class Line:
     """Why the line cannot be parsed; it is not sent then."""
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the two columns that are read."""
+
+    user: str
+    value: str
+    is_number: bool
+    named: bool
+    """Whether the caller named them; then the input must have them."""
+
+
 Numbered = Iterator[tuple[int, str]]
 Parser = Callable[[Numbered], Iterator[Line]]
 
@@ -107,9 +118,17 @@ class Batches:
             yield batch
 
 
-def records(source: Path, column: str, *, skip: int = 0) -> Batches:
-    """Read lines with a user and one more column: CSV, with or without a heading, or JSON objects."""
-    return Batches(source, lambda lines: _records(lines, column), name_users=True, skip=skip)
+def records(source: Path, column: str, *, columns: str | None = None, skip: int = 0) -> Batches:
+    """Read lines with a user and one more column: CSV, with or without a heading, or JSON objects.
+
+    `columns` has other names for the two: `voter,choice`. Raises `UsageError` if it does not name two.
+    """
+    user, _, value = (columns or f"user,{column}").partition(",")
+    user, value = user.strip(), value.strip()
+    if not user or not value or "," in value:
+        raise UsageError(f"{shortened(columns or '')!r} (--columns) does not name two columns", fix="write USER,VALUE")
+    wanted = Columns(user, value, is_number=column == NUMBER, named=columns is not None)
+    return Batches(source, lambda lines: _records(lines, wanted), name_users=True, skip=skip)
 
 
 def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Batches:
@@ -117,16 +136,17 @@ def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Batches
     return Batches(source, lambda lines: _documents(lines, user_field), name_users=user_field is not None, skip=skip)
 
 
-def _records(lines: Numbered, column: str) -> Iterator[Line]:
+def _records(lines: Numbered, column: Columns) -> Iterator[Line]:
     at, first = next(lines, (1, ""))
     first = first.removeprefix("\ufeff")
     everything = chain([(at, first)] if first else [], lines)
     return _json_records(everything, column) if first.lstrip().startswith("{") else _csv(everything, first, column)
 
 
-def _csv(lines: Numbered, first: str, column: str) -> Iterator[Line]:
+def _csv(lines: Numbered, first: str, wanted: Columns) -> Iterator[Line]:
     """Parse each line separately, so that a stray quote in one text does not swallow the next lines."""
     delimiter = max(",;\t", key=first.count)
+    user, column = wanted.user.lower(), wanted.value.lower()
     user_at, value_at = 0, 1
     may_be_heading = True
     for number, text in lines:
@@ -137,24 +157,24 @@ def _csv(lines: Numbered, first: str, column: str) -> Iterator[Line]:
             continue
         names = [cell.strip().lower() for cell in row] if may_be_heading else []
         may_be_heading = False
-        if "user" in names and column in names:
-            user_at, value_at = names.index("user"), names.index(column)
-        elif _is_other_heading(names, column):
+        if user in names and column in names:
+            user_at, value_at = names.index(user), names.index(column)
+        elif names and (wanted.named or _is_other_heading(names, wanted)):
             raise UsageError(
-                f"the first line of the input names no columns user and {column}",
+                f"the first line of the input names no columns {user} and {column}",
                 why=f"it has the columns {shortened(', '.join(names))}",
-                fix=f"name one column user and one {column}; the others are ignored",
+                fix="name them with --columns USER,VALUE; the others are ignored",
             )
         elif len(row) <= max(user_at, value_at):
-            yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; user and {column} are needed")
+            yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; {user} and {column} are needed")
         else:
             yield Line(number, row[user_at].strip(), row[value_at])
 
 
-def _is_other_heading(names: list[str], column: str) -> bool:
+def _is_other_heading(names: list[str], wanted: Columns) -> bool:
     """Return whether a first line is a heading without the two columns: one has its name, or none can be a value."""
-    known = "user" in names or column in names
-    if column == NUMBER:
+    known = wanted.user.lower() in names or wanted.value.lower() in names
+    if wanted.is_number:
         return len(names) > 1 and not any(any(map(str.isdigit, name)) for name in names)
     return known
 
@@ -163,13 +183,13 @@ _CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}
 """Clearer words for errors of Python's parser."""
 
 
-def _json_records(lines: Numbered, column: str) -> Iterator[Line]:
+def _json_records(lines: Numbered, wanted: Columns) -> Iterator[Line]:
     for number, text in lines:
         document = _parsed(text)
-        if not isinstance(document, dict) or "user" not in document or column not in document:
-            yield Line(number, fault=f"not a JSON object with user and {column}")
+        if not isinstance(document, dict) or wanted.user not in document or wanted.value not in document:
+            yield Line(number, fault=f"not a JSON object with {wanted.user} and {wanted.value}")
         else:
-            yield _attributed(number, document["user"], document[column])
+            yield _attributed(number, document[wanted.user], document[wanted.value])
 
 
 def _documents(lines: Numbered, user_field: str | None) -> Iterator[Line]:

@@ -23,6 +23,10 @@ SERVE_PANEL = "serve"
 """Marks options that a command passes on to the service; help lists them last."""
 
 Concurrency = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: parallel requests.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="USER,VALUE", help="With --from: the names of the two columns in the file."),
+]
 Skip = Annotated[
     int,
     typer.Option(metavar="N", min=0, help="With --from: skip lines up to this number, to resume.", show_default=False),

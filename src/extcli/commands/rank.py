@@ -9,7 +9,7 @@ import typer
 
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
-from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
@@ -31,6 +31,7 @@ def submit(
             "--from", metavar="FILE", help="Submit many: CSV or JSON lines of user and key; - reads standard input."
         ),
     ] = None,
+    columns: Columns = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
 ) -> None:
@@ -49,7 +50,7 @@ def submit(
         raise UsageError("no answer, or several", fix="give either --key TEXT or --from FILE")
     from extcli.bulk import input_lines, operations, sender
 
-    answers = input_lines.records(source, "key", skip=skip)
+    answers = input_lines.records(source, "key", columns=columns, skip=skip)
     sender.send(session, answers, operations.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
-from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands import vote_definition
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
@@ -52,6 +52,7 @@ def cast(
             "--from", metavar="FILE", help="Cast many: CSV or JSON lines of user and value; - reads standard input."
         ),
     ] = None,
+    columns: Columns = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
 ) -> None:
@@ -77,7 +78,7 @@ def cast(
         raise UsageError("--count and --from exclude each other", why="each line is one vote")
     from extcli.bulk import input_lines, operations, sender
 
-    ballots = input_lines.records(source, "value", skip=skip)
+    ballots = input_lines.records(source, "value", columns=columns, skip=skip)
     sender.send(session, ballots, operations.votes(poll), acts_as=VIEWER, concurrency=concurrency)
 
 
