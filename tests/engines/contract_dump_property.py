@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from emulator.engines.engine import Engine
@@ -12,6 +13,7 @@ from engines.shorthand import Open
 
 
 class DumpPropertyContract:
+    @pytest.mark.slow
     @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
     @given(HISTORIES, HISTORIES)
     async def test_a_loaded_copy_dumps_and_behaves_the_same_after_any_history(

@@ -418,6 +418,7 @@ def test_two_services_on_the_same_data_act_as_one(url: str) -> None:
         assert "A1" == viewer.post("codes/redeem", json={"prize": 0}).raise_for_status().json()["code"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
 @given(HISTORIES)
 async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine: Engine, history: History):
