@@ -130,3 +130,18 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(source: Path, tmp_pa
 
         assert left in (old, new)
         old = left
+
+
+def test_a_stop_during_the_import_is_clean_and_exports_nothing(tmp_path: Path):
+    source, target, data = (tmp_path / name for name in ("source.json", "data.json", "data.db"))
+    source.write_text(snapshot_of(10 * VOTERS))
+    target.write_text("old")
+    args = ["serve", "--port", "0", "--data", f"sqlite:///{data}"]
+    with preloaded.start([*args, "--import", str(source), "--export-on-exit", str(target)], os.environ) as process:
+        wait_until(data.exists)
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(20)
+        assert "" == process.stdout.read()
+        assert "stopped before the service was ready" in process.stderr.read()
+
+    assert "old" == target.read_text()

@@ -98,6 +98,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self._prepare is not None:
             try:
+                if self.should_exit:
+                    raise _StoppedEarly
                 await self._prepare()
             except BaseException:
                 await self.shutdown(sockets)
