@@ -19,7 +19,7 @@ def services_view(now: int) -> View:
     """Return the view; `now` in Unix ms is subtracted from the start."""
 
     def table(document: dict[str, Any]) -> RenderableType:
-        shown = table_of("name", "pid", "url", "up", "environment", "data", folded=(0, 2, 5))
+        shown = table_of("name", "pid", "url", "up", "environment", "data", folded=(0, 5))
         for each in document["services"]:
             up = times.span(max(now - each["started"], 0) // 1_000 * 1_000)
             url = each["url"] or "starting"
