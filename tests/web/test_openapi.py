@@ -18,6 +18,10 @@ pytestmark = pytest.mark.slow
 
 RECEIPT = jwt.encode({"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat"}}}, SECRET)
 
+EMPTY_SNAPSHOT = """\
+{"extcli_snapshot":1,"version":"0.1.0","environment":"sandbox","clock":{},"keys":false,"counts":{},"records":[
+]}
+"""
 # One call per endpoint; the fixture `filled` makes the writes first, so that the answers have content.
 CALLS: dict[tuple[str, str], str] = {
     ("GET", "/v1/e/vote"): "",
@@ -83,6 +87,8 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/_emulator/reset"): "",
     ("PUT", "/_emulator/seed"): '{"extcli": 1, "client_id": "my-extension", "channel": "777"}',
     ("GET", "/_emulator/wait"): "",
+    ("GET", "/_emulator/snapshot"): "",
+    ("PUT", "/_emulator/snapshot"): EMPTY_SNAPSHOT,
     ("GET", "/_emulator/sdk.js"): "",
     ("GET", "/_emulator/platform-helper.js"): "",
     **{

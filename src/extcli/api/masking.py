@@ -9,7 +9,10 @@ from typing import Any
 from extcli.errors import shortened
 from extcli.output.sanitize import json_text
 
-_SECRET = frozenset({"pin", "refresh", "jwt", "token", "tokens", "secret", "code", "codes", "transactionreceipt"})
+_SECRET = frozenset(
+    {"pin", "refresh", "jwt", "token", "tokens", "secret", "transactionreceipt"}
+    | {"code", "codes", "all_prizes", "redeemed"}  # reward codes
+)
 _JWT = re.compile(r"eyJ[\w-]*\.[\w-]+\.[\w-]*")
 _LONGEST_SHOWN = 1000
 _MASK = "***"
