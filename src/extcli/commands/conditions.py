@@ -142,7 +142,7 @@ def pin(
     count: Annotated[str | None, _count("How often")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb a PIN to be issued or used, or the channel's link to be revoked.
+    """$verb a PIN to be issued or used, or a link to end.
 
     Example: extcli $name pin issued
     """
@@ -155,7 +155,9 @@ def broadcast(
     count: Annotated[str | None, _count("Broadcasts")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb broadcasts and whispers of an event, sent to anyone. Without an option, at least one.
+    """$verb broadcasts of an event. Without an option, at least one.
+
+    Whispers count, too, and the target does not matter.
 
     Example: extcli $name broadcast round --count 1
     """

@@ -54,7 +54,7 @@ def fork(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to copy; `default` at the plain URL.")],
     name: Annotated[str, typer.Argument(metavar="TO", help="The new namespace.")],
 ) -> None:
-    """Copy a namespace, with its data and clock, to a new one, and print its URL.
+    """Copy a namespace to a new one, with its data and clock. Prints the URL.
 
     Tokens of FROM are valid in TO. Exits 2 if the service keeps its data on Redis, which
     cannot copy, and 4 if TO has data.

@@ -48,7 +48,9 @@ def save(
 
 @command(app, loses="all data is replaced")
 def load(session: Session, file: Source) -> None:
-    """Replace all data and the clock by a snapshot, and print what the service then holds.
+    """Replace all data and the clock by a snapshot.
+
+    Prints what the service then holds.
 
     The service checks the whole snapshot first; if a line is invalid, nothing is changed.
     A snapshot without keys ends all links, and deletes the stored links to the service.
@@ -69,7 +71,9 @@ def load(session: Session, file: Source) -> None:
 
 @command(app)
 def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
-    """Print what a file has: its clock, version, size, and the number of records by type and kind.
+    """Print what a file has: clock, version, size, number of records.
+
+    The records are counted by type and kind.
 
     Needs no service. Plain output is `type<TAB>kind<TAB>count`.
 
@@ -87,7 +91,7 @@ def diff(
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The second file.")],
     limit: Annotated[int, typer.Option(metavar="N", min=0, help="Print at most this many records.")] = 100,
 ) -> None:
-    """Print which records were added, removed or changed, and exit 7 if there are any.
+    """Print which records were added, removed or changed. Exits 7 if any.
 
     Needs no service. Prints keys and names of fields, never values. The version of extcli
     that saved a file is not compared. Plain output is `+|-|~<TAB>type<TAB>key<TAB>fields`.
