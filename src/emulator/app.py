@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
-from typing import Any, Final, NamedTuple
 
 from litestar import Litestar
 
@@ -22,80 +21,45 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.changes import NO_CHANGES, Changes
 from emulator.clock import Clock
-from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
 from emulator.errors import EngineError
-from emulator.features.accumulation import http as accumulation_http
+from emulator.feature_list import FEATURES
 from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
-from emulator.features.broadcast import http as broadcast_http
 from emulator.features.broadcast.page_events import PageEvents
 from emulator.features.broadcast.service import Broadcasts
-from emulator.features.codes import http as codes_http
 from emulator.features.codes.service import CodeSets
-from emulator.features.control import http as control_http
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import RESET, Control
-from emulator.features.datastream import actions as datastream_actions
-from emulator.features.datastream import http as datastream_http
 from emulator.features.datastream.service import Datastream
-from emulator.features.identity import http as identity_http
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
-from emulator.features.pins import actions as pins_actions
-from emulator.features.pins import http as pins_http
 from emulator.features.pins.service import Pins
-from emulator.features.ranking import http as ranking_http
 from emulator.features.ranking.service import Rankings
-from emulator.features.sdk_scripts import http as sdk_scripts_http
-from emulator.features.seeds import http as seeds_http
 from emulator.features.seeds.service import Seeds
-from emulator.features.snapshots import http as snapshots_http
 from emulator.features.snapshots.service import Snapshots
-from emulator.features.stores import actions as stores_actions
-from emulator.features.stores import http as stores_http
 from emulator.features.stores.service import JsonStores, Stores
-from emulator.features.transactions import actions as transactions_actions
-from emulator.features.transactions import http as transactions_http
 from emulator.features.transactions.service import Transactions
-from emulator.features.trivia import http as trivia_http
 from emulator.features.trivia.service import Trivia
-from emulator.features.votes import actions as votes_actions
-from emulator.features.votes import http as votes_http
 from emulator.features.votes.service import Polls
-from emulator.features.waits import http as waits_http
 from emulator.features.waits.service import Waits
 from emulator.features.waits.sockets import Sockets
 from emulator.ids import NewId, token_id
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import Namespaces
-from emulator.realtime.action import Action, Feed
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.web.dispatch import Dispatcher
-from emulator.web.endpoint import Endpoint
 from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
-
-
-class Feature(NamedTuple):
-    """The endpoints, socket actions and feeds of one feature."""
-
-    service: Callable[[Service], Any]
-    """Returns the object that handles them."""
-    endpoints: tuple[Endpoint[Any], ...] = ()
-    actions: tuple[Action[Any], ...] = ()
-    feeds: tuple[Feed[Any], ...] = ()
-    is_offered: Callable[[Environment], bool] = lambda environment: True
-
 
 _SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
@@ -296,56 +260,6 @@ class Service:
 
     async def _caller(self, header: str) -> Caller:
         return self.tokens.cached_caller(header) or await self.identities.authenticate(header)
-
-
-FEATURES: Final = (
-    Feature(lambda service: service.polls, votes_http.endpoints, votes_actions.actions, votes_actions.feeds),
-    Feature(lambda service: service.rankings, ranking_http.endpoints),
-    Feature(lambda service: service.buffers, accumulation_http.endpoints),
-    Feature(lambda service: service.stores, stores_http.endpoints, stores_actions.actions, stores_actions.feeds),
-    Feature(lambda service: service.json_stores, stores_http.json_store_endpoints),
-    Feature(lambda service: service.pins, pins_http.endpoints, pins_actions.actions, pins_actions.feeds),
-    Feature(
-        lambda service: service.broadcasts, broadcast_http.endpoints, broadcast_actions.actions, broadcast_actions.feeds
-    ),
-    Feature(lambda service: service.code_sets, codes_http.endpoints),
-    Feature(
-        lambda service: service.transactions,
-        transactions_http.endpoints,
-        transactions_actions.actions,
-        transactions_actions.feeds,
-    ),
-    Feature(lambda service: service.datastream, datastream_http.endpoints, feeds=datastream_actions.feeds),
-    Feature(lambda service: service.trivia, trivia_http.endpoints),
-    Feature(
-        lambda service: service.identities,
-        (identity_http.authtoken,),
-        is_offered=lambda environment: environment.issues_sandbox_tokens,
-    ),
-    Feature(lambda service: service.identities, identity_http.endpoints),
-    Feature(lambda service: service.control, control_http.monitoring),
-    Feature(lambda service: service.metrics, (control_http.metrics,)),
-    Feature(
-        lambda service: service.control, control_http.control, is_offered=lambda environment: environment.has_control
-    ),
-    Feature(
-        lambda service: service.seeds, seeds_http.endpoints, is_offered=lambda environment: environment.has_control
-    ),
-    Feature(
-        lambda service: service.waits, waits_http.endpoints, is_offered=lambda environment: environment.has_control
-    ),
-    Feature(
-        lambda service: service.snapshots,
-        snapshots_http.endpoints,
-        is_offered=lambda environment: environment.has_control,
-    ),
-    Feature(
-        lambda service: None,
-        sdk_scripts_http.endpoints,
-        is_offered=lambda environment: environment.issues_sandbox_tokens,
-    ),
-)
-"""All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
 
 
 def create_routes() -> Litestar:

@@ -264,7 +264,7 @@ class Namespaces:
                 continue
             try:
                 await self.drop(name)
-                _log.info("dropped the namespace %s, which nobody used for %.0f s", name, idle)
+                _log.info("dropped the namespace %s after %.0f s without use", name, idle)
             except EngineError as error:
                 _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.app import FEATURES
+from emulator.feature_list import FEATURES
 from emulator.web.endpoint import Audience
 from support.operations import FILES, ROWS
 

@@ -1,0 +1,83 @@
+"""All features: the endpoints, socket actions and feeds of each, and the part of a `Service` that handles them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from emulator.config.environment import Environment
+from emulator.features.accumulation import http as accumulation_http
+from emulator.features.broadcast import actions as broadcast_actions
+from emulator.features.broadcast import http as broadcast_http
+from emulator.features.codes import http as codes_http
+from emulator.features.control import http as control_http
+from emulator.features.datastream import actions as datastream_actions
+from emulator.features.datastream import http as datastream_http
+from emulator.features.identity import http as identity_http
+from emulator.features.pins import actions as pins_actions
+from emulator.features.pins import http as pins_http
+from emulator.features.ranking import http as ranking_http
+from emulator.features.sdk_scripts import http as sdk_scripts_http
+from emulator.features.seeds import http as seeds_http
+from emulator.features.snapshots import http as snapshots_http
+from emulator.features.stores import actions as stores_actions
+from emulator.features.stores import http as stores_http
+from emulator.features.transactions import actions as transactions_actions
+from emulator.features.transactions import http as transactions_http
+from emulator.features.trivia import http as trivia_http
+from emulator.features.votes import actions as votes_actions
+from emulator.features.votes import http as votes_http
+from emulator.features.waits import http as waits_http
+from emulator.realtime.action import Action, Feed
+from emulator.web.endpoint import Endpoint
+
+
+class Feature(NamedTuple):
+    """The endpoints, socket actions and feeds of one feature."""
+
+    service: Callable[[Any], Any]
+    """Takes an `app.Service` and returns the part of it that handles them."""
+    endpoints: tuple[Endpoint[Any], ...] = ()
+    actions: tuple[Action[Any], ...] = ()
+    feeds: tuple[Feed[Any], ...] = ()
+    is_offered: Callable[[Environment], bool] = lambda environment: True
+
+
+def _has_control(environment: Environment) -> bool:
+    return environment.has_control
+
+
+def _issues_tokens(environment: Environment) -> bool:
+    return environment.issues_sandbox_tokens
+
+
+FEATURES: Final = (
+    Feature(lambda service: service.polls, votes_http.endpoints, votes_actions.actions, votes_actions.feeds),
+    Feature(lambda service: service.rankings, ranking_http.endpoints),
+    Feature(lambda service: service.buffers, accumulation_http.endpoints),
+    Feature(lambda service: service.stores, stores_http.endpoints, stores_actions.actions, stores_actions.feeds),
+    Feature(lambda service: service.json_stores, stores_http.json_store_endpoints),
+    Feature(lambda service: service.pins, pins_http.endpoints, pins_actions.actions, pins_actions.feeds),
+    Feature(
+        lambda service: service.broadcasts, broadcast_http.endpoints, broadcast_actions.actions, broadcast_actions.feeds
+    ),
+    Feature(lambda service: service.code_sets, codes_http.endpoints),
+    Feature(
+        lambda service: service.transactions,
+        transactions_http.endpoints,
+        transactions_actions.actions,
+        transactions_actions.feeds,
+    ),
+    Feature(lambda service: service.datastream, datastream_http.endpoints, feeds=datastream_actions.feeds),
+    Feature(lambda service: service.trivia, trivia_http.endpoints),
+    Feature(lambda service: service.identities, (identity_http.authtoken,), is_offered=_issues_tokens),
+    Feature(lambda service: service.identities, identity_http.endpoints),
+    Feature(lambda service: service.control, control_http.monitoring),
+    Feature(lambda service: service.metrics, (control_http.metrics,)),
+    Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
+    Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),
+)
+"""All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
