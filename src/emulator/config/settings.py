@@ -74,7 +74,7 @@ class Settings:
     """Serve only registered client ids, in the sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
     namespace_idle: int | None = None
-    """Seconds after which a namespace that nobody uses is dropped; `None` is never."""
+    """Seconds without use after which a namespace is dropped; `None` is never."""
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     page_events: bool = True
     """Send pages the automatic events (ruling B5)."""

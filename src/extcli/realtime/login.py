@@ -111,7 +111,7 @@ def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
     An identity or token that the user chose comes first, then a stored link, then a token for `acts_as`.
     """
     if session.dry_run:
-        return "as nobody: nothing is sent"
+        return "without identity: nothing is sent"
     link = None if _is_identity_chosen(session) else _find_link(session)
     if link is not None:
         renew(session, link)

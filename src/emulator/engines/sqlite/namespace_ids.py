@@ -102,7 +102,7 @@ class NamespaceIds:
         self._id = None
 
     def begin_hidden(self) -> int:
-        """Return a new id, under which rows are written that nobody sees before `show_hidden`."""
+        """Return a new id for rows that stay hidden until `show_hidden`."""
         self._bury(self._hidden)
         self._store(id := self.next_number(), self._hidden)
         return id

@@ -27,7 +27,7 @@ _KINDS: Final = {
 """The kinds of topics by target, as a game subscribes to it. A page subscribes to its channel."""
 _NAMED: Final = ("poll", "event")
 _IN_CHANNEL: Final = ("event", PAGE)
-"""Whoever subscribes in a channel also gets the topic of all channels, which says nothing about the channel."""
+"""A subscriber in a channel also gets the topic of all channels, which says nothing about the channel."""
 
 
 @dataclass(eq=False, repr=False)

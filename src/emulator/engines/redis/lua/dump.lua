@@ -1,4 +1,4 @@
--- Reads a namespace in steps, to be sorted by the caller. Steps see different states if somebody writes in between.
+-- Reads a namespace in steps, to be sorted by the caller. Steps see different states if data are written in between.
 
 -- cursor → the next cursor, then for each thing: its letter, its key, and what is known of it
 function ops.things()
