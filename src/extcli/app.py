@@ -12,43 +12,70 @@ from extcli import __version__
 from extcli.cli.fast_import import garbage_collection_paused
 from extcli.cli.shared_options import Command, Group, remembers_shared_options
 
-NOUNS = {
-    "serve": "Start the service on this machine.",
-    "exec": "Run a command beside a service of its own.",
-    "status": "List the services of this machine.",
-    "stop": "Stop a service of this machine.",
-    "extension": "Registered extensions and their secrets.",
-    "vote": "Polls: define, vote, count, log, delete.",
-    "rank": "Rankings: submit answers, list the most frequent.",
-    "accumulate": "Buffers: collect small JSON documents.",
-    "broadcast": "Messages to all current listeners.",
-    "listen": "Print events when they arrive.",
-    "codes": "Reward codes: upload, mark winners, redeem.",
-    "state": "State stores: read, replace and patch.",
-    "store-config": "Config stores: read, replace and patch.",
-    "json-store": "JSON stores: small objects by id.",
-    "trivia": "Trivia: questions, votes, teams, leaderboard.",
-    "bits": "Purchases: post receipts, list, validate, refund.",
-    "datastream": "Events from pages to the channel's games.",
-    "token": "Tokens: sign, request, refresh, explain.",
-    "pin": "PINs: link a game to a channel.",
-    "socket": "The WebSocket: send requests, or open a session.",
-    "user": "Users: the caller, and those who shared their id.",
-    "clock": "The emulator's clock: read, advance, set, freeze.",
-    "reset": "Delete all data of the emulator, reset its clock.",
-    "seed": "Seeds: files with the data a test begins with.",
-    "snapshot": "Snapshots: save, load and compare all data.",
-    "ns": "Namespaces of the emulator: list, delete.",
-    "connect": "Print lines that point a client at the service.",
-    "profile": "Profiles: named sets of settings, one per deployment.",
-    "config": "Settings: the effective values and their origin.",
-    "doctor": "Find what is wrong, and what to do.",
-    "wait": "Wait until the service is ready, or a condition is met.",
-    "expect": "Check a condition: votes, stores, sockets and more.",
-    "api": "Call any endpoint, with credentials.",
-    "completion": "Print the completion script of a shell.",
-    "help": "Explain exit codes, variables, or seeds.",
+ROOMS = {
+    "emulator": (
+        "The emulator",
+        {
+            "serve": "Start the service on this machine.",
+            "exec": "Run a command beside a service of its own.",
+            "status": "List the services of this machine.",
+            "stop": "Stop a service of this machine.",
+            "ns": "Namespaces of the emulator: list, create, fork, delete.",
+            "seed": "Seeds: files with the data a test begins with.",
+            "snapshot": "Snapshots: save, load and compare all data.",
+            "clock": "The emulator's clock: read, advance, set, freeze.",
+            "reset": "Delete all data of the emulator, reset its clock.",
+        },
+    ),
+    "data": (
+        "Data of an extension",
+        {
+            "vote": "Polls: define, vote, count, log, delete.",
+            "rank": "Rankings: submit answers, list the most frequent.",
+            "accumulate": "Buffers: collect small JSON documents.",
+            "codes": "Reward codes: upload, mark winners, redeem.",
+            "state": "State stores: read, replace and patch.",
+            "store-config": "Config stores: read, replace and patch.",
+            "json-store": "JSON stores: small objects by id.",
+            "trivia": "Trivia: questions, votes, teams, leaderboard.",
+            "bits": "Purchases: post receipts, list, validate, refund.",
+            "broadcast": "Messages to all current listeners.",
+            "datastream": "Events from pages to the channel's games.",
+        },
+    ),
+    "access": (
+        "Tokens and connections",
+        {
+            "token": "Tokens: sign, request, refresh, explain.",
+            "pin": "PINs: link a game to a channel.",
+            "user": "Users: the caller, and those who shared their id.",
+            "socket": "The WebSocket: send requests, or open a session.",
+            "listen": "Print events when they arrive.",
+            "connect": "Print lines that point a client at the service.",
+            "api": "Call any endpoint, with credentials.",
+        },
+    ),
+    "checks": (
+        "Tests and diagnosis",
+        {
+            "wait": "Wait until the service is ready, or a condition is met.",
+            "expect": "Check a condition: votes, stores, sockets and more.",
+            "doctor": "Find what is wrong, and what to do.",
+        },
+    ),
+    "setup": (
+        "This program",
+        {
+            "profile": "Profiles: named sets of settings, one per deployment.",
+            "config": "Settings: the effective values and their origin.",
+            "extension": "Registered extensions and their secrets.",
+            "completion": "Print the completion script of a shell.",
+            "help": "Explain exit codes, variables, or seeds.",
+        },
+    ),
 }
+"""The nouns with their summaries, by the folder in `commands/` that has them, each with a title for the help."""
+NOUNS = {noun: summary for _, nouns in ROOMS.values() for noun, summary in nouns.items()}
 
 
 class Nouns(Group):
@@ -59,16 +86,28 @@ class Nouns(Group):
         for name, summary in NOUNS.items():
             self.add_command(TyperGroup(name=name, help=summary))
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, NOUNS))
+        for title, nouns in ROOMS.values():
+            with formatter.section(title):
+                formatter.write_dl([(noun.ljust(width), summary) for noun, summary in nouns.items()])
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_noun(name) if name in NOUNS else command, rest
+
+
+def module_of(noun: str) -> str:
+    """Return the name of the module of a noun."""
+    (room,) = (room for room, (_, nouns) in ROOMS.items() if noun in nouns)
+    return f"extcli.commands.{room}.{noun.replace('-', '_')}"
 
 
 def load_noun(name: str) -> Any:
     """Import the module of a noun and return its command: its `app`, or its only function."""
     attribute = name.replace("-", "_")
     with garbage_collection_paused():
-        module = import_module(f"extcli.commands.{attribute}")
+        module = import_module(module_of(name))
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)

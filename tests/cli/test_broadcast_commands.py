@@ -8,7 +8,7 @@ import string
 
 import pytest
 
-from extcli.commands.broadcast import MAX_MESSAGE, size_of
+from extcli.commands.data.broadcast import MAX_MESSAGE, size_of
 from support.program import http_response
 from support.service import CHANNEL, CLIENT_ID
 from support.socket_client import SocketClient

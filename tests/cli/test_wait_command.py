@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from extcli.commands.conditions import CONDITIONS
+from extcli.commands.checks.conditions import CONDITIONS
 from support.process import wait_until
 from support.program import http_response
 from support.service import CLIENT_ID, RunningService

@@ -10,7 +10,7 @@ import pytest
 from typer.models import OptionInfo
 
 from emulator.config.extensions import Extension, read_extensions
-from extcli.commands.serve import serve
+from extcli.commands.emulator.serve import serve
 from extcli.main import main
 
 SECRET = "dGhlIHNlY3JldCB0aGF0IG11c3Qgbm90IGJlIHNob3du"

@@ -135,14 +135,16 @@ def _clean_environment() -> dict[str, str]:
 
 def _import_all() -> None:
     """Import what a command would import when it runs."""
-    from extcli.app import NOUNS
+    from extcli.app import NOUNS, module_of
 
     for noun in NOUNS:
         if noun != "serve":
-            import_module(f"extcli.commands.{noun.replace('-', '_')}")
-    for path in (Path(import_module("extcli").__file__ or "").parent).rglob("[a-z]*.py"):
-        if path.parent.name not in ("extcli", "commands"):
-            import_module(f"extcli.{path.parent.name}.{path.stem}")
+            import_module(module_of(noun))
+    source = Path(import_module("extcli").__file__ or "").parent
+    for path in source.rglob("[a-z]*.py"):
+        folder, *rest = path.relative_to(source).with_suffix("").parts
+        if rest and folder != "commands":
+            import_module(".".join(("extcli", folder, *rest)))
     for library in ("httpx", "ijson", "jwt", "msgspec", "rich.table", "rich.console", "rich.progress", "tomlkit"):
         import_module(library)
     import_module("websockets.asyncio.client")
@@ -156,7 +158,7 @@ def _serve() -> None:
     if len(sys.argv) > 1:
         _import_all()
     else:
-        for name in ("extcli.commands.serve", "emulator.server.run", "uvloop"):
+        for name in ("extcli.commands.emulator.serve", "emulator.server.run", "uvloop"):
             import_module(name)
 
     listener = socket.socket(socket.AF_UNIX)

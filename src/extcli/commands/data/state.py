@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from extcli.commands.stores import STATE, store_app
+from extcli.commands.data.stores import STATE, store_app
 
 app = store_app(STATE)

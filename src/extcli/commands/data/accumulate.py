@@ -124,6 +124,6 @@ def list_buffers(session: Session) -> None:
 
     Example: extcli accumulate list --channel 1001
     """
-    from extcli.commands.listing import show_all
+    from extcli.commands.data.listing import show_all
 
     show_all(session, session.service(BACKEND).list_buffers, "buffers")

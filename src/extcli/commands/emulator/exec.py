@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from extcli.cli.shared_options import SERVE_PANEL
-from extcli.commands.serve import ServeCommand, serve
+from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 

@@ -13,7 +13,7 @@ import typer
 
 from extcli.cli.json_input import json_or_text
 from extcli.cli.shared_options import command
-from extcli.commands.stores import CONFIG, STATE, StoreNoun, scope_argument
+from extcli.commands.data.stores import CONFIG, STATE, StoreNoun, scope_argument
 from extcli.config.settings import DEFAULT_USER
 from extcli.output.sanitize import compact
 from extcli.session import VIEWER, Session

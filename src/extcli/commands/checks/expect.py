@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from extcli.cli.shared_options import noun
-from extcli.commands.conditions import Condition, add_conditions
+from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.session import Session
 
 app = noun("Check a condition now: exits 7 if it is not met. `extcli wait` also waits for it.")
 
 
 def _meet(session: Session, condition: Condition) -> None:
-    from extcli.commands.outcomes import meet
+    from extcli.commands.checks.outcomes import meet
 
     meet(session, condition, 0)
 

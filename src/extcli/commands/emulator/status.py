@@ -11,7 +11,7 @@ import typer
 
 from extcli import clock
 from extcli.cli.shared_options import shared
-from extcli.commands.connect import env_lines
+from extcli.commands.access.connect import env_lines
 from extcli.commands.watching import Watch, repeat
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver

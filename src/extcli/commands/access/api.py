@@ -14,7 +14,7 @@ from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import shared
-from extcli.commands.stores import CONFIG, STATE
+from extcli.commands.data.stores import CONFIG, STATE
 from extcli.errors import ErrorAnswer, UsageError
 from extcli.output.format import Format
 from extcli.output.printer import Output

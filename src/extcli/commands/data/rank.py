@@ -82,7 +82,7 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
       extcli rank rm colour
       extcli rank rm colour --all-channels
     """
-    from extcli.commands.listing import count_channels
+    from extcli.commands.data.listing import count_channels
 
     acts_as, deleted = confirmed_deletion(
         session,
@@ -106,6 +106,6 @@ def list_rankings(session: Session) -> None:
 
     Example: extcli rank list --channel 1001
     """
-    from extcli.commands.listing import show_all
+    from extcli.commands.data.listing import show_all
 
     show_all(session, session.service(BACKEND).list_rankings, "rankings")

@@ -14,7 +14,7 @@ import typer
 from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
-from extcli.commands import vote_definition
+from extcli.commands.data import vote_definition
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
@@ -182,7 +182,7 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
       extcli vote rm lunch
       extcli vote rm lunch --all-channels
     """
-    from extcli.commands.listing import count_channels
+    from extcli.commands.data.listing import count_channels
 
     acts_as, deleted = confirmed_deletion(
         session,
@@ -206,7 +206,7 @@ def list_polls(session: Session) -> None:
 
     Example: extcli vote list --channel 1001
     """
-    from extcli.commands.listing import show_all
+    from extcli.commands.data.listing import show_all
 
     show_all(session, session.service(BACKEND).list_polls, "polls")
 

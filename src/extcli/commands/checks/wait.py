@@ -11,7 +11,7 @@ from extcli import clock
 from extcli.api.client import Service
 from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun_and_command
-from extcli.commands.conditions import Condition, add_conditions
+from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, is_from_service
 from extcli.output import views
 from extcli.session import Session
@@ -93,7 +93,7 @@ def _object(answer: Answer) -> dict[str, Any]:
 
 
 def _meet(session: Session, condition: Condition) -> None:
-    from extcli.commands.outcomes import meet
+    from extcli.commands.checks.outcomes import meet
 
     meet(session, condition, session.resolver.timeout())
 
@@ -103,7 +103,7 @@ def mark(session: Session) -> None:
 
     Example: extcli wait mark
     """
-    from extcli.commands.outcomes import read_mark
+    from extcli.commands.checks.outcomes import read_mark
 
     session.output.show_value(read_mark(session), views.DATA)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from extcli import clock
 from extcli.api.http import Answer
-from extcli.commands.conditions import Condition, scope_of
+from extcli.commands.checks.conditions import Condition, scope_of
 from extcli.errors import ExpectationFailed, Refused, UsageError
 from extcli.output.outcome_lines import cut, outcome_lines
 from extcli.output.printer import View

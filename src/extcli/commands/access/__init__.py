@@ -1,0 +1,1 @@
+"""Commands for tokens, links and connections."""

@@ -1,0 +1,1 @@
+"""Commands that run a service on this machine, and control it."""
