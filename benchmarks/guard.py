@@ -134,7 +134,7 @@ async def run_case(case: str) -> None:
     from emulator.config.extensions import Extension
     from emulator.config.settings import Settings
     from emulator.server.http_protocol import Protocol
-    from emulator.server.run import config_of
+    from emulator.server.http_server import config_of
 
     sleep = asyncio.sleep
     # Work at intervals would run more often the slower the machine is.

@@ -23,7 +23,7 @@ import uvloop
 from emulator.app import open_app
 from emulator.config.settings import Settings
 from emulator.engines.base import CastRequest, Key
-from emulator.server.run import Server, config_of, listen
+from emulator.server.http_server import Server, config_of, listen
 
 ROUNDS = 200
 FORKS = 20

@@ -73,12 +73,13 @@ def serve(data: str) -> None:
     from emulator.config.extensions import Extension
     from emulator.config.settings import Limits, Settings
     from emulator.server import run
+    from emulator.server.http_server import listen, url_of
     from emulator.server.signals import HANGUPS, SignalHandler
 
     limits = Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits())
     extension = Extension(CLIENT_ID, secrets=(SECRET,))
     settings = Settings(environment=PRODUCTION, data=data, extensions={CLIENT_ID: extension}, limits=limits)
-    listener = run.listen("127.0.0.1", 0)
+    listener = listen("127.0.0.1", 0)
 
     def started() -> None:
         loop = asyncio.get_running_loop()
@@ -89,7 +90,7 @@ def serve(data: str) -> None:
                 loop.call_soon_threadsafe(pauses.report)
 
         threading.Thread(target=report_on_request, daemon=True).start()
-        print(run.url_of("127.0.0.1", listener), flush=True)
+        print(url_of("127.0.0.1", listener), flush=True)
 
     uvloop.run(run.serve(settings, listener, started, SignalHandler(*HANGUPS)))
 

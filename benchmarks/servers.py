@@ -44,6 +44,7 @@ from emulator.config.settings import Limits, Settings
 from emulator.features.control.metrics import Metrics
 from emulator.realtime import gateway
 from emulator.server import http_protocol, run
+from emulator.server.http_server import Server, listen, url_of
 from emulator.server.signals import HANGUPS, SignalHandler
 
 _MILLION = 1_000_000
@@ -172,8 +173,8 @@ async def application(app: Any) -> None:
     )
     gc.collect()
     gc.freeze()
-    listener = run.listen("127.0.0.1", 0)
-    await run.Server(config, lambda: print(run.url_of("127.0.0.1", listener), flush=True)).serve([listener])
+    listener = listen("127.0.0.1", 0)
+    await Server(config, lambda: print(url_of("127.0.0.1", listener), flush=True)).serve([listener])
 
 
 async def service(data: str, limits: Limits = LIMITS) -> None:
@@ -181,10 +182,10 @@ async def service(data: str, limits: Limits = LIMITS) -> None:
     gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     settings = Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits)
-    listener = run.listen("127.0.0.1", 0)
+    listener = listen("127.0.0.1", 0)
 
     def started() -> None:
-        print(run.url_of("127.0.0.1", listener), flush=True)
+        print(url_of("127.0.0.1", listener), flush=True)
 
     await run.serve(settings, listener, started, SignalHandler(*HANGUPS))
 

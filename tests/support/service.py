@@ -16,8 +16,9 @@ import jwt
 from emulator.app import Service, open_app
 from emulator.clock import Clock
 from emulator.config.settings import Settings
+from emulator.server.http_server import Server, config_of, listen, url_of
 from emulator.server.middleware import Application
-from emulator.server.run import Server, config_of, listen, prepared, url_of
+from emulator.server.run import prepared
 from emulator.web.front import HOT
 
 SECRET = b"a secret of the tests, 32 bytes or more"

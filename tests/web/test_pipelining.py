@@ -39,7 +39,7 @@ def test_pipelined_requests_are_not_read_far_ahead(monkeypatch):
             super().on_headers_complete()
             longest = max(longest, len(self.pipeline))
 
-    monkeypatch.setattr("emulator.server.run.Protocol", Observed)
+    monkeypatch.setattr("emulator.server.http_server.Protocol", Observed)
     with live_server() as live, connect(live) as connection:
         sending = Thread(target=connection.sendall, args=(REQUEST * 10_000,))
         sending.start()

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import logging
 import os
 import socket
 import sys
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import uvicorn
 from jwt.warnings import InsecureKeyLengthWarning
 
 from emulator.app import Service, open_app, open_service
@@ -26,10 +23,8 @@ from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.errors import ConfigurationError, EngineError
-from emulator.realtime.websocket import WebSocket
-from emulator.server.http_protocol import SECURITY_HEADERS, Protocol, close_overdue
+from emulator.server.http_server import Server, StoppedEarly, config_of, listen, url_of
 from emulator.server.middleware import AccessLog, Application
-from emulator.server.proxies import ProxyHeaders
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
 from emulator.server.signals import HANGUPS, STOPS, SignalHandler, ignore_signals
 from emulator.server.startup_log import log_serving, log_warnings, settings_warnings
@@ -53,106 +48,9 @@ class Hooks(NamedTuple):
 NO_HOOKS: Final = Hooks()
 
 
-class _StoppedEarly(Exception):
-    """A signal came before the service was ready."""
-
-
 _log = logging.getLogger("emulator")
-_GRACE = 3
-"""Seconds that running requests get at a stop, which must end within five."""
-_BACKLOG = 2048
 Announce = Callable[[str, str, str], object]
 """Called once the service serves: with its URL, its environment, and where its data is, without credentials."""
-
-
-class Server(uvicorn.Server):
-    """uvicorn's server with a startup callback and request timeouts, and without its signal handling.
-
-    `timeout` is in seconds; 0 is no limit. See `Protocol.close_if_overdue`. `prepare` runs while the port is open,
-    before `started` is called; if it raises, the server stops.
-    """
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        started: Callable[[], None],
-        *,
-        timeout: float = 0,
-        prepare: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        super().__init__(config)
-        self._on_started = started
-        self._timeout = timeout
-        self._prepare = prepare
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until stopped."""
-        closing = asyncio.create_task(close_overdue(self.server_state.connections, self._timeout))
-        try:
-            await super().serve(sockets)
-        finally:
-            closing.cancel()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, and call back."""
-        await super().startup(sockets)
-        if self._prepare is not None:
-            try:
-                if self.should_exit:
-                    raise _StoppedEarly
-                await self._prepare()
-            except BaseException:
-                await self.shutdown(sockets)
-                raise
-        self._on_started()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Do nothing: uvicorn would restore the default handlers before the process ends."""
-        yield
-
-    def stop(self) -> None:
-        """Accept no more connections, and stop once running requests are answered."""
-        self.should_exit = True
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket; port 0 takes a free port. Raises `ConfigurationError`."""
-    try:
-        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        # asyncio sets TCP_NODELAY only if the protocol is named; without it, a response may wait 40 ms for an ACK.
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = "; --port 0 takes a free port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
-        raise ConfigurationError(f"--host {host} --port {port}: {reason}{hint}") from None
-    return listener
-
-
-def url_of(host: str, listener: socket.socket) -> str:
-    """Return the base URL of a listening socket."""
-    port = listener.getsockname()[1]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
-    """Return uvicorn's configuration; `X-Forwarded-For` is trusted from `proxies` only."""
-    return uvicorn.Config(
-        ProxyHeaders(app, proxies) if proxies else app,
-        http=Protocol,
-        ws=WebSocket,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        headers=list(SECURITY_HEADERS),
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE,
-        timeout_keep_alive=75,
-    )
 
 
 async def serve(
@@ -203,20 +101,20 @@ async def serve(
             await server.serve([listener])
             if hooks.finish is not None:
                 await hooks.finish(service)
-        except _StoppedEarly:
+        except StoppedEarly:
             _log.info("stopped before the service was ready")
         finally:
             reloading.cancel()
 
 
 async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:
-    """Prepare a service. Raises `_StoppedEarly` at a signal."""
+    """Prepare a service. Raises `StoppedEarly` at a signal."""
     preparing = asyncio.ensure_future(prepared(service, prepare))
     with stops.diverted(preparing.cancel):
         try:
             await preparing
         except asyncio.CancelledError:
-            raise _StoppedEarly from None
+            raise StoppedEarly from None
 
 
 async def prepared(service: Service, prepare: Hook) -> None:
