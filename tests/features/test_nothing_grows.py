@@ -180,10 +180,17 @@ def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, mo
             header = {"Authorization": f"{CLIENT_ID} {token}"}
             client.post(f"vote?id=p{number % 50}", json={"value": 1}, headers=header).raise_for_status()
 
-        vote(0)
+        for number in range(1_000):
+            vote(number)
         before = sizes_of(live.service)
-        for number in range(1, 1_500):
+        for number in range(1_000, 2_000):
+            vote(number)
+        between = sizes_of(live.service)
+        for number in range(2_000, 3_000):
             vote(number)
         after = sizes_of(live.service)
 
-        assert [] == [size for each, size in after.items() if size > before.get(each, 0) + 500]
+        # Twice: modules that are imported meanwhile have large tables, but those do not grow.
+        assert [] == [
+            size for each, size in after.items() if size - 500 > between.get(each, 0) > before.get(each, 0) + 500
+        ]
