@@ -24,6 +24,7 @@ from emulator.app import open_app
 from emulator.config.settings import Settings
 from emulator.engines.base import CastRequest, Key
 from emulator.server.http_server import Server, config_of, listen
+from emulator.server.run import collect_garbage_less_often
 
 ROUNDS = 200
 FORKS = 20
@@ -57,6 +58,7 @@ def service(data: str) -> Iterator[tuple[Control, Callable[[Any], Any], Any]]:
 
     async def serve() -> None:
         settings = Settings(data=data)
+        collect_garbage_less_often()
         async with open_app(settings) as (app, _):
             server = Server(config_of(app, settings.proxies), ready.set, timeout=settings.limits.request_timeout)
             started.append((app, server, asyncio.get_running_loop()))

@@ -67,8 +67,7 @@ async def serve(
     """
     stops = SignalHandler(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
-    # Collect less often than after each 700 new objects: a request of 64 KiB may create 20,000.
-    gc.set_threshold(10_000, 20, 20)
+    collect_garbage_less_often()
     async with open_app(settings) as (app, service):
         if not settings.has_peers:
             log_warnings(service.engine.warnings)
@@ -105,6 +104,11 @@ async def serve(
             _log.info("stopped before the service was ready")
         finally:
             reloading.cancel()
+
+
+def collect_garbage_less_often() -> None:
+    """Collect garbage less often than after each 700 new objects: a request of 64 KiB may create 20,000."""
+    gc.set_threshold(10_000, 20, 20)
 
 
 async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:
