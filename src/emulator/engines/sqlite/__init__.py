@@ -66,7 +66,7 @@ class SqliteEngine:
         self.relay: Relay = self._relay
         self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
         self._dump = Dump(self._group_commit, self._namespace)
-        self._load = Load(self._group_commit, self._namespace, self._forget)
+        self._load = Load(self._group_commit, self._namespace, self._forget, self._checkpoints.catch_up)
         self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._documents, self._namespace]
 
     def claimed(self) -> AbstractContextManager[None]:

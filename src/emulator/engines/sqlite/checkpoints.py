@@ -24,6 +24,7 @@ class Checkpoints:
         self._group_commit = group_commit
         self._connection: sqlite3.Connection | None = None
         self._task: asyncio.Task[None] | None = None
+        self._copying = asyncio.Lock()
 
     async def open(self) -> None:
         """Start copying, if the data is in a file."""
@@ -43,6 +44,15 @@ class Checkpoints:
         self._connection.close()
         self._task = self._connection = None
 
+    async def catch_up(self) -> None:
+        """Copy the log now, for a caller who writes much and waits meanwhile: then the log begins anew, and stays short.
+
+        Other writers may go on.
+        """
+        if self._connection is not None:
+            for _ in range(2):  # the second copies what was written during the first, which is little
+                self._group_commit.corruption.note(await self._copy(self._connection))
+
     async def _run(self, connection: sqlite3.Connection) -> None:
         seen = self._group_commit.commits
         is_failing = False
@@ -52,17 +62,22 @@ class Checkpoints:
             if seen == self._group_commit.commits:
                 continue
             seen = self._group_commit.commits
-            # Shielded, so that the thread is done with the connection before it is closed.
-            copying = asyncio.ensure_future(asyncio.to_thread(_copy_log, connection))
-            try:
-                error = await asyncio.shield(copying)
-            except asyncio.CancelledError:
-                await copying
-                raise
+            error = await self._copy(connection)
             self._group_commit.corruption.note(error)
             if error and not is_failing:
                 _log.warning("cannot copy the write-ahead log into the file: %s", error)
             is_failing = error is not None
+
+    async def _copy(self, connection: sqlite3.Connection) -> sqlite3.Error | None:
+        """Copy the log in a thread; return the error, if there was one."""
+        async with self._copying:
+            # Shielded, so that the thread is done with the connection before it is closed.
+            copying = asyncio.ensure_future(asyncio.to_thread(_copy_log, connection))
+            try:
+                return await asyncio.shield(copying)
+            except asyncio.CancelledError:
+                await copying
+                raise
 
 
 def _copy_log(connection: sqlite3.Connection) -> sqlite3.Error | None:

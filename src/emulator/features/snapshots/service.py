@@ -34,7 +34,7 @@ from emulator.features.snapshots.rules import (
 
 _PIECE: Final = 16 * 1024
 """Bytes that are decoded before other requests run."""
-_STEP: Final = 100
+_STEP: Final = 25
 """Records that are encoded before other requests run."""
 _CHUNK: Final = 256 * 1024
 """Bytes of an answer that are read from the file at once."""

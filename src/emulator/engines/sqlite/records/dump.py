@@ -35,7 +35,7 @@ from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
 from emulator.errors import EngineError
 
-PAGE: Final = 500
+PAGE: Final = 100
 """Records between two returns to the event loop."""
 
 _CACHE: Final = "PRAGMA cache_size = -4096"

@@ -7,7 +7,7 @@ opening removes the hidden namespace.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from emulator.engines.record_checks import RecordChecks
@@ -20,11 +20,20 @@ from emulator.errors import EngineError
 
 STEP = 250
 """Records that are written in one group commit."""
+_COPIED = 100
+"""Steps after which the write-ahead log is copied. Else it grows until a commit must copy all of it."""
 
 
 class Load(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, forget: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        group_commit: GroupCommit,
+        namespace: NamespaceIds,
+        forget: Callable[[], None],
+        copy_log: Callable[[], Awaitable[None]],
+    ) -> None:
         super().__init__(group_commit, namespace)
+        self._copy_log = copy_log
         self._forget = forget
         """Drops every cache of the namespace's data."""
 
@@ -44,12 +53,16 @@ class Load(Tables):
         checks = RecordChecks()
         space = await self._group_commit.write(self._namespace.begin_hidden)
         rows = RecordRows(self._group_commit, self._namespace, space)
+        steps = 0
         try:
             async for page in pages:
                 for record in page:
                     checks.check(record)
                 for start in range(0, len(page), STEP):
                     await self._group_commit.write(rows.write, page[start : start + STEP])
+                    steps += 1
+                    if steps % _COPIED == 0:
+                        await self._copy_log()
             while await self._group_commit.write(rows.finish, STEP):
                 pass
             await self._group_commit.write(self._switch, space)
