@@ -32,13 +32,14 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.DONE: "Success",
-    ExitCode.BUG: "A bug in `extcli`; please report it",
+    ExitCode.BUG: "A bug in `extcli`, please report it; or `serve` could not write its export",
     ExitCode.USAGE: "Wrong usage or configuration, or a declined confirmation",
     ExitCode.UNREACHABLE: "The service is unreachable, or does not answer before `--timeout`",
     ExitCode.REFUSED: "The service refuses the request (4xx), or some lines of a file",
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
     ExitCode.EXPECTATION_NOT_MET: (
-        "An expectation is not met: `wait` and `expect`, no code to redeem, too few events, an unset key"
+        "An expectation is not met: `wait`, `expect`, `doctor`, a difference between snapshots, no such service, "
+        "no code to redeem, too few events, an unset key"
     ),
     ExitCode.INTERRUPTED: "Interrupted",
 }

@@ -41,6 +41,11 @@ test('time moves', async () => {
   assert.equal((await extcli.viewer().poll('boss')).count, 0);
 });
 
+test('a text that is no duration is refused', async () => {
+  await assert.rejects(extcli.advance('8 days'), /8 days is not a duration/);
+  await assert.rejects(extcli.advance(8), /8 is not a duration/);
+});
+
 test('a condition is met', async () => {
   setTimeout(() => extcli.viewer().vote('boss', 1), 20);
   await extcli.wait('poll', 'boss', { count: 1 });
@@ -84,7 +89,7 @@ def test_the_module_for_node_does_what_its_tests_say(extcli, live: LiveServer, t
 
     result = run_node(tmp_path, "--test", EXTCLI_URL=live.url)
 
-    assert (0, True) == (result.returncode, "# pass 7" in result.stdout), result.stdout
+    assert (0, True) == (result.returncode, "# pass 8" in result.stdout), result.stdout
     assert before == live._http.get("/_ns").json()["namespaces"]
 
 
@@ -146,7 +151,7 @@ def test_the_workflow_is_the_first_job_of_the_example(extcli):
     (own,) = printed["jobs"].values()
     first = example["jobs"]["exec"]
     assert [each.get("uses") for each in own["steps"]] == [each.get("uses") for each in first["steps"]]
-    assert "extcli exec --on-failure extcli-logs -- npm test" in json.dumps(own)
+    assert "extcli exec --log-requests --on-failure extcli-logs -- npm test" in json.dumps(own)
 
 
 def test_the_compose_file_waits_for_the_service_and_names_its_host(extcli):

@@ -45,7 +45,7 @@ class Checkpoints:
         self._task = self._connection = None
 
     async def catch_up(self) -> None:
-        """Copy the log now, for a caller who writes much and waits meanwhile: then the log begins anew, and stays short.
+        """Copy the log now, so that it begins anew and stays short. The caller writes much, and waits meanwhile.
 
         Other writers may go on.
         """

@@ -73,7 +73,7 @@ def cast(
         _show(session, service, poll, service.cast_vote(number, poll=poll, count=count))
         return
     if source is None or value is not None:
-        raise UsageError("no vote, or several", fix="give either --value N or --from FILE")
+        raise UsageError("give either --value N or --from FILE")
     if count is not None:
         raise UsageError("--count and --from exclude each other", why="each line is one vote")
     from extcli.bulk import input_lines, operations, sender

@@ -72,6 +72,8 @@ def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", hel
     Example: extcli ns rm blue
     """
     _checked(name)
+    if name == "default":
+        raise UsageError("the namespace default cannot be deleted", fix="extcli reset deletes its data")
     _at_root(session)
     session.output.show(session.anonymous_service().drop_namespace(name), views.NOTHING)
     session.output.note(f"namespace {name} is deleted")
