@@ -93,6 +93,13 @@ def test_the_token_of_a_curl_line_is_a_command(extcli, tmp_path):
     assert f'"authorization: my-extension $(cat {tmp_path / "token"})"' in filed
 
 
+def test_a_shell_interprets_no_client_id_in_a_curl_line(extcli):
+    client_id = """it's"$(id)`id`!"""
+    line = extcli(*VOTE, "--dry-run=curl", "--client-id", client_id, env={"EXTCLI_TOKEN": TOKEN}).stdout
+
+    assert """--header "authorization: "'it'"'"'s"$(id)`id`!'" $EXTCLI_TOKEN" """ in line
+
+
 def test_pins_codes_and_receipts_are_masked(extcli):
     for form, expected in (("--dry-run", 0), ("--dry-run=curl", 2)):
         for args, typed in (

@@ -114,7 +114,7 @@ class DryRun:
         if credentials.given:
             found = secret_lookup.find_token(resolver)
             token = f"$(cat {quote(str(found.value))})" if found and isinstance(found.value, Path) else "$EXTCLI_TOKEN"
-            return f'"authorization: {client_id} {token}"'
+            return f'"authorization: {_in_double_quotes(client_id)} {token}"'
         if credentials.identity is None:
             return quote(f"authorization: {client_id}")
         flags = resolver.flags
@@ -125,6 +125,11 @@ class DryRun:
         }  # fmt: skip
         given = [f"{name} {quote(value)}" for name, value in options.items() if value]
         return f'"$({" ".join(["extcli token", credentials.command, "--header --output plain", *given])})"'
+
+
+def _in_double_quotes(text: str) -> str:
+    """Return a text for a place between double quotes of a shell, which interprets nothing in it."""
+    return text if quote(text) == text else f'"{quote(text)}"'
 
 
 def _shown(body: bytes | Streamed | None) -> Any:
