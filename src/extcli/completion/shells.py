@@ -72,7 +72,8 @@ def written(shell: str, line: str, found: list[tuple[str, str]]) -> list[str]:
         return [f"{name}:::{_one_line(about) or ' '}" for name, about in found]
     _, typed, quote = words.split(line)
     kept = 0 if quote else max(typed.rfind(char) for char in _BREAKS) + 1
-    return [name[kept:] if quote else _quoted(name[kept:]) for name, _ in found]
+    escape = _ESCAPED_IN.get(quote, _quoted)
+    return [escape(name[kept:]) for name, _ in found]
 
 
 def _zsh(found: list[tuple[str, str]]) -> list[str]:
@@ -88,3 +89,17 @@ def _one_line(text: str) -> str:
 def _quoted(text: str) -> str:
     """Escape what bash would interpret."""
     return "".join(char if char.isalnum() or char in "-_./,:=@%+" else f"\\{char}" for char in text)
+
+
+def _in_single_quotes(text: str) -> str:
+    """Leave single quotes for each one in the text."""
+    return text.replace("'", "'\\''")
+
+
+def _in_double_quotes(text: str) -> str:
+    """Escape what bash would interpret between double quotes."""
+    return "".join(f"\\{char}" if char in '$`"\\' else char for char in text)
+
+
+_ESCAPED_IN = {"'": _in_single_quotes, '"': _in_double_quotes}
+"""How bash is kept from interpreting a name, by the quote that is open before it."""
