@@ -352,6 +352,7 @@ class DumpContract:
             [BALLOT, DocumentRecord(key(), END, b"")],
             [BALLOT._replace(key=key("b")), BALLOT._replace(key=key("a"))],
             [BALLOT, ENTRY, ChoiceRecord(key(), "a")],
+            [BALLOT, ENTRY, ENTRY._replace(entry=Entry("U2", "a", (1 << 53) - 1, NOW, b""))],
             [ListRecord(source(), END), ListItemsRecord(source(), ("a\0b",))],
             [RosterRecord(key(channel=None), END)],
             [DocumentRecord(key("\ud800"), END, b"")],

@@ -157,6 +157,24 @@ def test_an_invalid_snapshot_is_refused_with_its_line_and_changes_nothing(
     assert before == save(stranger)
 
 
+def test_more_votes_than_can_be_counted_are_refused(stranger: Client, viewer: Callable[..., Client]):
+    viewer("1").post("vote", json={"value": 3}).raise_for_status()
+    before = save(stranger)
+    lines = before.splitlines(keepends=True)
+    [at] = [number for number, line in enumerate(lines) if b'"type":"entry"' in line]
+    entry = json.loads(lines[at].rstrip(b",\n")) | {"times": (1 << 53) - 1}
+    many = [json.dumps(entry | {"voter": f"U{number}"}).encode() for number in range(1_100)]
+    ending = b",\n" if lines[at].endswith(b",\n") else b"\n"
+    lines[at] = b",\n".join(many) + ending
+    snapshot = b"".join(lines).replace(b'"entry":1', b'"entry":1100', 1)
+
+    answer = stranger.put("/_emulator/snapshot", content=snapshot)
+
+    assert 400 == answer.status_code
+    assert f"line {at + 2}: EntryRecord: times: all together must be below {1 << 53}" in answer.text
+    assert before == save(stranger)
+
+
 def test_an_invalid_value_of_keys_is_refused(stranger: Client):
     answer = stranger.get("/_emulator/snapshot", params={"keys": "yes"})
 

@@ -41,6 +41,8 @@ class RecordChecks:
         self._position: tuple[Any, ...] = ()
         self._known: dict[type, set[Key]] = {BallotRecord: set(), ListRecord: set(), RosterRecord: set()}
         self._pools: dict[Key, int] = {}
+        self._times = 0
+        """The casts so far. No choice can have more, and no engine counts beyond `_COUNT_END`."""
         self._unused: set[Key] = set()
         """The lists that no pool uses yet."""
 
@@ -60,6 +62,10 @@ class RecordChecks:
             raise ValueError(f"{kind.__name__}: repeats the record in front of it")
         self._position = position
         self._check_references(record)
+        if isinstance(record, EntryRecord):
+            self._times += record.entry.times
+            if self._times >= _COUNT_END:
+                raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
 
     def _check_references(self, record: Record) -> None:
         key = record[0]
