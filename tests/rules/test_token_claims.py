@@ -72,6 +72,14 @@ def test_an_integer_of_over_4300_digits_is_refused(tokens: Tokens, name: str):
 
 
 @pytest.mark.ruling("A2")
+@pytest.mark.parametrize("text", ["7\0", "é\0"])
+@pytest.mark.parametrize("name", ["user_id", "opaque_user_id", "channel_id"])
+def test_an_id_with_a_nul_is_refused(tokens: Tokens, name: str, text: str):
+    with pytest.raises(Unauthorized, match=f"the claim {name} has a NUL"):
+        verify(tokens, CLAIMS | {name: text})
+
+
+@pytest.mark.ruling("A2")
 @pytest.mark.parametrize("name", ["user_id", "opaque_user_id", "channel_id"])
 def test_an_id_with_a_lone_surrogate_is_refused(tokens: Tokens, name: str):
     with pytest.raises(Unauthorized, match=f"the claim {name} has a lone surrogate"):

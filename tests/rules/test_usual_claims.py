@@ -62,6 +62,11 @@ def test_a_claim_that_has_an_effect_is_not_usual(name: str):
     assert usual_caller("my-extension", json.dumps(PLATFORM | {name: "1"}).encode(), GRANT) is None
 
 
+@pytest.mark.parametrize("name", ["user_id", "opaque_user_id", "channel_id"])
+def test_an_id_with_a_nul_is_not_usual(name: str):
+    assert usual_caller("my-extension", json.dumps(PLATFORM | {name: "7\0"}).encode(), GRANT) is None
+
+
 @settings(max_examples=1_000, deadline=None)
 @given(claim_sets, st.booleans())
 def test_usual_claims_give_the_caller_that_all_claims_give(claims: dict[str, Any], escaped: bool):

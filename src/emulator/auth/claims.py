@@ -61,7 +61,7 @@ def usual_caller(client_id: str, payload: bytes, grant: Grant) -> Caller | None:
     except ValueError:
         return None
     channel_id, user_id, exp = claims.channel_id, claims.user_id, claims.exp
-    if not 0 < exp < _LEAST_MILLISECONDS or not payload.isascii():
+    if not 0 < exp < _LEAST_MILLISECONDS or not payload.isascii() or b"\\u0000" in payload:
         return None
     role = _ROLES.get(claims.role, Role.VIEWER)
     claimed = claims.opaque_user_id
@@ -103,7 +103,7 @@ def role_of(value: Any) -> Role:
 
 def id_of(claims: Mapping[str, Any], name: str) -> str | None:
     value = claims.get(name)
-    if value is None or (type(value) is str and value.isascii()):  # the usual cases
+    if value is None or (type(value) is str and value.isascii() and "\0" not in value):  # the usual cases
         return value or None
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -111,6 +111,8 @@ def id_of(claims: Mapping[str, Any], name: str) -> str | None:
         raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
+    if "\0" in value:  # engines separate the parts of a key by it, and no snapshot has it
+        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a NUL")
     return value or None
 
 
