@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
@@ -37,6 +37,11 @@ _LATER: Final = ("ends_at", "disabled")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID_LENGTH: Final = 22
+MAX_PROBLEMS: Final = 20
+"""Problems that an answer lists."""
+_LONGEST: Final = {"client_id": 100, "channel": 64, "user": 256}
+"""Characters in a name."""
+_VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
 
 
 class SeedCall(NamedTuple):
@@ -83,6 +88,8 @@ def plan_of(document: bytes) -> Plan:
     seed = json_codec.decode(document, Seed)
     if seed.extcli != VERSION:
         raise BadRequest("Invalid seed", f"extcli: this service reads version {VERSION} of seeds, not {seed.extcli}")
+    if problems := list(islice(_invalid_names(seed), MAX_PROBLEMS)):
+        raise BadRequest("Invalid seed", problems[0], others=problems[1:])
     links = []
     for link in seed.links:
         channel = link.channel or seed.channel
@@ -93,6 +100,34 @@ def plan_of(document: bytes) -> Plan:
     if at is not None and at != clamp_instant(at):
         raise BadRequest("Invalid seed", "clock.at: must be in the years 1970 to 9999, in UTC")
     return Plan(_calls_of(seed), links, at, clock.frozen if clock else None, _counts_of(seed), _ids_of(document))
+
+
+def _invalid_names(seed: Seed) -> Iterator[str]:
+    """Yield what is wrong with client ids, channels and users, which a token would have."""
+    for place, name, text in _names_in(seed):
+        if not 1 <= len(text) <= _LONGEST[name] or not text.isprintable():
+            yield f"{place}: must be 1 to {_LONGEST[name]} printable characters"
+
+
+def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
+    """Yield the place of each name, what it names, and the name."""
+    yield "client_id", "client_id", seed.client_id
+    yield "channel", "channel", seed.channel
+    for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
+        for at, each in enumerate(getattr(seed, kind)):
+            for name in ("client_id", "channel"):
+                if text := getattr(each, name, ""):
+                    yield f"{kind}[{at}].{name}", name, text
+    for at, poll in enumerate(seed.polls):
+        yield from ((f"polls[{at}].votes{_member(user)}", "user", user) for user in poll.votes)
+    for at, ranking in enumerate(seed.rankings):
+        yield from ((f"rankings[{at}].answers{_member(user)}", "user", user) for user in ranking.answers)
+    for at, buffer in enumerate(seed.buffers):
+        for number, entry in enumerate(buffer.entries):
+            yield f"buffers[{at}].entries[{number}].user", "user", entry.user
+    for at, store in enumerate(seed.stores):
+        if store.user or store.store in _VIEWER_STORES:
+            yield f"stores[{at}].user", "user", store.user
 
 
 class _Thing(NamedTuple):
