@@ -32,7 +32,10 @@ class FailureReport:
 
 
 def _fetch(url: str, file: Path) -> None:
-    """Write the answer to a file, unless there is none or it is not 200. Removes what an earlier run has written."""
+    """Write the answer to a file, unless there is none or it is not 200. Removes what an earlier run has written.
+
+    Raises `OSError` if the file cannot be written, and leaves no part of it.
+    """
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
@@ -45,8 +48,10 @@ def _fetch(url: str, file: Path) -> None:
         if answer.status == 200:
             with file.open("wb") as target:
                 shutil.copyfileobj(answer, target)
-    except (HTTPException, ConnectionError, TimeoutError):
+    except (HTTPException, OSError) as error:
         with suppress(OSError):  # incomplete
             file.unlink(missing_ok=True)
+        if not isinstance(error, HTTPException | ConnectionError | TimeoutError):
+            raise
     finally:
         connection.close()

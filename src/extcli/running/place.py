@@ -34,11 +34,17 @@ class Place:
         }
 
     def write_secret(self, secret: str | None) -> None:
-        """Write the secret file with mode 0600: this secret in base64, or a random one, which a sandbox accepts."""
+        """Write the secret file with mode 0600: this secret in base64, or a random one, which a sandbox accepts.
+
+        Raises `UsageError`.
+        """
         text = secret or b64encode(os.urandom(_SECRET_BYTES)).decode()
-        descriptor = os.open(f"{self.directory}/secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w") as file:
-            file.write(f"{text.strip()}\n")
+        try:
+            descriptor = os.open(f"{self.directory}/secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w") as file:
+                file.write(f"{text.strip()}\n")
+        except OSError as error:
+            raise UsageError(f"cannot write to {self.directory}: {error.strerror}", fix="set TMPDIR") from None
 
     def remove(self) -> None:
         """Remove the directory with everything in it."""

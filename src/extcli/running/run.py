@@ -66,8 +66,7 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
         if served:
             _note(f"the service ended with exit code {served}")
         code = code or served
-        if code and plan.report:
-            _try_report(plan.report.write_log, log)
+        if code and plan.report and _try_report(plan.report.write_log, log):
             _note(f"the service's log and metrics are in {plan.report.directory}")
         return code
     finally:
@@ -96,12 +95,14 @@ def _end_without_command(plan: Plan, supervisor: Supervisor, log: Log) -> int:
     return code or ExitCode.BUG
 
 
-def _try_report(write: Callable[..., None], *args: object) -> None:
-    """A report that cannot be written does not change the exit code."""
+def _try_report(write: Callable[..., None], *args: object) -> bool:
+    """Return whether a part of the report was written. One that cannot be written does not change the exit code."""
     try:
         write(*args)
     except OSError as error:
         _note(f"cannot write the report: {error}")
+        return False
+    return True
 
 
 def _note(text: str) -> None:

@@ -1,0 +1,38 @@
+"""`extcli exec` on a full disk: no traceback, and no part of a file that looks like all of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from extcli.errors import UsageError
+from extcli.running.failure_report import FailureReport
+from extcli.running.place import Place
+from support.service import LiveServer
+
+
+def test_a_report_that_does_not_fit_leaves_no_part_of_a_file(live: LiveServer, tmp_path: Path, monkeypatch):
+    def write_some(source, target) -> None:
+        target.write(source.read(10))
+        target.flush()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfileobj", write_some)
+
+    with pytest.raises(OSError, match="No space left"):
+        FailureReport(tmp_path).fetch(live.url)
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_secret_that_cannot_be_written_is_a_usage_error(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    place = Place()
+    place.remove()
+
+    with pytest.raises(UsageError, match="cannot write to"):
+        place.write_secret(None)
