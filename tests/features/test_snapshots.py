@@ -157,6 +157,16 @@ def test_an_invalid_snapshot_is_refused_with_its_line_and_changes_nothing(
     assert before == save(stranger)
 
 
+def test_an_answer_with_a_nul_can_be_loaded(live: LiveServer, stranger: Client, viewer: Callable[..., Client]):
+    viewer("1").post("rank", json={"key": "a\0b"}).raise_for_status()
+    before = save(stranger)
+    live.reset()
+
+    load(stranger, before)
+
+    assert before == save(stranger)
+
+
 def test_more_votes_than_can_be_counted_are_refused(stranger: Client, viewer: Callable[..., Client]):
     viewer("1").post("vote", json={"value": 3}).raise_for_status()
     before = save(stranger)

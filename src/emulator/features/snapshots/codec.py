@@ -40,6 +40,8 @@ _USUAL: Final[dict[str, Any]] = {
     "definition": None,
 }
 """The values of fields that are left out."""
+_MAY_HAVE_NUL: Final = ("choice",)
+"""Texts that may contain NUL: an answer of a ranking is any text."""
 _REQUIRED: Final = object()
 _NO_RAW: Final = Raw()
 
@@ -112,8 +114,10 @@ def decode_record(line: bytes) -> Record:
     for position in shape.keys:
         if (parts := values[position]) is not None:
             values[position] = Key(*parts, *_NO_PARTS[len(parts) :])
-    if b"\\u0000" in line and any(_has_nul(value) for value in values):
-        raise BadRequest("Invalid snapshot", "text other than a value must not contain NUL")
+    if b"\\u0000" in line:
+        for field, value in zip(shape.fields, values, strict=True):
+            if field.name not in _MAY_HAVE_NUL and _has_nul(value):
+                raise BadRequest("Invalid snapshot", "text other than a value must not contain NUL")
     if shape.nested is not None:
         end = shape.nested + len(shape.inner._fields)
         values[shape.nested : end] = [shape.inner(*values[shape.nested : end])]
