@@ -213,32 +213,42 @@ class Namespaces:
         if name == DEFAULT:
             return self._default
         namespace.set(name)
-        tenant = self._tenants.get(name)
-        if tenant is None:
-            if len(self._tenants) >= self._max_open:
-                detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
-                raise TooManyRequests("Too many namespaces", detail)
-            tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
-        tenant.used_at = monotonic()
-        async with tenant.opening:
-            if tenant.front is None:
-                try:
-                    with detached():  # background tasks do not belong to the first request
-                        tenant.front = await tenant.stack.enter_async_context(self._open(name))
-                except BaseException:
-                    self._tenants.pop(name, None)
-                    raise
-            return tenant.front
+        while True:
+            tenant = self._tenants.get(name)
+            if tenant is None:
+                if len(self._tenants) >= self._max_open:
+                    detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
+                    raise TooManyRequests("Too many namespaces", detail)
+                tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+            tenant.used_at = monotonic()
+            async with tenant.opening:
+                if self._tenants.get(name) is not tenant:  # it was dropped meanwhile
+                    continue
+                if tenant.front is None:
+                    try:
+                        with detached():  # background tasks do not belong to the first request
+                            tenant.front = await tenant.stack.enter_async_context(self._open(name))
+                    except BaseException:
+                        self._tenants.pop(name, None)
+                        raise
+                return tenant.front
 
     async def drop(self, name: str) -> None:
         """Delete a namespace with its data, clock and connections. The next use creates a new one."""
         front = await self._front(name)
         front.end_held()
         await front.reset()
-        tenant = self._tenants.pop(name, None)
-        if tenant is not None:
-            front.drop_on_close()
-            await tenant.stack.aclose()
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            return
+        async with tenant.opening:  # the next use waits: closing also deletes what has this name in a file
+            if self._tenants.get(name) is tenant:
+                front.drop_on_close()
+                tenant.front = None
+                try:
+                    await tenant.stack.aclose()
+                finally:
+                    self._tenants.pop(name)
 
     def end_held(self) -> None:
         """End the requests that wait for something, in all namespaces: the service stops."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from emulator.app import open_app
 from emulator.config.settings import Limits, Settings
+from emulator.engines.base import NEVER, CastRequest, Key
 from support.service import CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 
@@ -194,3 +197,34 @@ def test_pages_of_the_web_cannot_list_namespaces(live: LiveServer):
 
     assert 403 == answer.status_code
     assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Path):
+    """Closing a dropped namespace deletes what has its name in the file, so the next use must wait for that."""
+    settings = Settings(data=f"sqlite://{tmp_path}/data.db")
+    poll = Key("poll", CLIENT_ID, "p", "777")
+    closing, go_on = asyncio.Event(), asyncio.Event()
+
+    async def pause() -> None:
+        closing.set()
+        await go_on.wait()
+
+    async def vote() -> None:
+        new = await app._front("blue")
+        await new._service.engine.ballots.cast(poll, CastRequest("U1", "1"), now=1, expires_at=NEVER)
+
+    async with open_app(settings) as (app, _):
+        await app._front("blue")
+        tenant = app._tenants["blue"]
+        tenant.stack.push_async_callback(pause)  # runs before the service is closed
+        dropping = asyncio.create_task(app.drop("blue"))
+        await closing.wait()
+        using = asyncio.create_task(vote())
+        while not (using.done() or tenant.opening._waiters):  # noqa: ASYNC110 - a lock has no event for a waiter
+            await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(dropping, using)
+
+    async with open_app(settings) as (app, _):
+        tally = await (await app._front("blue"))._service.engine.ballots.tally(poll, now=1)
+        assert (("1", 1),) == tally.counts
