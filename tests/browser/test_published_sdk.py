@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.browser import ScriptOutput, run_once, run_script
-from support.service import LiveServer
+from support.service import Client, LiveServer, RunningService
 
 FORBIDDEN = "role is not authorized"
 MESSAGES = {"listen", "unlisten", "send"}
@@ -276,3 +276,24 @@ def test_the_trivia_leaderboard_has_the_fields_that_callers_read(resolved: dict[
         score["team_votes"],
         score["percent_correct"],
     )
+
+
+@pytest.mark.slow
+def test_all_calls_have_the_same_outcome_in_a_forked_namespace(script: ScriptOutput, running_live: LiveServer):
+    control = Client(base_url=running_live.url)
+    control.post("/_ns/sdk-base").raise_for_status()
+    base = RunningService(f"{running_live.url}/_ns/sdk-base")
+    base.client("viewer", user="1", channel="777").post("vote?id=before", json={"value": 1}).raise_for_status()
+    control.post("/_ns/sdk-fork?from=sdk-base").raise_for_status()
+    fork = RunningService(f"{running_live.url}/_ns/sdk-fork")
+    try:
+        forked = run_script("calls.js", fork.url)
+
+        assert set(script["resolved"]) == set(forked["resolved"])
+        assert {name: error.get("reason", error) for name, error in script["rejected"].items()} == {
+            name: error.get("reason", error) for name, error in forked["rejected"].items()
+        }
+        assert 1 == fork.client("viewer", user="2", channel="777").get("vote?id=before").json()["count"]
+    finally:
+        for name in ("sdk-base", "sdk-fork"):
+            control.delete(f"/_ns/{name}").raise_for_status()
