@@ -102,7 +102,7 @@ def test_the_timeout_variable_does_not_end_listening(listening, extcli):
 
 
 def test_quiet_hides_ready(extcli):
-    assert "" == extcli("listen", "--timeout", "50ms", "-q").stderr
+    assert "" == extcli("listen", "--timeout", "500ms", "-q").stderr
 
 
 def test_an_interrupt_exits_130(listening):
@@ -176,16 +176,17 @@ def test_too_many_connections_are_refused_with_advice_at_the_handshake(extcli):
 def test_a_stored_link_is_the_default_identity(extcli, live):
     extcli("pin", "login", input=request_pin(live))
 
-    result = extcli("listen", "--timeout", "50ms")
+    result = extcli("listen", "--timeout", "500ms")
 
     assert "ready: all events, as broadcaster of channel 777, with the stored refresh token\n" == result.stderr
     assert (
-        "as viewer of channel 777" in extcli("listen", "--timeout", "50ms", "--as", "viewer", "--channel", "777").stderr
+        "as viewer of channel 777"
+        in extcli("listen", "--timeout", "500ms", "--as", "viewer", "--channel", "777").stderr
     )
 
 
 def test_a_secret_authenticates_in_production(extcli, production):
-    result = extcli("listen", "--timeout", "50ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64})
+    result = extcli("listen", "--timeout", "500ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert (0, "ready: all events, as viewer of channel 1001, with a self-signed token\n") == (
         result.exit_code,

@@ -305,6 +305,8 @@ def refuses(port: int | None) -> bool:
         socket.create_connection(("127.0.0.1", port or 0)).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # the service is about to end
+        return False
     return False
 
 

@@ -70,6 +70,9 @@ def hangups_blocked() -> Iterator[None]:
 
 def ignore_signals() -> None:
     """Ignore all signals from now on. Python would restore the defaults at exit, and a late signal would kill it."""
+    if sys.platform != "win32":
+        # Python reports a signal that comes before it is ignored, but whose handler would run after that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*STOPS, *HANGUPS))
     for number in (*STOPS, *HANGUPS):
         signal.signal(number, signal.SIG_IGN)
 
