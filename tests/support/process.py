@@ -56,11 +56,14 @@ def _command(pid: str) -> bytes:
         return b""
 
 
-def wait_until(condition: Callable[[], T]) -> T:
-    """Call `condition` until it returns a true value, for up to 20 seconds, and return that value."""
+def wait_until(condition: Callable[[], T], seen: Callable[[], object] = str) -> T:
+    """Call `condition` until it returns a true value, for up to 20 seconds, and return that value.
+
+    `seen` is called after a timeout: its result is the message.
+    """
     deadline = time.monotonic() + 20
     while not (result := condition()):
-        assert time.monotonic() < deadline, "timed out"
+        assert time.monotonic() < deadline, f"timed out {seen()}"
         os.sched_yield()
     return result
 
