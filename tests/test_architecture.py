@@ -16,7 +16,18 @@ SRC = Path(__file__).parent.parent / "src"
 MAX_MODULES = 20
 """Modules per folder."""
 
-BASICS = {"errors", "clock", "callers", "bounded_cache", "changes", "started", "wire", "engines.base", "engines.pools"}
+BASICS = {
+    "errors",
+    "clock",
+    "callers",
+    "bounded_cache",
+    "changes",
+    "journal",
+    "started",
+    "wire",
+    "engines.base",
+    "engines.pools",
+}
 BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
@@ -32,8 +43,30 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {"errors", "clock", "callers", "ids", "bounded_cache", "config", "engines.base", "engines.records"},
     "limits": {"errors", "clock", "callers", "bounded_cache", "engines.base", "wire"},
-    "realtime": {"errors", "clock", "changes", "callers", "engines.base", "wire", "config", "limits", "observability"},
-    "web": {"errors", "clock", "changes", "callers", "wire", "config", "limits", "observability", "realtime"},
+    "realtime": {
+        "errors",
+        "clock",
+        "changes",
+        "journal",
+        "callers",
+        "engines.base",
+        "wire",
+        "config",
+        "limits",
+        "observability",
+    },
+    "web": {
+        "errors",
+        "clock",
+        "changes",
+        "journal",
+        "callers",
+        "wire",
+        "config",
+        "limits",
+        "observability",
+        "realtime",
+    },
 }
 """What each folder of the service may import besides itself. `server` may import all; `features` has its own tests."""
 

@@ -50,6 +50,7 @@ from emulator.features.votes.service import Polls
 from emulator.features.waits.service import Waits
 from emulator.features.waits.sockets import Sockets
 from emulator.ids import NewId, token_id
+from emulator.journal import NO_JOURNAL, Journal
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import Namespaces
@@ -90,6 +91,7 @@ class Service:
         self.changes = changes = (
             Changes(clock.now) if settings.environment.has_control and not settings.has_peers else NO_CHANGES
         )
+        self.journal = Journal(settings.journal) if settings.environment.has_control else NO_JOURNAL
         self.hub = Hub(changes)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
@@ -159,6 +161,7 @@ class Service:
             self.scheduler.clear,
             updates.forget,
             changes.forget,
+            self.journal.clear,
         ):
             self.control.on_reset(clear)
         for reloaded in (updates.reloaded, changes.forget):
@@ -179,6 +182,8 @@ class Service:
             rate_limits=rate_limits,
             recorder=self.metrics,
             changes=changes,
+            journal=self.journal,
+            clock=clock,
         )
         self.gateway = Gateway(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),

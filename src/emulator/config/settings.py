@@ -76,6 +76,8 @@ class Settings:
     namespace_idle: int | None = None
     """Seconds without use after which a namespace is dropped; `None` is never."""
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
+    journal: int = 16 * MIB
+    """Bytes of the journal of each namespace; 0 keeps none. Production has no journal."""
     page_events: bool = True
     """Send pages the automatic events (ruling B5)."""
     control_hosts: tuple[str, ...] = ()

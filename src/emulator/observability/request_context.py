@@ -16,6 +16,7 @@ from emulator.errors import ServiceError
 
 REQUEST_ID: Final = b"x-request-id"
 MARK: Final = b"x-emulator-mark"
+PRODUCTION: Final = b"x-emulator-production"
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
 _KEY: Final = "request_context"
 _process: Final = secrets.token_hex(4)
@@ -37,6 +38,8 @@ class RequestContext:
     """The error sent before the request body was complete; its handler sees a disconnect."""
     mark: int = 0
     """The mark of the latest change when the request had its effect (`changes.py`); 0 if unknown."""
+    production: str = ""
+    """What production would do differently: the header `X-Emulator-Production`; empty if nothing is known."""
 
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)

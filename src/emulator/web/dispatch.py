@@ -6,19 +6,22 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass
+from typing import Any
 
 from litestar.types import HTTPScope, Receive
 
 from emulator.callers import Caller, Identify, finish_recording, role_error
 from emulator.changes import Changes
-from emulator.clock import monotonic
+from emulator.clock import Clock, monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
+from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
 from emulator.limits.rate_limit import RateLimits
+from emulator.observability.masking import masked, masked_query
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Bound, Special, Streamed, Text, WithHeaders
+from emulator.web.endpoint import Audience, Bound, Endpoint, Special, Streamed, Text, WithHeaders
 from emulator.web.held import HeldRequests
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
@@ -49,6 +52,8 @@ class Dispatcher:
     rate_limits: RateLimits
     recorder: Recorder
     changes: Changes
+    journal: Journal
+    clock: Clock
 
     def __post_init__(self, endpoints: Iterable[Bound]) -> None:
         self.held = HeldRequests()
@@ -81,22 +86,55 @@ class Dispatcher:
         method, path = endpoint.method, endpoint.path
         context.route, context.mark = path, self.changes.mark
         cors = endpoint.allows_any_origin
+        failure: ServiceError | None = None
         try:
             reply = _reply(await self._answer(bound, request), cors, endpoint.status)
         except ServiceError as error:
             self.recorder.refused(error)
-            reply = error_reply(error, cors=cors)
+            failure = error
         except RecursionError:
-            reply = error_reply(BadRequest("Invalid body", "the body is nested too deeply"), cors=cors)
+            failure = BadRequest("Invalid body", "the body is nested too deeply")
         except EngineError as error:
             self.recorder.storage(ok=False)
             _log.error("storage failed in %s %s: %s", method, path, error)
-            reply = error_reply(Unavailable(), cors=cors)
+            failure = Unavailable()
         except Exception:
             _log.exception("unexpected failure in %s %s", method, path)
-            reply = error_reply(ServiceError("Internal Service Error"), cors=cors)
-        self.recorder.answered(method, path, reply.status, monotonic() - started)
+            failure = ServiceError("Internal Service Error")
+        if failure is not None:
+            reply = error_reply(failure, cors=cors)
+        seconds = monotonic() - started
+        self.recorder.answered(method, path, reply.status, seconds)
+        if self.journal.is_on and endpoint.is_recorded:
+            self._record(endpoint, request, reply, seconds, failure)
         return reply
+
+    def _record(
+        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
+    ) -> None:
+        """Add an answer to the journal."""
+        context, secrets, clock = request.context, endpoint.secrets, self.clock
+        query, body, answer = request.query, request.raw, reply.body if isinstance(reply.body, bytes) else b""
+        self.journal.add(
+            Entry(
+                REQUEST,
+                clock.now(),
+                clock.offset,
+                context.id,
+                context.caller,
+                f"{endpoint.method} {endpoint.path}",
+                f"{endpoint.path}?{masked_query(query, secrets).decode('latin-1')}" if query else endpoint.path,
+                reply.status,
+                seconds,
+                masked(body, secrets, MAX_BODY),
+                len(body),
+                masked(answer, secrets, MAX_BODY),
+                len(answer),
+                failure.reason if failure else "",
+                failure.detail if failure else "",
+                context.production,
+            )
+        )
 
     async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
         """Run an endpoint for a caller whose token and role need no check. Raises what the endpoint raises."""

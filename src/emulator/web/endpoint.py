@@ -130,6 +130,10 @@ class Endpoint(Generic[S]):
     """Whether the answer may take long. Such a request has no body; it ends when the client leaves (`web/held.py`)."""
     status: int
     """The status of a success."""
+    secrets: frozenset[str]
+    """The members of the body and of the answer, and the parameters, that the journal hides; `*` hides all."""
+    is_recorded: bool
+    """Whether the journal records its answers: not those of readers of the journal, and not of health checks."""
 
     @property
     def name(self) -> str:
@@ -173,6 +177,8 @@ def endpoint(
     streamed: bool = False,
     held: bool = False,
     status: int = 200,
+    secrets: frozenset[str] = frozenset(),
+    is_recorded: bool = True,
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
 
@@ -184,7 +190,7 @@ def endpoint(
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
         return Endpoint(
             method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles,
-            streamed or held, held, status,
+            streamed or held, held, status, secrets, is_recorded and audience is not Audience.MONITORING,
         )  # fmt: skip
 
     return declare

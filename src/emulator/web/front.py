@@ -12,7 +12,7 @@ from litestar.types import Receive, Scope, Send
 from emulator.config.settings import Limits
 from emulator.errors import MethodNotAllowed, ServiceError
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import MARK, RequestContext, bind_context
+from emulator.observability.request_context import MARK, PRODUCTION, RequestContext, bind_context
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
@@ -157,12 +157,13 @@ class Front:
             await self._routes(inner, receive, send)
 
     def _marking(self, context: RequestContext, send: Send) -> Send:
-        """Return a `send` that adds the mark to the headers of the response."""
+        """Return a `send` that adds the mark, and the verdict of production, to the headers of the response."""
 
         async def marked(message: Any) -> None:
             if message["type"] == "http.response.start":
                 mark = b"%d" % (context.mark or self._dispatcher.changes.mark)
-                message["headers"] = [(MARK, mark), *message["headers"]]
+                verdict = [(PRODUCTION, context.production.encode())] if context.production else []
+                message["headers"] = [(MARK, mark), *verdict, *message["headers"]]
             await send(message)
 
         return marked

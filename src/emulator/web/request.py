@@ -50,6 +50,8 @@ class AsgiRequest:
         self.query = scope["query_string"]
         self.peer: str = client[0] if client else ""
         self.scope = scope
+        self.raw = b""
+        """The whole body, once it is read; empty if the endpoint streams it."""
         self._receive = receive
 
     async def body(self, limit: int) -> bytes:
@@ -57,9 +59,10 @@ class AsgiRequest:
         self._check_content_length(limit)
         message: Any = await self._receive()
         if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
-            body: bytes = message["body"]
-            return body
-        return b"".join([chunk async for chunk in self._chunks(message, limit)])
+            self.raw = message["body"]
+        else:
+            self.raw = b"".join([chunk async for chunk in self._chunks(message, limit)])
+        return self.raw
 
     async def chunks(self, limit: int) -> AsyncIterator[bytes]:
         """Yield the body in chunks, with the same limit; raises `BadRequest` if the client leaves."""

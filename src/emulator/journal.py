@@ -1,0 +1,134 @@
+"""The journal of one service: its latest answers, socket frames and deliveries. Only the sandbox has one.
+
+It is a ring that is bounded in bytes. No token, PIN, code or secret enters it: `observability/masking.py` removes them
+before `add`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.callers import Caller
+
+MAX_BODY: Final = 4 * 1024
+"""Bytes of a body that an entry keeps."""
+_OVERHEAD: Final = 700
+"""Bytes that an entry takes beside its texts."""
+
+REQUEST: Final = "request"
+"""The kind of an answer to an HTTP request."""
+FRAME: Final = "frame"
+"""The kind of a reply to a message that came over a socket."""
+DELIVERY: Final = "delivery"
+"""The kind of a message to the subscribers of a topic."""
+
+
+class Entry(Struct, gc=False):  # without references to other containers, the garbage collector need not visit them
+    """One answer, reply or delivery."""
+
+    kind: str
+    at: int
+    """Unix ms by the service's clock, when it was complete."""
+    offset: int
+    """Milliseconds that this clock was ahead of the system time."""
+    id: str = ""
+    """The request id; of a frame, with the number of the frame after a slash."""
+    caller: Caller | None = None
+    name: str = ""
+    """The method and the declared path of an endpoint, the action of a frame, or the topic of a delivery."""
+    path: str = ""
+    """The path and query as sent, without secrets."""
+    status: int = 0
+    seconds: float = 0.0
+    request: bytes = b""
+    """The first `MAX_BODY` bytes of what was sent."""
+    request_size: int = 0
+    """Bytes of the whole."""
+    response: bytes = b""
+    """The first `MAX_BODY` bytes of the answer, or of what was delivered."""
+    response_size: int = 0
+    """Bytes of the whole; 0 if it was streamed."""
+    reason: str = ""
+    """The reason of a refusal, as `ServiceError.reason`."""
+    detail: str = ""
+    """Its explanation, as `ServiceError.detail`."""
+    production: str = ""
+    """What production would have done differently: the header `X-Emulator-Production`; empty if nothing."""
+    recipients: str = ""
+    """The first recipients of a delivery, one per line."""
+    delivered: int = 0
+    dropped: int = 0
+    """Recipients whose connection was closed, or has more unread than it may."""
+    number: int = 0
+    """Its mark: later entries have higher ones. Set by `Journal.add`."""
+
+    @property
+    def size(self) -> int:
+        """The bytes that the entry takes, about."""
+        return _OVERHEAD + len(self.request) + len(self.response) + len(self.path) + len(self.recipients)
+
+
+class Journal:
+    """The latest entries, oldest first, in at most `max_size` bytes; 0 keeps none."""
+
+    def __init__(self, max_size: int) -> None:
+        self.max_size = max_size
+        self.is_on = max_size > 0
+        """Whether entries are kept. Callers check it before they build one."""
+        self.mark = 0
+        """The number of the latest entry."""
+        self.size = 0
+        """Bytes of all entries, about."""
+        self._entries: deque[Entry] = deque()
+        self._watches: dict[asyncio.Event, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry without secrets, and forget the oldest that have no room."""
+        self.mark = entry.number = self.mark + 1
+        self._entries.append(entry)
+        self.size += entry.size
+        while self.size > self.max_size and self._entries:
+            self.size -= self._entries.popleft().size
+        for event in self._watches:
+            event.set()
+
+    def since(self, mark: int) -> Iterator[Entry]:
+        """Yield the kept entries after a mark, oldest first. Nothing may be added meanwhile."""
+        newer = min(self.mark - mark, len(self._entries)) if mark < self.mark else 0
+        return islice(self._entries, len(self._entries) - newer, None)
+
+    def newest(self) -> Iterator[Entry]:
+        """Yield all kept entries, newest first. Nothing may be added meanwhile."""
+        return reversed(self._entries)
+
+    def lost_since(self, mark: int) -> int:
+        """Return how many entries after a mark are no longer kept."""
+        return max(0, self.mark - mark - len(self._entries))
+
+    def clear(self) -> None:
+        """Forget all entries, at a reset. Marks go on from where they are."""
+        self._entries.clear()
+        self.size = 0
+
+    @contextmanager
+    def watching(self) -> Iterator[asyncio.Event]:
+        """Yield an event that is set at each new entry."""
+        event = asyncio.Event()
+        self._watches[event] = None
+        try:
+            yield event
+        finally:
+            del self._watches[event]
+
+
+NO_JOURNAL: Final = Journal(0)
