@@ -185,10 +185,14 @@ def segments(draw: st.DrawFn) -> list[bytes]:
     return [*(data[start:end] for start, end in pairwise([0, *cuts, len(data)])), LAST]
 
 
-def exchange(url: str, sent: list[bytes]) -> bytes:
-    """Send the segments, and return all that is received, without dates."""
+def exchange(url: str, sent: list[bytes]) -> tuple[bytes, bool]:
+    """Send the segments; return what is received, without dates, and whether the connection was reset.
+
+    The service closes after a malformed request. If bytes arrive after that, the connection is reset, and what the
+    client has not read is lost.
+    """
     parts = urlsplit(url)
-    received = b""
+    received, was_reset = b"", False
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
@@ -196,9 +200,9 @@ def exchange(url: str, sent: list[bytes]) -> bytes:
                 connection.sendall(segment)
             while piece := connection.recv(1 << 16):
                 received += piece
-        except (BrokenPipeError, ConnectionResetError):  # the service closes after a malformed request
-            pass
-    return re.sub(rb"date: [^\r]*\r\n", b"", received)
+        except (BrokenPipeError, ConnectionResetError):
+            was_reset = True
+    return re.sub(rb"date: [^\r]*\r\n", b"", received), was_reset
 
 
 def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str]):
@@ -211,6 +215,10 @@ def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str]):
     )
     @given(segments())
     def compare(sent: list[bytes]) -> None:
-        assert exchange(ordinary, sent) == exchange(hot, sent)
+        (first, first_was_reset), (second, second_was_reset) = exchange(ordinary, sent), exchange(hot, sent)
+        if first_was_reset or second_was_reset:
+            assert first.startswith(second) or second.startswith(first)
+        else:
+            assert first == second
 
     compare()
