@@ -21,7 +21,7 @@ class Reader:
         self.writes = 0
         self._log = log
 
-    def write(self, frames: bytes) -> None:
+    def write(self, frames: bytes, count: int = 1) -> None:
         self.writes += 1
         self._log[-1] += 1
         while frames:

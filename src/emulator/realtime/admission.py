@@ -39,8 +39,9 @@ class Admission:
         self._peers: dict[Peer, str] = {}
         """Open connections, with the client id that they count toward; empty for unauthenticated games and pages."""
         self._games = ConnectionLimit(limits.sockets)
-        self._opened: dict[Session, int] = {}
-        """When each unauthenticated game connected, in Unix ms, oldest first."""
+        self._last_number = 0
+        self._pending: dict[Session, None] = {}
+        """The unauthenticated games, oldest first."""
         self._unauthenticated = FairShare[Peer](
             "unauthenticated connections", anonymous.max_unauthenticated, anonymous.address_sockets
         )
@@ -69,8 +70,10 @@ class Admission:
         if replaced is not None:
             self._expel(replaced, REPLACED)
         self._peers[peer] = ""
+        self._last_number = peer.number = self._last_number + 1
+        peer.opened_at = self._clock.now()
         if isinstance(peer, Session):
-            self._opened[peer] = self._clock.now()
+            self._pending[peer] = None
         peer.connection.on_bytes = partial(self._count, share, peer, network)
 
     def authenticated(self, game: Session, client_id: str) -> None:
@@ -83,7 +86,7 @@ class Admission:
             self._games.release(before)
         self._peers[game] = client_id
         self._unauthenticated.remove(game)
-        self._opened.pop(game, None)
+        self._pending.pop(game, None)
         game.connection.on_bytes = None
 
     def remove(self, peer: Peer) -> None:
@@ -93,13 +96,13 @@ class Admission:
         self._unauthenticated.remove(peer)
         self._pages.remove(peer)
         if isinstance(peer, Session):
-            self._opened.pop(peer, None)
+            self._pending.pop(peer, None)
 
     def close_late(self) -> None:
         """Close (1008) the games that have not authenticated in time."""
         if self._login_timeout:
             latest = self._clock.now() - self._login_timeout
-            for game in [game for game, opened in self._opened.items() if opened <= latest]:
+            for game in [game for game in self._pending if game.opened_at <= latest]:
                 self._expel(game, LATE, f"not authenticated within {self._login_timeout // SECOND} s")
 
     def _count(self, share: FairShare[Peer], peer: Peer, network: str, size: int) -> None:
@@ -114,5 +117,5 @@ class Admission:
         self._unauthenticated.remove(peer)
         self._pages.remove(peer)
         if isinstance(peer, Session):
-            self._opened.pop(peer, None)
+            self._pending.pop(peer, None)
         peer.expel(detail or reason.lower())

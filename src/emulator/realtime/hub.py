@@ -33,8 +33,8 @@ _MAX_WAITING: Final = 100
 class Subscriber(Protocol):
     """A receiver of frames."""
 
-    def write(self, frames: bytes) -> None:
-        """Queue one or more serialized frames without blocking."""
+    def write(self, frames: bytes, count: int = 1) -> None:
+        """Queue `count` serialized frames without blocking."""
 
 
 class _Batch:
@@ -67,7 +67,7 @@ class _Batch:
         first = self._position % len(self.subscribers)
         visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
         for subscriber in visited:
-            subscriber.write(frames)
+            subscriber.write(frames, len(self._frames))
         self._position += len(visited)
         while self._frames and self._frames[0][1] == self._position:
             self.size -= len(self._frames.popleft()[0])

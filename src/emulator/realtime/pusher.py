@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from websockets.frames import CloseCode
 
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
@@ -25,7 +24,6 @@ ACTIVITY_TIMEOUT: Final = 120
 """Seconds of silence before a page pings the service."""
 PROTOCOLS: Final = (5, 6, 7)
 _MAX_CHANNEL_LENGTH: Final = 200
-_numbers = count(1)
 
 
 class _Frame(Struct, omit_defaults=True):
@@ -64,32 +62,45 @@ class PusherConnection:
     _protocol: int | None
     _max_channels: int
     _on_close: Callable[[PusherConnection], None]
+    number: int = 0
+    """Its number among the connections of the service. Set by `Admission.add`, like `opened_at`."""
+    opened_at: int = 0
+    """Unix ms by the service's clock."""
+    request_count: int = 0
+    """Messages received so far."""
+    frame_count: int = 0
+    """Messages sent so far."""
     _channels: dict[str, Key | None] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> Mapping[str, Key | None]:
+        """The Pusher channels that the page is subscribed to, each with its topic if it can carry messages."""
+        return self._channels
 
     def opened(self) -> None:
         """Greet the page, or close if its protocol version is not supported."""
         if self._protocol not in PROTOCOLS:
-            self.connection.send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
+            self._send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
             self.connection.close(4007, "unsupported protocol version")
             return
-        number = next(_numbers)
-        data = {"socket_id": f"{number}.{math.trunc(number * 7919) % 1_000_000}", "activity_timeout": ACTIVITY_TIMEOUT}
-        self.connection.send(_frame("pusher:connection_established", "", data))
+        data = {"socket_id": f"{self.number}.{self.number * 7919 % 1_000_000}", "activity_timeout": ACTIVITY_TIMEOUT}
+        self._send(_frame("pusher:connection_established", "", data))
 
     def received(self, text: bytes | None) -> None:
         """Answer one message; on a malformed one, send an error and keep the connection."""
+        self.request_count += 1
         try:
             self._act(*_read(text))
         except BadRequest as error:
-            self.connection.send(_error(4300, error.detail))
+            self._send(_error(4300, error.detail))
 
     def going_away(self) -> None:
         """Close (1001); the page reconnects."""
         self.connection.close(1001, "the service stops")
 
-    def expel(self, reason: str) -> None:
-        """Close (1008) because of a limit."""
-        self.connection.close(1008, reason)
+    def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
+        """Close because of a limit or a call to close it."""
+        self.connection.close(code, reason)
 
     def closed(self) -> None:
         for topic in self._channels.values():
@@ -98,12 +109,18 @@ class PusherConnection:
         self._channels.clear()
         self._on_close(self)
 
-    def write(self, frame: bytes) -> None:
+    def write(self, frame: bytes, count: int = 1) -> None:
+        """Queue messages in one piece."""
+        self.frame_count += count
         self.connection.write(frame)
+
+    def _send(self, text: bytes) -> None:
+        self.frame_count += 1
+        self.connection.send(text)
 
     def _act(self, event: str, data: dict[str, Any]) -> None:
         if event == "pusher:ping":
-            self.connection.send(_frame("pusher:pong", "", {}))
+            self._send(_frame("pusher:pong", "", {}))
         elif event == "pusher:subscribe":
             self._subscribe(_channel(data))
         elif event == "pusher:unsubscribe":
@@ -116,7 +133,7 @@ class PusherConnection:
     def _subscribe(self, channel: str) -> None:
         if channel.startswith(("private-", "presence-")):
             refusal = {"type": "AuthError", "error": "only public channels are supported", "status": 403}
-            self.connection.send(_frame("pusher:subscription_error", channel, refusal))
+            self._send(_frame("pusher:subscription_error", channel, refusal))
             return
         if len(self._channels) >= self._max_channels and channel not in self._channels:
             raise BadRequest("Too many subscriptions", f"a page may subscribe to at most {self._max_channels} channels")
@@ -125,7 +142,7 @@ class PusherConnection:
         if topic is not None:
             self._hub.subscribe(topic, self)
             self._hub.note_subscription(topic)
-        self.connection.send(_frame("pusher_internal:subscription_succeeded", channel, {}))
+        self._send(_frame("pusher_internal:subscription_succeeded", channel, {}))
 
 
 def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:

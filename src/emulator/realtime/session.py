@@ -35,11 +35,17 @@ class Connection(Protocol):
     on_bytes: Callable[[int], None] | None
     """Called with the size of received data, until authentication."""
 
+    @property
+    def unread(self) -> int: ...
+    @property
+    def is_stalled(self) -> bool: ...
     def send(self, text: bytes) -> None: ...
     def write(self, frame: bytes) -> None: ...
     def close(self, code: int, reason: str = "") -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
+    def stall(self) -> None: ...
+    def release(self) -> None: ...
     def ping(self) -> None: ...
     def allow_large_messages(self) -> None: ...
 
@@ -72,8 +78,14 @@ class Session:
     _handler: RequestHandler
     _max_topics: int
     caller: Caller | None = None
+    number: int = 0
+    """Its number among the connections of the service. Set by `Admission.add`, like `opened_at`."""
+    opened_at: int = 0
+    """Unix ms by the service's clock."""
     request_count: int = 0
     """Requests handled so far; numbers them in the log."""
+    frame_count: int = 0
+    """Replies and updates so far."""
     failed_logins: int = 0
     """Failed `authenticate` requests so far."""
     _topics: set[Key] = field(default_factory=set)
@@ -85,6 +97,11 @@ class Session:
     _paused: bool = False
     _closing: bool = False
     _closed: bool = False
+
+    @property
+    def topics(self) -> frozenset[Key]:
+        """The topics that the connection is subscribed to."""
+        return frozenset(self._topics)
 
     # Called by the connection
 
@@ -110,9 +127,9 @@ class Session:
         if self._task is None:
             self.connection.close(CloseCode.GOING_AWAY, "the service stops")
 
-    def expel(self, reason: str) -> None:
-        """Close (1008) because of a limit or an ended secret; drop the queue."""
-        self._close(CloseCode.POLICY_VIOLATION, reason)
+    def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
+        """Close because of a limit, an ended secret or a call to close it; drop the queue."""
+        self._close(code, reason)
 
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""
@@ -122,8 +139,9 @@ class Session:
         self._topics.clear()
         self._handler.remove(self)
 
-    def write(self, frame: bytes) -> None:
-        """Queue an update; during a request, hold it back until the reply is sent."""
+    def write(self, frame: bytes, count: int = 1) -> None:
+        """Queue updates in one piece; during a request, hold them back until the reply is sent."""
+        self.frame_count += count
         if not self._busy:
             self.connection.write(frame)
             return
@@ -184,6 +202,7 @@ class Session:
                 self._busy = True
                 self.connection.send(await self._handler.answer(self, text))
                 self._busy = False
+                self.frame_count += 1
                 self._flush_held()
                 if self.failed_logins >= MAX_FAILED_LOGINS:
                     self._close(CloseCode.POLICY_VIOLATION, f"{MAX_FAILED_LOGINS} failed attempts to authenticate")

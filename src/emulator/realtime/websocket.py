@@ -99,6 +99,8 @@ class WebSocket(asyncio.Protocol):
         self._alive = True
         """Whether anything was received since the last ping."""
         self._paused = False
+        self._held: bytearray | None = None
+        """What was to be written since the connection is stalled; `None` while it is not."""
         self._overflowed = False
         self._abort_timer: asyncio.TimerHandle | None = None
 
@@ -159,9 +161,14 @@ class WebSocket(asyncio.Protocol):
         """Queue a serialized frame without blocking; closes (1013) if the outbox overflows (ruling B4)."""
         if self._is_open:
             self._transport.write(frame)
+        elif self._held is not None:
+            self._held += frame
+            if self.unread > self._max_outbox:
+                self.pause_writing()
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close after the queued frames; a second call has no effect."""
+        """Close after the queued frames, also of a stalled connection; a second call has no effect."""
+        self.release()
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, reason)
             self._flush()
@@ -173,7 +180,33 @@ class WebSocket(asyncio.Protocol):
 
     def resume(self) -> None:
         self._paused, self._alive = False, True
-        if not self._transport.is_closing():
+        if self._held is None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    @property
+    def unread(self) -> int:
+        """Bytes written for the client that the system has not taken yet."""
+        return len(self._held or b"") + self._transport.get_write_buffer_size()
+
+    @property
+    def is_stalled(self) -> bool:
+        return self._held is not None
+
+    def stall(self) -> None:
+        """Neither read nor write until `release` or `close`, as on a dead network. No effect unless open."""
+        if self._protocol.state is State.OPEN and self._held is None:
+            self._held, self._is_open = bytearray(), False
+            self._transport.pause_reading()
+
+    def release(self) -> None:
+        """Write what was held back, and read again. No effect unless stalled."""
+        held, self._held = self._held, None
+        if held is None or self._transport.is_closing():
+            return
+        self._is_open, self._alive = self._protocol.state is State.OPEN, True
+        if held:
+            self._transport.write(held)
+        if not self._paused:
             self._transport.resume_reading()
 
     def allow_large_messages(self) -> None:
@@ -182,7 +215,7 @@ class WebSocket(asyncio.Protocol):
 
     def ping(self) -> None:
         """Ping the client, or abort the connection if nothing was received since the last ping."""
-        if self._paused:
+        if self._paused or self._held is not None:
             return  # while reading is paused, silence proves nothing
         if not self._alive:
             self._transport.abort()
@@ -245,7 +278,7 @@ class WebSocket(asyncio.Protocol):
 
     def _flush(self) -> None:
         """Write the protocol's pending output, and start the close timeout once a close has begun."""
-        self._is_open = self._protocol.state is State.OPEN
+        self._is_open = self._protocol.state is State.OPEN and self._held is None
         ends = self._protocol.close_expected()
         for data in self._protocol.data_to_send():
             if data and not self._overflowed:  # after an overflow only pongs remain, to a client that does not read
