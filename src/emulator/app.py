@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 
 from litestar import Litestar
@@ -32,6 +32,7 @@ from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast.page_events import PageEvents
 from emulator.features.broadcast.service import Broadcasts
+from emulator.features.calls.service import Calls
 from emulator.features.codes.service import CodeSets
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
@@ -60,6 +61,7 @@ from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.web.dispatch import Dispatcher
 from emulator.web.front import HOT, Front
+from emulator.web.inner_call import answer_inside
 from emulator.web.routes import build_routes
 
 _SWEEP_INTERVAL = 60.0
@@ -169,9 +171,10 @@ class Service:
         self.publisher.on_notice(RESET, lambda _: self._replaced())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)
+        self.calls = Calls(self.tokens, partial(answer_inside, lambda: self.dispatcher))
         self.seeds: Seeds = Seeds(clock, self._scratch, self._load)
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
-        self.dispatcher = Dispatcher(
+        self.dispatcher: Dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
@@ -185,7 +188,7 @@ class Service:
             journal=self.journal,
             clock=clock,
         )
-        self.gateway = Gateway(
+        self.gateway: Gateway = Gateway(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
             (feed.bind(feature.service(self)) for feature in offered for feed in feature.feeds),
             broadcast_actions.event_topics.bind(self.broadcasts),

@@ -9,6 +9,7 @@ from emulator.config.environment import Environment
 from emulator.features.accumulation import http as accumulation_http
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast import http as broadcast_http
+from emulator.features.calls import http as calls_http
 from emulator.features.codes import http as codes_http
 from emulator.features.control import http as control_http
 from emulator.features.datastream import actions as datastream_actions
@@ -77,6 +78,7 @@ FEATURES: Final = (
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),
 )

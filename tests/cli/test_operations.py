@@ -14,6 +14,8 @@ from support.operations import FILES, ROWS
 
 UNDECLARED = {"GET /_ns", "POST /_ns", "POST /_ns/NAME", "DELETE /_ns/NAME", "socket unsubscribe state"}
 """Operations that belong to no feature."""
+WITHOUT_COMMAND = {"POST /_emulator/call"}
+"""Operations that no command has yet."""
 FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 """Audiences that need no command of their own: `extcli api` is enough."""
 
@@ -45,7 +47,7 @@ def test_every_operation_is_in_the_table():
     listed = {row.operation for row in ROWS}
 
     assert len(listed) == len(ROWS)
-    assert set() == {*endpoints(), *UNDECLARED, *(names[0] for names in actions())} - listed
+    assert set() == {*endpoints(), *UNDECLARED, *(names[0] for names in actions())} - listed - WITHOUT_COMMAND
     assert set() == listed - {*endpoints(), *UNDECLARED, *(name for names in actions() for name in names)}
 
 

@@ -143,6 +143,7 @@ POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/snapshot
 PUT    /_emulator/snapshot      {"snapshot": 1}
+POST   /_emulator/call          {"path": "/v1/e/user_info", "client_id": "my-extension"}
 GET    /_emulator/sdk.js
 GET    /_emulator/platform-helper.js
 """

@@ -89,6 +89,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("GET", "/_emulator/wait"): "",
     ("GET", "/_emulator/snapshot"): "",
     ("PUT", "/_emulator/snapshot"): EMPTY_SNAPSHOT,
+    ("POST", "/_emulator/call"): '{"path": "/v1/e/user_info", "client_id": "my-extension"}',
     ("GET", "/_emulator/sdk.js"): "",
     ("GET", "/_emulator/platform-helper.js"): "",
     **{

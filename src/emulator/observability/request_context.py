@@ -40,6 +40,8 @@ class RequestContext:
     """The mark of the latest change when the request had its effect (`changes.py`); 0 if unknown."""
     production: str = ""
     """What production would do differently: the header `X-Emulator-Production`; empty if nothing is known."""
+    is_inner: bool = False
+    """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
 
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)

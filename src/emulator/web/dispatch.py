@@ -22,6 +22,7 @@ from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Endpoint, Special, Streamed, Text, WithHeaders
+from emulator.web.forms import json_of
 from emulator.web.held import HeldRequests
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
@@ -176,6 +177,8 @@ class Dispatcher:
         is_large = endpoint.audience is Audience.CONTROL if caller is None else caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         body = b"" if endpoint.streamed else await request.body(limit)
+        if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
+            body = json_of(body, headers, endpoint.body_shape)
         recording = None
         if caller is not None and caller.user_id is not None:
             caller, recording = await self.identify(caller, writes=endpoint.method != "GET")

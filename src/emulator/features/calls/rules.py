@@ -1,0 +1,77 @@
+"""The limits of a call as another caller, and its parts. Pure."""
+
+from __future__ import annotations
+
+import string
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from emulator.callers import Role
+from emulator.errors import BadRequest
+from emulator.wire import json_codec
+
+SERVICE: Final = "/v1/e/"
+MAX_ANSWER: Final = 1024 * 1024
+"""Bytes of an answer that are returned."""
+CUT: Final = f"the answer is longer than {MAX_ANSWER:,} bytes; this is its beginning, as text"
+_MAX_ID_LENGTH: Final = 256
+
+
+class CallBody(Struct):
+    """A request of the service API, and the caller who makes it."""
+
+    path: str
+    """Path and query, such as `/v1/e/vote?id=rps`."""
+    client_id: str
+    method: str = "GET"
+    body: Any = None
+    """A string is sent as it is, and anything else as JSON; `null` sends no body."""
+    role: Role = Role.VIEWER
+    user_id: str = ""
+    """The platform's user id; empty for a user who has not shared it."""
+    channel_id: str = ""
+    opaque_user_id: str = ""
+
+
+def checked(body: CallBody) -> CallBody:
+    """Return a valid call. Raises `BadRequest` naming the field."""
+    if not body.path.startswith(SERVICE):
+        raise _invalid("path", f"{body.path[:60]!r} does not start with {SERVICE}, as all paths of the service API do")
+    if not body.client_id:
+        raise _invalid("client_id", "must not be empty")
+    for name in ("client_id", "user_id", "channel_id", "opaque_user_id"):
+        text: str = getattr(body, name)
+        if len(text) > _MAX_ID_LENGTH or not text.isprintable() or (name == "client_id" and " " in text):
+            raise _invalid(name, f"must be at most {_MAX_ID_LENGTH} printable characters, without spaces in client_id")
+    return body
+
+
+def target_of(path: str) -> tuple[str, bytes]:
+    """Split a path into the path alone, and the query as it is sent."""
+    plain, _, query = path.partition("?")
+    return plain, quote(query, safe=string.punctuation).encode()
+
+
+def sent(body: Any) -> bytes:
+    """Return the bytes of a call's body."""
+    if body is None:
+        return b""
+    return body.encode() if isinstance(body, str) else json_codec.encode(body)
+
+
+def shown(answer: bytes, *, is_json: bool) -> Any:
+    """Return an answer as a member of the outer answer: JSON as it is, anything else as text."""
+    if is_json and answer:
+        try:
+            msgspec.json.decode(answer)
+            return msgspec.Raw(answer)
+        except msgspec.DecodeError:
+            pass
+    return answer.decode(errors="replace")
+
+
+def _invalid(name: str, detail: str) -> BadRequest:
+    return BadRequest("Invalid body", f"{name}: {detail}")

@@ -1,0 +1,85 @@
+"""Makes a call of the service API as any caller: with a token that the service signs for it and that no one sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.auth.tokens import Tokens
+from emulator.clock import MINUTE
+from emulator.features.calls.rules import CUT, MAX_ANSWER, CallBody, checked, sent, shown, target_of
+
+_LIFETIME: Final = 10 * MINUTE
+
+
+class Called(Struct):
+    """The answer to a call."""
+
+    status: int
+    body: Any
+    """JSON as it is, anything else as text."""
+    request_id: str
+    """The id under which the journal has it."""
+    note: str | UnsetType = UNSET
+    """Present if the body is not complete."""
+
+
+class Reply(Protocol):
+    """The answer of an endpoint."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def body(self) -> bytes:
+        """At most the bytes asked for, and one more."""
+
+    @property
+    def is_json(self) -> bool: ...
+
+    @property
+    def request_id(self) -> str: ...
+
+
+class Answering(Protocol):
+    """Answers a request as if it came over the network."""
+
+    async def __call__(
+        self, method: str, path: str, query: bytes, authorization: str, body: bytes, *, peer: str, max_size: int
+    ) -> Reply:
+        """Return the answer, or its beginning of at least `max_size` bytes. Raises `NotFound` for an unknown path."""
+
+
+@dataclass(eq=False, repr=False)
+class Calls:
+    """Calls as any caller. Roles, limits, ids and the journal are those of every request."""
+
+    _tokens: Tokens
+    _answer: Answering
+
+    async def call(self, body: CallBody, peer: str) -> Called:
+        """Make a call, and return its answer. Raises `BadRequest` or `NotFound` for one that cannot be made."""
+        checked(body)
+        path, query = target_of(body.path)
+        token = self._tokens.issue(
+            _LIFETIME,
+            jti="call",  # equal tokens of one second are verified once
+            role=body.role,
+            channel_id=body.channel_id or None,
+            user_id=body.user_id or None,
+            opaque_user_id=body.opaque_user_id or None,
+        )
+        reply = await self._answer(
+            body.method.upper(),
+            path,
+            query,
+            f"{body.client_id} {token}",
+            sent(body.body),
+            peer=peer,
+            max_size=MAX_ANSWER,
+        )
+        if len(reply.body) > MAX_ANSWER:
+            return Called(reply.status, shown(reply.body[:MAX_ANSWER], is_json=False), reply.request_id, CUT)
+        return Called(reply.status, shown(reply.body, is_json=reply.is_json), reply.request_id)

@@ -1,0 +1,60 @@
+"""Requests that the service makes to itself, as another caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from emulator.errors import NotFound
+from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.web.aliases import normalize_path
+from emulator.web.dispatch import Dispatcher
+from emulator.web.request import WholeRequest
+from emulator.web.response import JSON
+
+
+class InnerReply(NamedTuple):
+    """The answer to such a request."""
+
+    request_id: str
+    status: int
+    body: bytes
+    is_json: bool
+
+
+async def answer_inside(
+    find_dispatcher: Callable[[], Dispatcher],
+    method: str,
+    path: str,
+    query: bytes,
+    authorization: str,
+    body: bytes,
+    *,
+    peer: str,
+    max_size: int,
+) -> InnerReply:
+    """Answer a request under the id of the current one; every error of the endpoint becomes an answer.
+
+    Of a longer body, the first bytes are returned, over `max_size`. Raises `NotFound` if there is no such endpoint.
+    """
+    dispatcher, path = find_dispatcher(), normalize_path(path)
+    if not dispatcher.serves(method, path):
+        raise NotFound("Not Found", f"there is no {method[:10]} {path[:100]}")
+    outer = current.get()
+    context = RequestContext(outer.id if outer else "", is_inner=True)
+    request = WholeRequest(context, {b"authorization": authorization.encode()}, query, peer, body)
+    with bound_to(context):
+        reply = await dispatcher.answer(dispatcher.bound(method, path), request)
+        if isinstance(reply.body, bytes):
+            answer = reply.body
+        else:
+            chunks, parts, size = reply.body, [], 0
+            async for chunk in chunks:
+                parts.append(chunk)
+                size += len(chunk)
+                if size > max_size:
+                    break
+            if aclose := getattr(chunks, "aclose", None):
+                await aclose()
+            answer = b"".join(parts)
+    return InnerReply(context.id, reply.status, answer, reply.content_type is JSON)
