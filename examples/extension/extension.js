@@ -12,6 +12,11 @@ export async function connect(role) {
   return sdk;
 }
 
+// The page around the frame has a theme, and the viewer may change it.
+window.Twitch.ext.onContext(({ theme }) => {
+  document.documentElement.style.colorScheme = theme;
+});
+
 // Runs an action, and shows its error on the page.
 export async function attempt(action) {
   const problem = document.querySelector('#problem');

@@ -122,6 +122,27 @@ def test_without_a_user_the_token_is_for_an_anonymous_viewer(stranger: Client, n
     assert "user_id" not in claims
 
 
+@pytest.mark.parametrize(
+    ("named", "user_id"), [({}, None), ({"user_id": "5551"}, "5551"), ({"user_ids": ["5551"]}, "5551")]
+)
+def test_a_user_may_have_an_opaque_id_with_and_without_a_shared_one(
+    stranger: Client, named: dict[str, Any], user_id: str | None
+):
+    claims = issued_claims(stranger, app_id="x", channel_id="7", opaque_user_id="Uabc", **named)
+
+    assert ("Uabc", user_id) == (claims["opaque_user_id"], claims.get("user_id"))
+
+
+@pytest.mark.parametrize("body", [{"opaque_user_id": "5551"}, {"opaque_user_id": "Uabc", "user_ids": ["1", "2"]}])
+def test_an_opaque_id_starts_with_u_or_a_and_names_one_user(stranger: Client, body: dict[str, Any]):
+    answer = authtoken(stranger, app_id="x", **body)
+
+    assert (400, "opaque_user_id: must start with U or A, and name one user") == (
+        answer.status_code,
+        answer.json()["info"],
+    )
+
+
 def test_anonymous_viewers_are_different_users(live: LiveServer, stranger: Client):
     for _ in range(3):
         token = authtoken(stranger, app_id=CLIENT_ID, channel_id="7").json()["token"]

@@ -24,6 +24,8 @@ class AuthtokenBody(Struct):
     user_id: str | int | None = None
     user_ids: list[str | int] | str | int | None = None
     """Each user gets a token."""
+    opaque_user_id: str | None = None
+    """The opaque id of one user. Without `user_id`, the user has not shared that id."""
     role: str | None = None
     """Copied into the token; an unknown role counts as viewer."""
 
@@ -36,12 +38,20 @@ class Identity(Struct):
 
 
 def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[Identity]:
-    """Return the users that the body names, or one anonymous user. A broadcaster always owns the channel."""
+    """Return the users that the body names, or one anonymous user. A broadcaster always owns the channel.
+
+    Raises `BadRequest` for an invalid id, and for one opaque id with several users.
+    """
     if body.role == "broadcaster" and id_text(body.channel_id):
         channel_id = id_text(body.channel_id)
         return [Identity(channel_id, opaque_id_of(channel_id))]
     user_ids = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]
     named = [user_id for user_id in map(id_text, [body.user_id, *user_ids]) if user_id]
+    opaque_id = id_text(body.opaque_user_id)
+    if opaque_id:
+        if not opaque_id.startswith(("U", "A")) or len(named) > 1:
+            raise BadRequest("Invalid body", "opaque_user_id: must start with U or A, and name one user")
+        return [Identity(named[0] if named else None, opaque_id)]
     return [Identity(user_id, opaque_id_of(user_id)) for user_id in named] or [Identity(None, anonymous_id())]
 
 

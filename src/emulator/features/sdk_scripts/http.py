@@ -26,9 +26,9 @@ async def read_platform_helper(_: object, call: Call) -> Text:
 
 @cache
 def _read(name: str) -> bytes:
-    """Return a script after the part that both need."""
+    """Return a script after the parts that both need."""
     folder = Path(__file__).parent
-    return (folder / "identity.js").read_bytes() + (folder / name).read_bytes()
+    return b"".join((folder / part).read_bytes() for part in ("network.js", "identity.js", name))
 
 
 endpoints: Final = (read_sdk_script, read_platform_helper)

@@ -1,7 +1,8 @@
 // Chooses the user that a page simulates. The service sends this part before sdk.js and platform-helper.js.
 //
 // The page's URL comes first: ?extcli_user=5551&extcli_channel=777&extcli_role=broadcaster. Then come the page's own
-// choice and the script element: data-role, data-channel-id, data-user-id. For development only.
+// choice and the script element: data-role, data-channel-id, data-user-id. With platform-helper.js, the URL may also say
+// extcli_identity=unshared (the user is logged in and has not shared the id) or anonymous. For development only.
 (function () {
   'use strict';
 
@@ -13,13 +14,16 @@
   }
 
   window.extcliIdentity = {
-    // Returns role, channel id and user id; without a choice, the user id is null.
+    // Returns role, channel id, user id and whether it is shared; without a choice, the user id is null.
     choose(script, own) {
       const query = new URLSearchParams(location.search);
+      const isAnonymous = query.get('extcli_identity') === 'anonymous';
       return {
         role: query.get('extcli_role') || own.role || script.dataset.role || 'viewer',
         channelId: query.get('extcli_channel') || own.channelId || script.dataset.channelId || DEFAULT_CHANNEL,
-        userId: query.get('extcli_user') || own.userId || script.dataset.userId || null,
+        userId: isAnonymous ? null : query.get('extcli_user') || own.userId || script.dataset.userId || null,
+        isAnonymous,
+        isShared: query.get('extcli_identity') !== 'unshared',
       };
     },
 

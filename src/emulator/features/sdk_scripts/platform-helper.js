@@ -7,8 +7,9 @@
 //   <script src="http://127.0.0.1:8282/_emulator/platform-helper.js"></script>
 //
 // Parameters that the frame's URL omits are read from the script element: data-role, data-channel-id, data-user-id,
-// data-client-id. Without a user id, the viewer is anonymous in a frame, and the browser profile's user elsewhere. For
-// development only: the page chooses its identity.
+// data-client-id. Without a user id, the viewer is anonymous in a frame, and the browser profile's user elsewhere. The
+// URL may also have the platform's parameters `mode` and `language`, and `extcli_theme=dark`. For development only: the
+// page chooses its identity.
 (function () {
   'use strict';
 
@@ -31,9 +32,9 @@
       channelId: query.get('channel_id'),
       userId: query.get('user_id'),
     }),
-    clientId: query.get('client_id') || script.dataset.clientId || 'my-extension',
+    clientId: query.get('extcli_client') || query.get('client_id') || script.dataset.clientId || 'my-extension',
   };
-  if (!identity.userId && window.parent === window) {
+  if (!identity.userId && !identity.isAnonymous && window.parent === window) {
     identity.userId = identity.role === 'broadcaster' ? identity.channelId : window.extcliIdentity.profileUser();
   }
 
@@ -99,12 +100,17 @@
     return JSON.parse(atob(token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/')));
   }
 
+  // The opaque id of a user who has shared no other. It stays the same when the user does.
+  function opaqueId() {
+    return identity.userId.startsWith('U') ? identity.userId : `U${identity.userId}`;
+  }
+
   async function authorize() {
     const { token } = await post('authtoken', {
       extension_id: identity.clientId,
       channel_id: identity.channelId,
       role: identity.role,
-      ...(identity.userId && { user_id: identity.userId }),
+      ...(identity.userId && (identity.isShared ? { user_id: identity.userId } : { opaque_user_id: opaqueId() })),
     });
     const claims = claimsOf(token);
     viewer.opaqueId = claims.opaque_user_id;
@@ -129,6 +135,14 @@
         setTimeout(refreshAuthorization, RETRY_AFTER);
       },
     );
+  }
+
+  // On the platform a dialog asks the viewer first.
+  function requestIdShare() {
+    if (identity.userId && !identity.isShared) {
+      identity.isShared = true;
+      authorize().catch(fail);
+    }
   }
 
   // Messages
@@ -266,7 +280,7 @@
         followChannel: (channel) => followed.emit(true, channel),
         onFollow: followed.subscribe,
         minimize: noop,
-        requestIdShare: noop, // a user id in the URL is already shared
+        requestIdShare,
       },
       bits: {
         getProducts: () => Promise.resolve(products()),
@@ -280,7 +294,25 @@
     },
   };
 
-  context.emit({ mode: 'viewer', theme: 'light', language: 'en', isFullScreen: false, isTheatreMode: false }, []);
+  const current = {
+    mode: query.get('mode') || 'viewer',
+    theme: query.get('extcli_theme') || 'light',
+    language: query.get('language') || 'en',
+    isFullScreen: false,
+    isTheatreMode: false,
+  };
+  context.emit({ ...current }, []);
+  // The rig changes the theme and the language of a running page, as the platform does.
+  window.addEventListener('message', ({ source, data }) => {
+    const changed = ['theme', 'language'].filter((name) => {
+      const value = data?.extcli?.[name];
+      return typeof value === 'string' && value !== current[name];
+    });
+    if (source === window.parent && changed.length) {
+      changed.forEach((name) => (current[name] = data.extcli[name]));
+      context.emit({ ...current }, changed);
+    }
+  });
   refreshAuthorization();
   connect();
 })();
