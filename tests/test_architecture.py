@@ -146,7 +146,7 @@ def feature_modules(*files: str) -> Iterator[str]:
         "gate",
         "metrics",
         "page_events",
-        "sockets",
+        "subscribers",
     )
     for name in modules():
         parts = name.split(".")
@@ -165,7 +165,7 @@ def test_rules_import_only_the_basics():
 
 
 def test_services_import_no_transport():
-    names = feature_modules("service", "updates", "attempt_limit", "links", "metrics", "page_events", "sockets")
+    names = feature_modules("service", "updates", "attempt_limit", "links", "metrics", "page_events", "subscribers")
     assert not violations(names, in_emulator(SERVICE_IMPORTS))
 
 

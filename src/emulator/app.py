@@ -44,12 +44,13 @@ from emulator.features.pins.service import Pins
 from emulator.features.ranking.service import Rankings
 from emulator.features.seeds.service import Seeds
 from emulator.features.snapshots.service import Snapshots
+from emulator.features.sockets.service import Sockets
+from emulator.features.sockets.subscribers import Subscribers
 from emulator.features.stores.service import JsonStores, Stores
 from emulator.features.transactions.service import Transactions
 from emulator.features.trivia.service import Trivia
 from emulator.features.votes.service import Polls
 from emulator.features.waits.service import Waits
-from emulator.features.waits.sockets import Sockets
 from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal
 from emulator.limits.id_quota import IdQuota
@@ -146,10 +147,11 @@ class Service:
             self.buffers,
             self.stores,
             self.json_stores,
-            Sockets(self.hub, lambda: len(self.gateway.admission)),
+            Subscribers(self.hub, lambda: len(self.gateway.admission)),
             has_peers=settings.has_peers,
             is_alone=self.publisher.is_single_node,
         )
+        self.connections = Sockets(lambda: self.gateway.admission.games, lambda: self.gateway.admission.pages, changes)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         self.snapshots = Snapshots(engine, key, clock, settings, version("extcli"), self.control)
         rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
@@ -164,6 +166,7 @@ class Service:
             updates.forget,
             changes.forget,
             self.journal.clear,
+            self.connections.release_all,
         ):
             self.control.on_reset(clear)
         for reloaded in (updates.reloaded, changes.forget):

@@ -21,6 +21,7 @@ from emulator.features.ranking import http as ranking_http
 from emulator.features.sdk_scripts import http as sdk_scripts_http
 from emulator.features.seeds import http as seeds_http
 from emulator.features.snapshots import http as snapshots_http
+from emulator.features.sockets import http as sockets_http
 from emulator.features.stores import actions as stores_actions
 from emulator.features.stores import http as stores_http
 from emulator.features.transactions import actions as transactions_actions
@@ -79,6 +80,7 @@ FEATURES: Final = (
     Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),
 )

@@ -129,6 +129,9 @@ POST   /_emulator/clock              clock advance 1h
 GET    /_emulator/wait               expect sockets --count =0
 GET    /_emulator/snapshot           snapshot save before.json
 PUT    /_emulator/snapshot           snapshot load before.json
+GET    /_emulator/sockets            socket list
+POST   /_emulator/sockets/close      socket close --all
+POST   /_emulator/sockets/stall      socket stall --all --release
 POST   /_emulator/reset              reset
 PUT    /_emulator/seed               seed apply seed.toml
 GET    /_emulator/ready              wait

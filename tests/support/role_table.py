@@ -139,6 +139,9 @@ GET    /_emulator/metrics
 GET    /_emulator/clock
 POST   /_emulator/clock         {}
 GET    /_emulator/wait?for=sockets&timeout=0
+GET    /_emulator/sockets
+POST   /_emulator/sockets/close {"all": true}
+POST   /_emulator/sockets/stall {"all": true}
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/snapshot

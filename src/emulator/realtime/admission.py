@@ -55,6 +55,16 @@ class Admission:
         return self._peers
 
     @property
+    def games(self) -> Iterable[Session]:
+        """The open connections of games, oldest first."""
+        return [peer for peer in self._peers if isinstance(peer, Session)]
+
+    @property
+    def pages(self) -> Iterable[PusherConnection]:
+        """The open connections of pages, oldest first."""
+        return [peer for peer in self._peers if isinstance(peer, PusherConnection)]
+
+    @property
     def unauthenticated(self) -> int:
         """The number of open games that have not authenticated."""
         return len(self._unauthenticated)

@@ -280,6 +280,16 @@ class Service:
     def reset(self) -> Answer:
         return self.perform(Call("POST", f"{CONTROL}reset", signed=False))
 
+    def list_sockets(self, limits: Mapping[str, Any]) -> Answer:
+        """List the open sockets, at most 1,000, of all or only one client id and channel."""
+        return self.perform(Call("GET", f"{CONTROL}sockets", {**_given(**limits), "limit": 1000}, signed=False))
+
+    def close_sockets(self, closing: Mapping[str, Any]) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}sockets/close", body=encoded(closing), signed=False))
+
+    def stall_sockets(self, stalling: Mapping[str, Any]) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}sockets/stall", body=encoded(stalling), signed=False))
+
     def apply_seed(self, document: bytes) -> Answer:
         return self.perform(Call("PUT", f"{CONTROL}seed", body=document, signed=False))
 

@@ -1,4 +1,4 @@
-"""`extcli socket`: sends requests over the WebSocket, one or an interactive session."""
+"""`extcli socket`: sends requests over the WebSocket, and lists, closes and stalls the sockets of a service."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
+from extcli.commands.watching import Watch, repeat
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.output.sanitize import json_text
 from extcli.session import Session
 
-app = noun("The WebSocket: send requests, print replies and updates.")
+app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
+Number = Annotated[int | None, typer.Argument(metavar="[N]", help="The socket's number in `socket list`.")]
+All = Annotated[bool, typer.Option("--all", help="All open sockets.")]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Skip authentication.")]
 
 
@@ -85,6 +88,78 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
         session.output.report("this is production; requests are sent without confirmation")
     _connect(session, no_auth)
     Repl(session.websocket, session.output).run()
+
+
+@command(app, "list")
+def list_sockets(session: Session, watch: Watch = False) -> None:
+    """List the open sockets of the emulator: games and pages, and what they follow.
+
+    --client-id and --channel limit the list. Plain output is number, kind, client id, role,
+    channel, messages received and sent, unread bytes, `stalled` or `open`, subscriptions.
+
+    \b
+    Examples:
+      extcli socket list
+      extcli socket list --watch
+    """
+    from extcli.output.socket_views import SOCKETS
+
+    flags = session.resolver.flags
+    service = session.anonymous_service()
+    limits = {"client_id": flags.client_id, "channel_id": flags.channel}
+    repeat(session, lambda: session.output.show(service.list_sockets(limits), SOCKETS), watch=watch)
+
+
+@command(app)
+def close(
+    session: Session,
+    number: Number = None,
+    every: All = False,
+    code: Annotated[int, typer.Option(metavar="CODE", help="The close code: 1000 to 1014, 3000 to 4999.")] = 4000,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason that the client reads.")] = "",
+) -> None:
+    """Close a socket of the emulator, to test how its client reconnects. Prints its number.
+
+    \b
+    Examples:
+      extcli socket close 12
+      extcli socket close --all --code 1012 --reason "service restart"
+    """
+    from extcli.output.socket_views import SELECTED
+
+    closing = {**_selection(number, every, "close"), "code": code, "reason": reason}
+    session.output.show(session.anonymous_service().close_sockets(closing), SELECTED)
+
+
+@command(app)
+def stall(
+    session: Session,
+    number: Number = None,
+    every: All = False,
+    release: Annotated[bool, typer.Option("--release", help="End the stall.")] = False,
+) -> None:
+    """Stop reading and writing a socket of the emulator, as on a dead network.
+
+    Prints its number. What is sent meanwhile arrives when you --release it. `reset` and `socket close` end a
+    stall, too.
+
+    \b
+    Examples:
+      extcli socket stall 12
+      extcli socket stall --all --release
+    """
+    from extcli.output.socket_views import SELECTED
+
+    stalling = {**_selection(number, every, "stall"), "stalled": not release}
+    session.output.show(session.anonymous_service().stall_sockets(stalling), SELECTED)
+
+
+def _selection(number: int | None, every: bool, verb: str) -> dict[str, object]:
+    if (number is None) == (not every):
+        raise UsageError(
+            "give the number of one socket, or --all", fix=f"extcli socket list, then extcli socket {verb} N"
+        )
+    return {"all": True} if every else {"socket": number}
 
 
 def _connect(session: Session, no_auth: bool) -> None:

@@ -8,31 +8,18 @@ from typing import Final
 
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
+from emulator.features.sockets.rules import KINDS, PAGE
 from emulator.realtime.hub import ANY_NAME, Hub
-from emulator.realtime.pusher import PAGE
 
 CONNECTED: Final = "connected"
-_KINDS: Final = {
-    "poll": "poll",
-    "event": "event",
-    "page": PAGE,
-    "state:channel": "channel_state",
-    "state:extension": "extension_state",
-    "config:channel": "channel_config",
-    "config:extension": "extension_config",
-    "authentication": "authentication",
-    "transaction": "purchase",
-    "datastream": "datastream",
-}
-"""The kinds of topics by target, as a game subscribes to it. A page subscribes to its channel."""
 _NAMED: Final = ("poll", "event")
 _IN_CHANNEL: Final = ("event", PAGE)
 """A subscriber in a channel also gets the topic of all channels, which says nothing about the channel."""
 
 
 @dataclass(eq=False, repr=False)
-class Sockets:
-    """The sockets of this process."""
+class Subscribers:
+    """The subscribers in this process."""
 
     _hub: Hub
     _connections: Callable[[], int]
@@ -46,9 +33,9 @@ class Sockets:
         if id == CONNECTED:
             return self._connections()
         target, _, name = id.partition(":")
-        kind = _KINDS.get(target if target in _NAMED else id)
+        kind = KINDS.get(target if target in _NAMED else id)
         if kind is None or (target in _NAMED and not name):
-            known = ", ".join(f"{each}:NAME" if each in _NAMED else each for each in (CONNECTED, *_KINDS))
+            known = ", ".join(f"{each}:NAME" if each in _NAMED else each for each in (CONNECTED, *KINDS))
             raise BadRequest("Malformed id parameter", f"id: {id[:40]!r} is not one of {known}")
 
         def matches(topic: Key) -> bool:

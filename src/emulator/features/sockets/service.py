@@ -1,0 +1,207 @@
+"""Lists, closes and stalls the open connections of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from msgspec import Struct
+
+from emulator.callers import Caller
+from emulator.changes import Changes
+from emulator.engines.base import Key
+from emulator.errors import BadRequest, NotFound
+from emulator.features.sockets.rules import (
+    GAME,
+    PAGE,
+    Closing,
+    Selection,
+    Stalling,
+    check_closing,
+    check_selection,
+    topic_name,
+)
+from emulator.limits.pages import FIRST, Page
+from emulator.realtime.hub import SOCKET
+
+
+class Connection(Protocol):
+    """The WebSocket of a peer."""
+
+    request_id: str
+    address: str
+
+    @property
+    def unread(self) -> int: ...
+    @property
+    def is_stalled(self) -> bool: ...
+    def stall(self) -> None: ...
+    def release(self) -> None: ...
+
+
+class Peer(Protocol):
+    """One open connection."""
+
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def opened_at(self) -> int: ...
+    @property
+    def request_count(self) -> int: ...
+    @property
+    def frame_count(self) -> int: ...
+    def expel(self, reason: str, code: int) -> None: ...
+
+
+class Game(Peer, Protocol):
+    """The connection of a game or a backend."""
+
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def caller(self) -> Caller | None: ...
+    @property
+    def topics(self) -> Iterable[Key]: ...
+
+
+class WebPage(Peer, Protocol):
+    """The connection of a web page."""
+
+    @property
+    def channels(self) -> Mapping[str, Key | None]: ...
+
+
+class SocketRecord(Struct):
+    """One open connection."""
+
+    number: int
+    """Its number; the first connection since the start of the service has 1."""
+    kind: str
+    """`game`, or `page` for a web page over the Pusher protocol."""
+    client_id: str
+    """Of a page, the one in the channels that it subscribed to; empty if unknown."""
+    role: str
+    """Empty before authentication, and for pages."""
+    channel_id: str
+    """The caller's channel; of a page, the one it subscribed to. Empty for none."""
+    user_id: str
+    address: str
+    request_id: str
+    """The id of the handshake. The id of a message adds its number: `3f2a/7`."""
+    subscriptions: list[str]
+    """What it subscribed to: `poll:lunch`, `event:*`, `state:channel`; of a page, its Pusher channels."""
+    opened_at: int
+    """Unix ms by the service's clock."""
+    requests: int
+    """Messages received so far."""
+    frames: int
+    """Messages sent so far: replies and updates."""
+    unread: int
+    """Bytes sent that its client has not taken yet."""
+    stalled: bool
+
+
+class SocketList(Struct):
+    """Open connections, oldest first."""
+
+    sockets: list[SocketRecord]
+    total: int
+    """The number of open connections on all pages of the list."""
+    next: str
+    """The `cursor` of the next page; `0` if there is none."""
+
+
+class Selected(Struct):
+    """The connections that were closed, stalled or released."""
+
+    sockets: list[int]
+    """Their numbers."""
+
+
+@dataclass(eq=False, repr=False)
+class Sockets:
+    """The open connections. `_games` and `_pages` return those of this process, oldest first."""
+
+    _games: Callable[[], Iterable[Game]]
+    _pages: Callable[[], Iterable[WebPage]]
+    _changes: Changes
+
+    def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
+        """Return a page of the connections, all or only those of a client id and a channel, oldest first."""
+        after = _number_of(page.cursor)
+        matching = [
+            each
+            for each in (*map(_game, self._games()), *map(_page, self._pages()))
+            if (not client_id or each.client_id == client_id) and (not channel_id or each.channel_id == channel_id)
+        ]
+        found = sorted((each for each in matching if each.number > after), key=lambda each: each.number)
+        more = len(found) > page.limit
+        return SocketList(found[: page.limit], len(matching), str(found[page.limit - 1].number) if more else FIRST)
+
+    def close(self, closing: Closing) -> Selected:
+        """Close connections with a code and a reason; a stalled one first gets what was held back."""
+        check_closing(closing)
+        selected = self._select(closing)
+        for each in selected:
+            each.expel(closing.reason, closing.code)
+        return Selected([each.number for each in selected])
+
+    def stall(self, stalling: Stalling) -> Selected:
+        """Stop reading and writing connections, or go on with it. Each notes a change."""
+        selected = self._select(stalling)
+        for each in selected:
+            each.connection.stall() if stalling.stalled else each.connection.release()
+        self._changes.note(Key(SOCKET, "", ""), "stalled" if stalling.stalled else "released")
+        return Selected([each.number for each in selected])
+
+    def release_all(self) -> None:
+        """End all stalls, at a reset."""
+        for each in self._peers():
+            each.connection.release()
+
+    def _peers(self) -> list[Peer]:
+        return [*self._games(), *self._pages()]
+
+    def _select(self, selection: Selection) -> list[Peer]:
+        check_selection(selection)
+        selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
+        if not selected and not selection.all:
+            raise NotFound("Not Found", f"socket: there is no open socket {selection.socket} in this process")
+        return selected
+
+
+def _game(game: Game) -> SocketRecord:
+    caller = game.caller
+    topics = sorted({topic_name(topic) for topic in game.topics})
+    if caller is None:
+        return _record(game, GAME, game.client_id, "", "", "", topics)
+    return _record(game, GAME, caller.client_id, caller.role, caller.channel_id or "", caller.user_id or "", topics)
+
+
+def _page(page: WebPage) -> SocketRecord:
+    topics = [topic for topic in page.channels.values() if topic]
+    client_ids = {topic.owner for topic in topics}
+    channels = {topic.channel for topic in topics if topic.channel}
+    client_id = client_ids.pop() if len(client_ids) == 1 else ""
+    channel_id = channels.pop() or "" if len(channels) == 1 else ""
+    return _record(page, PAGE, client_id, "", channel_id, "", list(page.channels))
+
+
+def _record(
+    peer: Peer, kind: str, client_id: str, role: str, channel_id: str, user_id: str, topics: list[str]
+) -> SocketRecord:
+    connection = peer.connection
+    return SocketRecord(
+        peer.number, kind, client_id, role, channel_id, user_id, connection.address, connection.request_id, topics,
+        peer.opened_at, peer.request_count, peer.frame_count, connection.unread, connection.is_stalled,
+    )  # fmt: skip
+
+
+def _number_of(cursor: str) -> int:
+    """Return the number of the last connection of the page before. Raises `BadRequest`."""
+    if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
+        raise BadRequest("Malformed cursor parameter", f"cursor: use {FIRST!r}, or `next` of an earlier page")
+    return int(cursor or FIRST)

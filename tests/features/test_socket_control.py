@@ -1,0 +1,255 @@
+"""The list of open sockets, and how a test closes and stalls them (operations, Controlling)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from emulator.config.settings import Limits, Settings
+from support.pusher_client import PusherClient
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
+from support.socket_client import SocketClient, linked_game
+
+CHANNEL_STATE = {"topic_id": "channel"}
+SILENCE = 0.2
+"""Seconds in which a message of a live connection would arrive."""
+
+Socket = dict[str, Any]
+
+
+@pytest.fixture
+def sockets(stranger: Client) -> Callable[..., list[Socket]]:
+    """List the open sockets, oldest first."""
+    return lambda **filters: list(
+        stranger.get("/_emulator/sockets", params=filters).raise_for_status().json()["sockets"]
+    )
+
+
+@pytest.fixture
+def number(sockets, game: SocketClient) -> int:
+    """The number of the game's socket, which follows the state of its channel."""
+    game.data("subscribe", "state", CHANNEL_STATE)
+    return int(sockets()[-1]["number"])
+
+
+@pytest.fixture
+def act(stranger: Client) -> Callable[..., list[int]]:
+    """Close or stall sockets, and return their numbers."""
+
+    def act(verb: str, **body: object) -> list[int]:
+        answer = stranger.post(f"/_emulator/sockets/{verb}", json=body).raise_for_status()
+        return list(answer.json()["sockets"])
+
+    return act
+
+
+def is_silent(game: SocketClient) -> bool:
+    """Return whether nothing arrives."""
+    try:
+        game.socket.recv(timeout=SILENCE)
+    except TimeoutError:
+        return True
+    return False
+
+
+# The list
+
+
+def test_a_game_is_listed_with_its_caller_and_what_it_follows(live: LiveServer, sockets, game: SocketClient):
+    game.data("subscribe", "poll", {"topic_id": "lunch"})
+    game.data("subscribe", "state", CHANNEL_STATE)
+    game.data("subscribe", "broadcast", {"topic_id": "*"})
+
+    listed = sockets()[-1]
+
+    assert ("game", CLIENT_ID, "broadcaster", CHANNEL, CHANNEL) == tuple(
+        listed[name] for name in ("kind", "client_id", "role", "channel_id", "user_id")
+    )
+    assert ["event:*", "poll:lunch", "state:channel"] == listed["subscriptions"]
+    assert (4, 4, 0, False) == tuple(listed[name] for name in ("requests", "frames", "unread", "stalled"))
+    assert "127.0.0.1" == listed["address"]
+    assert 0 <= live.now() - listed["opened_at"] < 60_000
+
+
+def test_a_socket_is_listed_without_a_role_until_it_authenticates(live: LiveServer, sockets):
+    with SocketClient(live):
+        listed = sockets()[-1]
+
+    assert (CLIENT_ID, "", "", []) == tuple(listed[name] for name in ("client_id", "role", "user_id", "subscriptions"))
+
+
+def test_a_page_is_listed_with_its_pusher_channels(live: LiveServer, sockets):
+    channels = [f"twitch.pubsub.{CLIENT_ID}.777", f"twitch.pubsub.{CLIENT_ID}.all", "elsewhere"]
+    with PusherClient(live) as page:
+        page.subscribe(*channels)
+        listed = sockets()[-1]
+
+    assert ("page", CLIENT_ID, "777", channels) == tuple(
+        listed[name] for name in ("kind", "client_id", "channel_id", "subscriptions")
+    )
+    assert page.greeting["data"].startswith(f'{{"socket_id":"{listed["number"]}.')
+    assert (3, 4) == (listed["requests"], listed["frames"])
+
+
+def test_updates_count_as_messages_sent(sockets, number: int, broadcaster: Client, game: SocketClient):
+    before = sockets()[-1]["frames"]
+    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+    game.update()
+
+    assert before + 1 == sockets()[-1]["frames"]
+
+
+def test_each_connection_has_a_number_of_its_own_in_the_order_of_opening(live: LiveServer, sockets, number: int):
+    with SocketClient(live), SocketClient(live):
+        numbers = [each["number"] for each in sockets()]
+
+    assert [number, number + 1, number + 2] == numbers[-3:]
+
+
+def test_the_list_is_read_in_pages_and_by_client_id_and_channel(live: LiveServer, stranger: Client, sockets, number):
+    with linked_game(live, "778"), linked_game(live, "778"):
+        assert {"778"} == {each["channel_id"] for each in sockets(client_id=CLIENT_ID, channel_id="778")}
+        assert [] == sockets(client_id="another")
+        first = stranger.get("/_emulator/sockets", params={"channel_id": "778", "limit": 1}).json()
+        second = sockets(channel_id="778", limit=1, cursor=first["next"])
+
+        assert (2, str(first["sockets"][0]["number"])) == (first["total"], first["next"])
+        assert [first["sockets"][0]["number"] + 1] == [each["number"] for each in second]
+
+
+@pytest.mark.parametrize("query", ["cursor=x", "cursor=-1", "limit=0", "limit=1001"])
+def test_a_malformed_page_of_the_list_is_refused(stranger: Client, query: str):
+    assert 400 == stranger.get(f"/_emulator/sockets?{query}").status_code
+
+
+# Closing
+
+
+@pytest.mark.parametrize("code", [1000, 1001, 1012, 1014, 3000, 4000, 4999])
+def test_a_socket_is_closed_with_the_given_code_and_reason(act, sockets, number: int, game: SocketClient, code: int):
+    assert [number] == act("close", socket=number, code=code, reason="häßlich")
+
+    assert code == game.close_code()
+    assert "häßlich" == game.socket.close_reason
+    assert number not in [each["number"] for each in sockets()]
+
+
+def test_all_sockets_are_closed_with_4000_by_default(live: LiveServer, act, number: int, game: SocketClient):
+    with PusherClient(live) as page:
+        assert [number, number + 1] == act("close", all=True)[-2:]
+
+        assert [4000, 4000] == [game.close_code(), page.close_code()]
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"code": 1005}, "code: 1005 may not be sent; use 1000 to 1003, 1007 to 1014 or 3000 to 4999"),
+        ({"code": 1006}, "code: 1006"),
+        ({"code": 1015}, "code: 1015"),
+        ({"code": 2999}, "code: 2999"),
+        ({"code": 5000}, "code: 5000"),
+        ({"reason": "ä" * 62}, "reason: has 124 bytes; the limit is 123"),
+        ({"all": True}, "socket, all: give the number of one socket"),
+        ({"socket": None}, "socket, all: give the number of one socket"),
+    ],
+)
+def test_a_malformed_close_closes_nothing(stranger: Client, number: int, game: SocketClient, body, detail: str):
+    refused = stranger.post("/_emulator/sockets/close", json={"socket": number, **body})
+
+    assert 400 == refused.status_code
+    assert detail in refused.text
+    assert game.no_update()
+
+
+@pytest.mark.parametrize("verb", ["close", "stall"])
+def test_a_socket_that_is_not_open_is_refused(stranger: Client, verb: str):
+    refused = stranger.post(f"/_emulator/sockets/{verb}", json={"socket": 999_999})
+
+    assert 404 == refused.status_code
+    assert "there is no open socket 999999" in refused.text
+
+
+# Stalling
+
+
+def test_a_stalled_socket_gets_nothing_until_it_is_released(
+    act, sockets, number: int, broadcaster: Client, game: SocketClient
+):
+    assert [number] == act("stall", socket=number)
+    for round_number in (1, 2):
+        broadcaster.post("channel_state", json={"round": round_number}).raise_for_status()
+
+    assert is_silent(game)
+    listed = sockets()[-1]
+    assert listed["stalled"]
+    assert listed["unread"] > 100
+
+    assert [number] == act("stall", socket=number, stalled=False)
+    assert [{"round": 1}, {"round": 2}] == [game.update()["data"]["state"] for _ in range(2)]
+    assert (False, 0) == (sockets()[-1]["stalled"], sockets()[-1]["unread"])
+
+
+def test_messages_to_a_stalled_socket_are_answered_after_the_release(act, sockets, number: int, game: SocketClient):
+    requests = sockets()[-1]["requests"]
+    act("stall", socket=number)
+    game.send("get", "state", {"state_id": "channel"})
+
+    assert is_silent(game)
+    assert requests == sockets()[-1]["requests"]
+
+    act("stall", socket=number, stalled=False)
+    assert {"ok": True, "state": {}} == game.reply()["data"]
+
+
+def test_a_stalled_socket_outlives_the_pings_of_the_service(live: LiveServer, act, number: int, game: SocketClient):
+    act("stall", socket=number)
+
+    async def ping_twice() -> None:
+        for _ in range(2):
+            for peer in live.service.gateway.admission.peers:
+                peer.connection.ping()
+
+    live.run(ping_twice())
+    act("stall", socket=number, stalled=False)
+
+    assert game.no_update()
+
+
+def test_a_reset_ends_all_stalls(live: LiveServer, act, number: int, game: SocketClient):
+    act("stall", all=True)
+    live.reset()
+
+    assert game.no_update()
+
+
+def test_a_stalled_socket_can_be_closed_and_gets_what_was_held_back(
+    act, number: int, broadcaster: Client, game: SocketClient
+):
+    act("stall", socket=number)
+    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+    act("close", socket=number, code=4001)
+
+    assert {"round": 1} == game.update()["data"]["state"]
+    assert 4001 == game.close_code()
+
+
+def test_stalling_twice_and_releasing_twice_have_no_effect(act, number: int, broadcaster: Client, game: SocketClient):
+    for stalled in (True, True, False, False):
+        assert [number] == act("stall", socket=number, stalled=stalled)
+    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+
+    assert {"round": 1} == game.update()["data"]["state"]
+
+
+def test_a_stalled_socket_is_closed_with_1013_when_too_much_is_unread():
+    with live_server(Settings(limits=Limits(outbox=16 * 1024))) as live, linked_game(live) as game:
+        game.data("subscribe", "state", CHANNEL_STATE)
+        with Client(base_url=live.url) as control:
+            control.post("/_emulator/sockets/stall", json={"all": True}).raise_for_status()
+        live.client("broadcaster", user=CHANNEL, channel=CHANNEL).post("channel_state", json={"text": "x" * 20_000})
+
+        assert "x" * 20_000 == game.update()["data"]["state"]["text"]
+        assert 1013 == game.close_code()
