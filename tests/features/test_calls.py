@@ -155,6 +155,34 @@ def test_a_form_has_its_fields_in_the_declared_types(stranger: Client):
     assert (1000, True) == (moved["now"], moved["frozen"])
 
 
+def test_a_form_has_members_of_an_object_as_fields(stranger: Client, broadcaster: Client):
+    call = {
+        "method": "POST",
+        "path": "/v1/e/broadcast",
+        "client_id": CLIENT_ID,
+        "role": "broadcaster",
+        "channel_id": "7",
+    }
+    message = {"body.target": "broadcast", "body.event": "motd", "body.user_id": "7", "body.data:json": '{"n": [1]}'}
+
+    assert 200 == stranger.post("/_emulator/call", data=call | message).raise_for_status().json()["status"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "info"),
+    [
+        ({"body.data:json": "{"}, "body.data: must be JSON; put texts in double quotes"),
+        ({"body": "{}", "body.data": "1"}, "body: the form has both body and body.data; send one of them"),
+    ],
+)
+def test_a_form_with_invalid_json_or_a_member_given_twice_is_refused(
+    stranger: Client, fields: dict[str, str], info: str
+):
+    answer = stranger.post("/_emulator/call", data={"path": "/v1/e/vote", "client_id": CLIENT_ID, **fields})
+
+    assert (400, info) == (answer.status_code, answer.json()["info"])
+
+
 def test_a_field_of_a_form_with_a_wrong_type_is_named(stranger: Client):
     answer = stranger.post("/_emulator/clock", data={"set": "tomorrow"})
 

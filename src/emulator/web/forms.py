@@ -18,14 +18,40 @@ _JSON_STARTS: Final = (b"{", b"[", b'"')
 def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     """Return the body as JSON of this shape, if it is a form; else unchanged. Fields without a value are left out.
 
-    A body that starts as JSON is never a form: curl sends JSON with a form's content type by default, and browsers
-    escape these characters. The first of a repeated field counts. Raises `BadRequest` naming a field of a wrong type.
+    The field `body.event` is the member `event` of the object `body`. A name that ends with `:json` has JSON as its
+    value: `body.data:json`. The first of a repeated field counts. A body that starts as JSON is never a form: curl
+    sends JSON with a form's content type by default, and browsers escape these characters. Raises `BadRequest` naming
+    a field of a wrong type.
     """
     is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"=" in body
     if not is_form or body.lstrip().startswith(_JSON_STARTS):
         return body
-    fields = {name: value for name, value in query_of(body).items() if value}
+    fields = _members({name: value for name, value in query_of(body).items() if value})
     try:
         return json_codec.encode(msgspec.convert(fields, shape, strict=False))
     except msgspec.ValidationError as error:
         raise BadRequest("Invalid body", json_codec.error_text(error)) from None
+
+
+def _members(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the members of the JSON object that the fields of a form describe. Raises `BadRequest`."""
+    found: dict[str, Any] = {}
+    for field, text in fields.items():
+        name, _, kind = field.partition(":")
+        value = _parsed(name, text) if kind == "json" else text
+        outer, _, inner = name.partition(".")
+        if not inner:
+            found[name] = value
+            continue
+        members = found.setdefault(outer, {})
+        if not isinstance(members, dict):
+            raise BadRequest("Invalid body", f"{outer}: the form has both {outer} and {name}; send one of them")
+        members[inner] = value
+    return found
+
+
+def _parsed(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        raise BadRequest("Invalid body", f"{name}: must be JSON; put texts in double quotes") from None
