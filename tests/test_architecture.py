@@ -38,7 +38,7 @@ ACTIONS_IMPORTS = BASICS | {"realtime.action", "realtime.session", "realtime.gat
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},
     "engines": {"errors", "bounded_cache"},
-    "observability": {"errors", "callers", "clock"},
+    "observability": {"errors", "callers", "clock", "journal"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {"errors", "clock", "callers", "ids", "bounded_cache", "config", "engines.base", "engines.records"},

@@ -40,6 +40,7 @@ from emulator.features.control.service import RESET, Control
 from emulator.features.datastream.service import Datastream
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
+from emulator.features.journal.service import Journals
 from emulator.features.pins.service import Pins
 from emulator.features.ranking.service import Rankings
 from emulator.features.seeds.service import Seeds
@@ -55,7 +56,8 @@ from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
-from emulator.namespaces import Namespaces
+from emulator.namespaces import DEFAULT, Namespaces
+from emulator.observability.request_context import namespace
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
@@ -94,7 +96,8 @@ class Service:
         self.changes = changes = (
             Changes(clock.now) if settings.environment.has_control and not settings.has_peers else NO_CHANGES
         )
-        self.journal = Journal(settings.journal) if settings.environment.has_control else NO_JOURNAL
+        self.journal = Journal(settings.journal) if changes is not NO_CHANGES else NO_JOURNAL
+        self.journals = Journals(self.journal, namespace.get() or DEFAULT)
         self.hub = Hub(changes)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)

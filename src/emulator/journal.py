@@ -10,13 +10,14 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 
 from emulator.callers import Caller
 
+HIDDEN: Final = "[hidden]"
+"""Stands for a secret."""
 MAX_BODY: Final = 4 * 1024
 """Bytes of a body that an entry keeps."""
 _OVERHEAD: Final = 700
@@ -102,10 +103,18 @@ class Journal:
         for event in self._watches:
             event.set()
 
-    def since(self, mark: int) -> Iterator[Entry]:
-        """Yield the kept entries after a mark, oldest first. Nothing may be added meanwhile."""
-        newer = min(self.mark - mark, len(self._entries)) if mark < self.mark else 0
-        return islice(self._entries, len(self._entries) - newer, None)
+    def since(self, mark: int, limit: int, *, before: int | None = None) -> list[Entry]:
+        """Return the kept entries after a mark and `before` another, oldest first, at most `limit`."""
+        first = self.mark - len(self._entries) + 1
+        start, end = max(mark + 1, first), min(self.mark + 1, self.mark + 1 if before is None else before)
+        # An index costs a deque little at its ends, and a step per 64 entries elsewhere.
+        return [self._entries[number - first] for number in range(start, min(end, start + limit))]
+
+    def until(self, mark: int, limit: int, *, after: int = 0) -> list[Entry]:
+        """Return the kept entries up to a mark and `after` another, newest first, at most `limit`."""
+        first = self.mark - len(self._entries) + 1
+        start, end = min(mark, self.mark), max(after, first - 1)
+        return [self._entries[number - first] for number in range(start, max(end, start - limit), -1)]
 
     def newest(self) -> Iterator[Entry]:
         """Yield all kept entries, newest first. Nothing may be added meanwhile."""

@@ -142,6 +142,9 @@ GET    /_emulator/wait?for=sockets&timeout=0
 GET    /_emulator/sockets
 POST   /_emulator/sockets/close {"all": true}
 POST   /_emulator/sockets/stall {"all": true}
+GET    /_emulator/journal
+GET    /_emulator/journal/entry?id=latest
+GET    /_emulator/journal/stream?timeout=0
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/snapshot

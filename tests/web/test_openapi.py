@@ -90,6 +90,9 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/_emulator/sockets/stall"): '{"all": true, "stalled": false}',
     ("PUT", "/_emulator/seed"): '{"extcli": 1, "client_id": "my-extension", "channel": "777"}',
     ("GET", "/_emulator/wait"): "",
+    ("GET", "/_emulator/journal"): "",
+    ("GET", "/_emulator/journal/entry"): "",
+    ("GET", "/_emulator/journal/stream"): "",
     ("GET", "/_emulator/snapshot"): "",
     ("PUT", "/_emulator/snapshot"): EMPTY_SNAPSHOT,
     ("POST", "/_emulator/call"): '{"path": "/v1/e/user_info", "client_id": "my-extension"}',
@@ -102,7 +105,11 @@ CALLS: dict[tuple[str, str], str] = {
         for method, body in (("GET", ""), ("POST", '{"a": {}}'), ("PATCH", '[{"op":"add","path":"/c","value":1}]'))
     },
 }  # fmt: skip
-QUERIES = {"/_emulator/wait": "?for=sockets&timeout=0"}
+QUERIES = {
+    "/_emulator/wait": "?for=sockets&timeout=0",
+    "/_emulator/journal/entry": "?id=latest",
+    "/_emulator/journal/stream": "?timeout=0",
+}
 FOR_BROADCASTERS = ("validate_pin", "unauthed/validate_pin", "pin_token_exists", "pin")
 NOT_FOR_ADMINS = {f"/v1/e/{name}" for name in ("authtoken", *FOR_BROADCASTERS)}
 EACH_CALL = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
@@ -244,7 +251,8 @@ def test_the_document_requires_a_credential_where_the_service_does(
     required = {
         (method.lower(), path)
         for (method, path), body in CALLS.items()
-        if stranger.request(method, path, content=body.replace("TOKEN", token)).status_code == 401
+        if stranger.request(method, f"{path}{QUERIES.get(path, '')}", content=body.replace("TOKEN", token)).status_code
+        == 401
     }
 
     assert required == documented

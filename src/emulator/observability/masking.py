@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-HIDDEN: Final = "…"
-"""Stands for a secret."""
+from emulator.journal import HIDDEN
+
 EVERYTHING: Final = "*"
 """As the name of a secret member: the whole body is secret."""
 _TOKEN: Final = re.compile(rb"eyJ[\w-]{8,}(?:\.[\w-]*)*")

@@ -189,7 +189,10 @@ class Dispatcher:
         finally:
             if recording is not None:
                 await finish_recording(recording)
-        return await _with_first_chunk(answer.chunks) if isinstance(answer, Streamed) else answer
+        if not isinstance(answer, Streamed):
+            return answer
+        chunks = self.held.stream(answer.chunks) if endpoint.held else answer.chunks
+        return Streamed(await _with_first_chunk(chunks), answer.content_type)
 
     async def _authenticated(self, header: str | None, peer: str) -> Caller:
         """Authenticate a header that is not cached, unless its address has failed too often. Count a 401 or 403."""
@@ -205,7 +208,7 @@ async def _in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
+async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Produce the first chunk now, so that an early failure still gets an error reply."""
     first = await anext(chunks, b"")
 
@@ -215,14 +218,14 @@ async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> Streamed:
             await asyncio.sleep(0)  # a fast reader would otherwise keep all other requests waiting
             yield chunk
 
-    return Streamed(resumed())
+    return resumed()
 
 
 def _reply(answer: object, cors: bool, status: int) -> Reply:
     if not isinstance(answer, Special):
         return Reply(status, json_codec.encode(answer), cors)
     if isinstance(answer, Streamed):
-        return Reply(status, answer.chunks, cors)
+        return Reply(status, answer.chunks, cors, answer.content_type.encode())
     if isinstance(answer, Text):
         return Reply(status, answer.body, cors, answer.content_type.encode())
     assert isinstance(answer, WithHeaders)

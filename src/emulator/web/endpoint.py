@@ -78,9 +78,10 @@ class Special:
 
 @dataclass(frozen=True)
 class Streamed(Special):
-    """An answer sent in chunks."""
+    """An answer sent in chunks. If its endpoint is held, it ends when the client leaves or the service stops."""
 
     chunks: AsyncIterator[bytes]
+    content_type: str = "application/json"
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,12 @@ class WithHeaders(Special):
 
 class JavaScript(str):
     """Marks a `Text` answer as a script in the OpenAPI document; `str` marks plain text."""
+
+    __slots__ = ()
+
+
+class JsonLines(str):
+    """Marks a `Streamed` answer as one JSON value per line in the OpenAPI document."""
 
     __slots__ = ()
 

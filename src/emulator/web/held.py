@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from litestar.types import Receive
@@ -27,13 +27,14 @@ class HeldRequests:
     def __init__(self, limit: int = MAX_HELD) -> None:
         self._limit = limit
         self._running: set[asyncio.Task[Reply]] = set()
+        self._streams: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._running)
+        return len(self._running) + len(self._streams)
 
     async def answer(self, answering: Callable[[], Coroutine[Any, Any, Reply]], receive: Receive) -> Reply:
         """Run `answering`; cancel it if the client leaves, or at `end`. Returns an error reply beyond the limit."""
-        if len(self._running) >= self._limit:
+        if len(self) >= self._limit:
             detail = f"{self._limit} requests wait already; repeat the request when one has ended"
             return error_reply(TooManyRequests("Too many waits", detail, retry_after=1), cors=False)
         task = asyncio.create_task(answering())
@@ -51,10 +52,32 @@ class HeldRequests:
                 each.cancel()
             await asyncio.gather(task, leaving, return_exceptions=True)
 
+    async def stream(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the chunks of a held request until `end`."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._streams.add(ended)
+        try:
+            while True:
+                step = asyncio.ensure_future(anext(chunks))
+                try:
+                    await asyncio.wait((step, ended), return_when=asyncio.FIRST_COMPLETED)
+                    if ended.done():
+                        return
+                    yield step.result()
+                except StopAsyncIteration:
+                    return
+                finally:
+                    step.cancel()
+        finally:
+            self._streams.discard(ended)
+
     def end(self) -> None:
-        """End all held requests with 503."""
+        """End all held requests: with 503, or if their answer is streamed, after what was sent."""
         for task in self._running:
             task.cancel()
+        for stream in self._streams:
+            if not stream.done():
+                stream.set_result(None)
 
 
 async def _client_left(receive: Receive) -> None:

@@ -10,10 +10,14 @@ import msgspec
 
 from emulator.config.settings import Limits
 from emulator.web.aliases import ALIASES, SERVICE
-from emulator.web.endpoint import Audience, Endpoint, JavaScript
+from emulator.web.endpoint import Audience, Endpoint, JavaScript, JsonLines
 
 _REFERENCE = "#/components/schemas/{name}"
-_TEXTS: Final[dict[object, str]] = {str: "text/plain", JavaScript: "text/javascript"}
+_TEXTS: Final[dict[object, str]] = {
+    str: "text/plain",
+    JavaScript: "text/javascript",
+    JsonLines: "application/x-ndjson",
+}
 """Content types of answers that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],

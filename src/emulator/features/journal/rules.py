@@ -1,0 +1,179 @@
+"""Which entries a query selects. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from emulator.callers import Role
+from emulator.errors import BadRequest
+from emulator.journal import DELIVERY, FRAME, REQUEST, Entry
+
+DEFAULT_LIMIT: Final = 100
+MAX_LIMIT: Final = 1_000
+KINDS: Final = (REQUEST, FRAME, DELIVERY)
+ORDERS: Final = ("newest", "oldest")
+FILTERS: Final = (
+    "status", "path", "method", "role", "client_id", "channel_id", "user", "kind", "id", "production", "search",
+)  # fmt: skip
+"""The parameters that select entries."""
+PAGING: Final = ("since", "before", "limit", "order")
+ANY: Final = "any"
+"""As `production`: any difference."""
+_MAX_LENGTH: Final = 1_024
+"""Characters in a value."""
+_NUMBER: Final = re.compile("[0-9]{1,15}")
+_STATUS: Final = re.compile("[1-5]xx|[1-9][0-9]{2,3}")
+
+Matches = Callable[[Entry], bool]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which part of the journal a query reads."""
+
+    since: int | None
+    """Only entries with a higher number; `None` for all."""
+    before: int | None
+    """Only entries with a lower number; `None` for all."""
+    limit: int
+    newest_first: bool
+
+
+def check_names(query: Mapping[str, str], *allowed: str) -> None:
+    """Raise `BadRequest` for an unknown parameter: a misspelled filter would select everything."""
+    if unknown := sorted(query.keys() - set(allowed)):
+        raise _invalid(unknown[0], f"is unknown; use {', '.join(allowed)}")
+
+
+def page_of(query: Mapping[str, str]) -> Page:
+    """Return the page that a query reads: newest first, or oldest first with `since`. Raises `BadRequest`."""
+    since, before = number_of(query, "since"), number_of(query, "before")
+    limit = query.get("limit") or str(DEFAULT_LIMIT)
+    if not _NUMBER.fullmatch(limit) or not 1 <= int(limit) <= MAX_LIMIT:
+        raise _invalid("limit", f"{limit[:40]!r} is not within 1 to {MAX_LIMIT}")
+    order = query.get("order") or (ORDERS[0] if since is None else ORDERS[1])
+    if order not in ORDERS:
+        raise _invalid("order", f"{order[:40]!r} is not one of {', '.join(ORDERS)}")
+    return Page(since, before, int(limit), order == ORDERS[0])
+
+
+def number_of(query: Mapping[str, str], name: str) -> int | None:
+    """Return a number of 0 or more, `None` if absent. Raises `BadRequest` naming the parameter."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise _invalid(name, f"{text[:40]!r} is not a whole number of 0 or more")
+    return int(text)
+
+
+def matches_of(query: Mapping[str, str]) -> Matches | None:
+    """Return what tells whether an entry is selected; `None` if the query selects all. Raises `BadRequest`."""
+    checks = [_CHECKS[name](value) for name in FILTERS if (value := query.get(name, ""))]
+    for name in FILTERS:
+        if len(query.get(name, "")) > _MAX_LENGTH:
+            raise _invalid(name, f"has over {_MAX_LENGTH} characters")
+    if not checks:
+        return None
+    return checks[0] if len(checks) == 1 else lambda entry: all(check(entry) for check in checks)
+
+
+def _status(text: str) -> Matches:
+    wanted = text.split(",")
+    for each in wanted:
+        if not _STATUS.fullmatch(each):
+            raise _invalid("status", f"{each[:40]!r} is not a status such as 403 or 4xx; join several with commas")
+    classes = {int(each[0]) for each in wanted if each.endswith("xx")}
+    single = {int(each) for each in wanted if not each.endswith("xx")}
+    return lambda entry: entry.status in single or (entry.status < 1_000 and entry.status // 100 in classes)
+
+
+def _path(text: str) -> Matches:
+    return lambda entry: text in (entry.path or entry.name)
+
+
+def _method(text: str) -> Matches:
+    wanted = tuple(f"{each} " for each in text.upper().split(","))
+    return lambda entry: entry.kind == REQUEST and entry.name.startswith(wanted)
+
+
+def _role(text: str) -> Matches:
+    wanted = set(text.split(","))
+    if unknown := sorted(wanted - set(Role)):
+        raise _invalid("role", f"{unknown[0][:40]!r} is not one of {', '.join(Role)}")
+    return lambda entry: entry.caller is not None and entry.caller.role in wanted
+
+
+def _client_id(text: str) -> Matches:
+    return lambda entry: entry.caller is not None and entry.caller.client_id == text
+
+
+def _channel_id(text: str) -> Matches:
+    return lambda entry: entry.caller is not None and entry.caller.channel_id == text
+
+
+def _user(text: str) -> Matches:
+    return lambda entry: entry.caller is not None and text in (entry.caller.user_id, entry.caller.opaque_id)
+
+
+def _kind(text: str) -> Matches:
+    wanted = text.split(",")
+    for each in wanted:
+        if each not in KINDS:
+            raise _invalid("kind", f"{each[:40]!r} is not one of {', '.join(KINDS)}")
+    return lambda entry: entry.kind in wanted
+
+
+def _id(text: str) -> Matches:
+    return lambda entry: entry.id == text or entry.id.startswith(f"{text}/")
+
+
+def _production(text: str) -> Matches:
+    wanted = set(text.split(","))
+
+    def matches(entry: Entry) -> bool:
+        if not entry.production:
+            return False
+        verdict, _, rule = entry.production.partition("; rule=")
+        return ANY in wanted or verdict in wanted or rule in wanted
+
+    return matches
+
+
+def _search(text: str) -> Matches:
+    text = text.lower()
+    raw = text.encode()
+
+    def matches(entry: Entry) -> bool:
+        caller = entry.caller
+        return (
+            text
+            in f"{entry.id}\n{entry.name}\n{entry.path}\n{entry.reason}\n{entry.detail}\n{entry.recipients}".lower()
+            or (caller is not None and text in f"{caller.client_id}\n{caller.user_id}\n{caller.opaque_id}".lower())
+            or raw in entry.request.lower()
+            or raw in entry.response.lower()
+        )
+
+    return matches
+
+
+_CHECKS: Final[Mapping[str, Callable[[str], Matches]]] = {
+    "status": _status,
+    "path": _path,
+    "method": _method,
+    "role": _role,
+    "client_id": _client_id,
+    "channel_id": _channel_id,
+    "user": _user,
+    "kind": _kind,
+    "id": _id,
+    "production": _production,
+    "search": _search,
+}
+
+
+def _invalid(name: str, detail: str) -> BadRequest:
+    return BadRequest(f"Malformed {name} parameter", f"{name}: {detail}")

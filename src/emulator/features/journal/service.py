@@ -1,0 +1,289 @@
+"""Reads the journal: pages of it, one entry, and a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import math
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from emulator.callers import Caller
+from emulator.clock import monotonic
+from emulator.errors import Forbidden, NotFound
+from emulator.features.journal import rules
+from emulator.features.journal.rules import Matches
+from emulator.journal import DELIVERY, HIDDEN, MAX_BODY, Entry, Journal
+
+LATEST: Final = "latest"
+"""As an id: the latest entry."""
+HEARTBEAT: Final = 15.0
+"""Seconds without an entry after which the stream sends its mark."""
+_INTERVAL: Final = 0.02
+"""Seconds in which entries are collected for one chunk of the stream."""
+_CHUNK: Final = 200
+"""Entries of one chunk."""
+_STEP: Final = 500
+"""Entries looked at before other requests run."""
+
+
+class Explanation(Protocol):
+    """Why a request was refused."""
+
+    @property
+    def rule(self) -> str:
+        """The id of a ruling or a section of the specification."""
+
+    @property
+    def next_step(self) -> str:
+        """One sentence."""
+
+
+class JournalCaller(Struct):
+    """The caller of an entry, as the token names them."""
+
+    client_id: str
+    role: str
+    channel_id: str | None
+    user_id: str | None
+    opaque_id: str
+
+
+class Content(Struct):
+    """The beginning of a body."""
+
+    text: str
+    """Tokens, PINs, codes and secrets are replaced by `[hidden]`."""
+    encoding: str
+    """`text`, or `base64` if the body is not UTF-8."""
+    size: int
+    """Bytes of the whole body."""
+    is_cut: bool
+    """Whether the body is longer than `text`."""
+    is_hidden: bool
+    """Whether a part is replaced by `[hidden]`."""
+
+
+class JournalEntry(Struct):
+    """One answer to a request, reply to a socket frame, or delivery to subscribers."""
+
+    number: int
+    """Its mark: later entries have higher numbers."""
+    kind: str
+    """`request`, `frame` or `delivery`."""
+    at: int
+    """Unix ms by the service's clock."""
+    system_at: int
+    """Unix ms by the system's clock."""
+    id: str
+    """The request id. A frame has that of its handshake and a number, a delivery that of the request that caused it."""
+    namespace: str
+    caller: JournalCaller | None
+    """The caller, `null` if there is no token."""
+    endpoint: str
+    """The method and path of the endpoint, the action of a frame, or the topic of a delivery."""
+    path: str
+    """The path and query that were sent."""
+    status: int
+    """The status of the answer; 0 for a delivery."""
+    duration_ms: float
+    request: Content
+    """What was sent to the service."""
+    response: Content
+    """What the service sent."""
+    reason: str
+    """The reason of a refusal, as in its body."""
+    detail: str
+    """Its explanation, as in its body."""
+    rule: str
+    """The ruling or section of the specification that it follows from; empty if it is no refusal."""
+    next_step: str
+    """What to do about it."""
+    production: str
+    """What production would have done differently, as in `X-Emulator-Production`; empty if nothing."""
+    recipients: list[str]
+    """The first recipients of a delivery."""
+    delivered: int
+    """Sockets to which it was written."""
+    dropped: int
+    """Sockets that were closed or had too much unread."""
+
+
+class Listing(Struct):
+    """A part of the journal."""
+
+    entries: list[JournalEntry]
+    mark: int
+    """The number of the latest entry, for `since`."""
+    lost: int
+    """Entries after `since` that the journal no longer keeps."""
+    next: int | None
+    """`before` of the next page, or with `order=oldest`, its `since`. `null` if there is none."""
+
+
+class _Mark(Struct):
+    mark: int
+
+
+class _Lost(Struct):
+    lost: int
+    mark: int
+
+
+@dataclass(eq=False, repr=False)
+class Journals:
+    """The journal of one service, for readers."""
+
+    _journal: Journal
+    _namespace: str
+    _explain: Callable[[Entry], Explanation | None] = lambda _: None
+
+    async def page(self, query: Mapping[str, str]) -> Listing:
+        """Return the entries that a query selects. Raises `BadRequest`, and `Forbidden` if there is no journal."""
+        self._check()
+        rules.check_names(query, *rules.FILTERS, *rules.PAGING)
+        page, matches = rules.page_of(query), rules.matches_of(query)
+        journal = self._journal
+        since, mark = page.since or 0, journal.mark
+        before = mark + 1 if page.before is None else min(page.before, mark + 1)
+        lost = 0 if page.since is None else journal.lost_since(page.since)
+        found: list[Entry] = []
+        position = before if page.newest_first else since + 1
+        looked = 0
+        while True:
+            entries = (
+                journal.until(position - 1, _STEP, after=since)
+                if page.newest_first
+                else journal.since(position - 1, _STEP, before=before)
+            )
+            if not entries:
+                return Listing(self._shown(found), mark, lost, None)
+            for entry in entries:
+                if matches is None or matches(entry):
+                    if len(found) == page.limit:
+                        return Listing(self._shown(found), mark, lost, found[-1].number)
+                    found.append(entry)
+            position = entries[-1].number if page.newest_first else entries[-1].number + 1
+            looked += len(entries)
+            if looked >= _STEP:
+                looked = 0
+                await asyncio.sleep(0)
+
+    def find(self, id: str) -> Entry:
+        """Return the entry with this request id or number, a delivery only by number, or the latest.
+
+        Raises `NotFound`.
+        """
+        self._check()
+        journal = self._journal
+        for entry in journal.newest():
+            if id == LATEST or (entry.id == id and entry.kind != DELIVERY):
+                return entry
+        if id.isdecimal() and len(id) < 16:
+            for entry in journal.since(int(id) - 1, 1, before=int(id) + 1):
+                return entry
+        raise NotFound(
+            "No such entry", f"id: the journal has no {id[:64]!r}; it may be too old, or from before a reset or restart"
+        )
+
+    def entry(self, query: Mapping[str, str]) -> JournalEntry:
+        """Return one entry. Raises `NotFound`."""
+        rules.check_names(query, "id")
+        return self.shown(self.find(query.get("id", "")))
+
+    def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+        """Return JSON lines: a mark, then each entry after `since`, by default after now. Raises as `page` does.
+
+        A slow reader takes no memory: the stream goes on from its last entry, and says how many are gone since.
+        """
+        self._check()
+        rules.check_names(query, *rules.FILTERS, "since", "timeout")
+        since, timeout = rules.number_of(query, "since"), rules.number_of(query, "timeout")
+        deadline = math.inf if timeout is None else monotonic() + timeout / 1_000
+        return self._lines(self._journal.mark if since is None else since, rules.matches_of(query), deadline)
+
+    async def _lines(self, mark: int, matches: Matches | None, deadline: float) -> AsyncIterator[bytes]:
+        journal, encode = self._journal, msgspec.json.encode
+        if mark > journal.mark:  # of an earlier run of the service
+            mark = 0
+        yield encode(_Mark(mark)) + b"\n"
+        with journal.watching() as changed:
+            while True:
+                changed.clear()
+                while mark < journal.mark:
+                    lines = []
+                    if lost := journal.lost_since(mark):
+                        mark += lost
+                        lines.append(encode(_Lost(lost, mark)))
+                    for entry in journal.since(mark, _CHUNK):
+                        mark = entry.number
+                        if matches is None or matches(entry):
+                            lines.append(encode(self.shown(entry)))
+                    if lines:
+                        lines.append(b"")
+                        yield b"\n".join(lines)
+                left = deadline - monotonic()
+                if left <= 0:
+                    return
+                try:
+                    async with asyncio.timeout(min(HEARTBEAT, left)):
+                        await changed.wait()
+                    await asyncio.sleep(_INTERVAL)
+                except TimeoutError:
+                    yield encode(_Mark(mark)) + b"\n"
+
+    def shown(self, entry: Entry) -> JournalEntry:
+        """Return an entry for readers, with its explanation."""
+        explanation = self._explain(entry) if entry.status >= 400 else None
+        return JournalEntry(
+            entry.number,
+            entry.kind,
+            entry.at,
+            entry.at - entry.offset,
+            entry.id,
+            self._namespace,
+            None if entry.caller is None else _caller(entry.caller),
+            entry.name,
+            entry.path,
+            entry.status,
+            round(entry.seconds * 1_000, 3),
+            content_of(entry.request, entry.request_size),
+            content_of(entry.response, entry.response_size),
+            entry.reason,
+            entry.detail,
+            "" if explanation is None else explanation.rule,
+            "" if explanation is None else explanation.next_step,
+            entry.production,
+            entry.recipients.split("\n") if entry.recipients else [],
+            entry.delivered,
+            entry.dropped,
+        )
+
+    def _shown(self, entries: Iterable[Entry]) -> list[JournalEntry]:
+        return [self.shown(entry) for entry in entries]
+
+    def _check(self) -> None:
+        if not self._journal.is_on:
+            raise Forbidden(
+                "No journal", "the service keeps no journal: it runs with --journal 0, or with --workers over 1"
+            )
+
+
+def _caller(caller: Caller) -> JournalCaller:
+    return JournalCaller(caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
+
+
+def content_of(body: bytes, size: int) -> Content:
+    """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
+    is_cut = len(body) >= MAX_BODY and size > len(body)
+    is_hidden = HIDDEN.encode() in body
+    try:
+        return Content(body.decode(), "text", size, is_cut, is_hidden)
+    except UnicodeDecodeError as error:
+        if is_cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
+            return Content(body[: error.start].decode(), "text", size, is_cut, is_hidden)
+        return Content(base64.b64encode(body).decode(), "base64", size, is_cut, is_hidden)

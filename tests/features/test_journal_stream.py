@@ -1,0 +1,132 @@
+"""`GET /_emulator/journal/stream`: entries as they happen, resumed from a mark, with gaps stated."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from itertools import islice
+
+import httpx
+import pytest
+
+from emulator.config.settings import Settings
+from support.journal import entries_of, following, journal_of
+from support.process import server_process, wait_until
+from support.service import CHANNEL, Client, LiveServer, RunningService, live_server
+from support.waits import held
+
+
+def test_the_stream_sends_entries_as_they_happen(live: LiveServer, viewer):
+    with following(live) as lines:
+        mark = next(lines)
+        viewer().get("vote?id=one")
+        first = next(lines)
+        viewer().get("vote?id=two")
+        second = next(lines)
+
+    assert {"mark": first["number"] - 1} == mark
+    assert ["/v1/e/vote?id=one", "/v1/e/vote?id=two"] == [first["path"], second["path"]]
+    assert [first, second] == entries_of(live, path="/v1/e/vote")
+
+
+def test_the_stream_sends_only_the_entries_that_its_filters_select(live: LiveServer, viewer):
+    with following(live, status="4xx") as lines:
+        next(lines)
+        viewer().get("vote")
+        viewer().post("vote", json={"value": "x"})
+
+        assert 400 == next(lines)["status"]
+
+
+def test_the_stream_resumes_after_a_mark(live: LiveServer, viewer):
+    mark = journal_of(live)["mark"]
+    for number in range(500):
+        viewer().get(f"vote?id={number}")
+
+    with following(live, since=mark) as lines:
+        found = list(islice(lines, 1, 501))
+
+    assert [f"/v1/e/vote?id={number}" for number in range(500)] == [each["path"] for each in found]
+
+
+def test_a_mark_of_an_earlier_run_starts_at_the_beginning(live: LiveServer):
+    with following(live, since=10**9, timeout=0) as lines:
+        assert [{"mark": 0}, "POST /_emulator/reset"] == [
+            line if "mark" in line else line["endpoint"] for line in lines if "lost" not in line
+        ]
+
+
+def test_a_stream_with_a_timeout_ends(live: LiveServer, viewer):
+    viewer().get("vote")
+
+    with following(live, since=0, timeout=0, path="vote") as lines:
+        endpoints = [line["endpoint"] for line in lines if "endpoint" in line]
+
+    assert ["GET /v1/e/vote"] == endpoints
+
+
+def test_a_slow_reader_hears_how_many_entries_it_missed():
+    with live_server(Settings(journal=100_000)) as live:
+        voter = live.client("viewer", user="1", channel=CHANNEL)
+        mark = journal_of(live)["mark"]
+        for _ in range(300):
+            voter.get("vote")
+
+        with following(live, since=mark, timeout=0) as lines:
+            first, lost, *rest = lines
+
+        assert {"mark": mark} == first
+        assert 300 == lost["lost"] + len(rest)
+        assert mark + lost["lost"] == lost["mark"] == rest[0]["number"] - 1
+
+
+def test_a_client_that_leaves_ends_its_stream(live: LiveServer):
+    before = held(live)
+    with following(live) as lines:
+        next(lines)
+        assert before + 1 == held(live)
+
+    assert wait_until(lambda: held(live) == before)
+
+
+def test_a_reader_that_stops_reading_costs_no_memory_and_is_closed_at_a_stop():
+    with live_server(Settings(journal=200_000)) as live:
+        host, port = live.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            reader.sendall(b"GET /_emulator/journal/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            wait_until(lambda: held(live) == 1)
+            voter = live.client("viewer", user="1", channel=CHANNEL)
+            for number in range(2_000):
+                voter.post("accumulate", content=b'{"x":"' + b"y" * 2_000 + b'"}', params={"id": str(number % 9)})
+
+            assert live.service.journal.size <= 200_000
+            assert 2_000 <= live.service.journal.mark
+
+
+def test_dropping_a_namespace_ends_its_streams(live: LiveServer, stranger: Client):
+    blue = RunningService(f"{live.url}/_ns/blue-stream")
+    with following(blue) as lines:
+        next(lines)
+
+        stranger.delete("/_ns/blue-stream").raise_for_status()
+
+        assert [] == [line for line in lines if "endpoint" not in line]
+
+
+@pytest.mark.slow
+def test_a_stop_ends_all_streams_at_once():
+    with server_process() as served, following(served) as lines:
+        next(lines)
+
+        code = served.stop(signal.SIGTERM)
+
+        assert (0, []) == (code, list(lines))
+
+
+@pytest.mark.slow
+def test_several_workers_have_no_journal(tmp_path):
+    with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
+        answer = httpx.get(f"{served.url}/_emulator/journal")
+
+    assert (403, "No journal") == (answer.status_code, answer.json()["reason"])
