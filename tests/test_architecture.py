@@ -55,6 +55,22 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "limits",
         "observability",
     },
+    "dashboard": {
+        "errors",
+        "clock",
+        "changes",
+        "journal",
+        "callers",
+        "wire",
+        "config",
+        "engines",
+        "features",
+        "limits",
+        "namespaces",
+        "observability",
+        "realtime",
+        "web",
+    },
     "web": {
         "errors",
         "clock",
@@ -204,6 +220,11 @@ def test_each_folder_of_the_command_line_has_only_allowed_imports(folder: str):
 def test_only_the_server_imports_the_composition_root():
     assert {"emulator.server.run"} == {name for name in modules() if "emulator.app" in imports(name)}
     assert {"emulator.app"} == {name for name in modules() if "emulator.feature_list" in imports(name)}
+
+
+def test_only_the_list_of_features_imports_the_dashboard():
+    importers = {name for name in modules() if any(is_in(each, ["emulator.dashboard"]) for each in imports(name))}
+    assert {"emulator.feature_list"} == {name for name in importers if not is_in(name, ["emulator.dashboard"])}
 
 
 def test_only_the_serve_command_imports_the_service():

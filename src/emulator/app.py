@@ -90,6 +90,8 @@ class Service:
         self.extensions = extensions
         self.engine = engine
         self.is_dropped = False
+        self.namespaces: Namespaces | None = None
+        """All namespaces of the process, for the dashboard; `None` in production."""
         self.clock = clock
         self.key = key
         self.scheduler = Scheduler(clock)
@@ -186,7 +188,8 @@ class Service:
             authenticate=self.identities.authenticate,
             identify=directory.identify,
             check_registered=self.tokens.check_registered,
-            control_gate=ControlGate(settings.control_hosts),
+            control_gate=(gate := ControlGate(settings.control_hosts)),
+            page_gate=gate.page,
             limits=settings.limits,
             rate_limits=rate_limits,
             recorder=self.metrics,
@@ -292,6 +295,7 @@ async def open_app(
     @asynccontextmanager
     async def open_front(namespace: str) -> AsyncIterator[Front]:
         async with open_service(settings, extensions, namespace=namespace) as service:
+            service.namespaces = namespaces
             yield Front(routes, service, hot=hot)
 
     async with open_service(settings, extensions, clock) as service:
@@ -301,6 +305,7 @@ async def open_app(
             return
         gate = ControlGate(settings.control_hosts)
         namespaces = Namespaces(front, open_front, gate, settings.limits.namespaces, settings.namespace_idle)
+        service.namespaces = namespaces
         namespaces.start()
         try:
             yield namespaces, service

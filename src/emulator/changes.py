@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 
 from emulator.engines.base import Key
 
+ALL: Final = ""
+"""The kind that stands for all kinds, in `watching`."""
 KEPT: Final = 2_000
 """Changes of each kind that the record keeps."""
 
@@ -66,6 +68,8 @@ class Changes:
         """Wake the watches of a kind, for a change that the record does not show."""
         for event in self._watches.get(kind, ()):
             event.set()
+        for event in self._watches.get(ALL, ()):
+            event.set()
 
     async def clock_moved(self) -> None:
         """Wake all watches, because something may have expired."""
@@ -99,7 +103,7 @@ class Changes:
 
     @contextmanager
     def watching(self, kind: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set at each change of a kind."""
+        """Yield an event that is set at each change of a kind, or of `ALL`."""
         event = asyncio.Event()
         watches = self._watches.setdefault(kind, {})
         watches[event] = None

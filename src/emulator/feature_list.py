@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from emulator.config.environment import Environment
+from emulator.dashboard import http as dashboard_http
 from emulator.features.accumulation import http as accumulation_http
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast import http as broadcast_http
@@ -84,6 +85,7 @@ FEATURES: Final = (
     Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.journals, journal_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),
 )
 """All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""

@@ -21,9 +21,9 @@ FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 
 
 def endpoints() -> dict[str, Audience]:
-    """Each declared endpoint, and who it is for. Aliases are not declared."""
+    """Each declared endpoint, and who it is for. Aliases are not declared, and pages are not for programs."""
     declared = [endpoint for feature in FEATURES for endpoint in feature.endpoints]
-    return {f"{each.method} {each.path}": each.audience for each in declared}
+    return {f"{each.method} {each.path}": each.audience for each in declared if each.audience is not Audience.PAGE}
 
 
 def actions() -> list[list[str]]:

@@ -74,7 +74,7 @@ def test_every_error_has_the_same_format(live: LiveServer, status: int, method: 
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/v1", "/v1/", "/v1/e", "/v1/e/", "/v2/e/vote", "/v1/vote", "/_emulator", "/_emulator/x", "/favicon.ico"],
+    ["/v1", "/v1/", "/v1/e", "/v1/e/", "/v2/e/vote", "/v1/vote", "/_emulator/x", "/favicon.ico"],
 )
 @pytest.mark.ruling("W4")
 def test_an_unknown_path_is_404(stranger: Client, path: str):

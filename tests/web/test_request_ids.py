@@ -55,7 +55,7 @@ def test_generated_ids_are_unique(viewer):
         ("PUT", "/v1/e/vote", 405),
         ("OPTIONS", "/v1/e/vote", 200),
         ("OPTIONS", "/", 405),
-        ("GET", "/", 404),
+        ("GET", "/", 200),
         ("GET", "/schema/openapi.json", 200),
         ("GET", "/schema/other", 404),
         ("GET", "/_emulator/live", 200),

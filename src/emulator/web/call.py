@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from emulator.callers import Caller
@@ -36,6 +36,8 @@ class Call:
     """Raises `Unauthorized` for a client id that is not accepted."""
     chunks: AsyncIterator[bytes]
     """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
+    headers: Mapping[bytes, bytes] = field(default_factory=dict)
+    """By lower-case name; the last of duplicate headers."""
 
     @property
     def caller(self) -> Caller:

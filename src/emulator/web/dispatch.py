@@ -21,11 +21,11 @@ from emulator.observability.masking import masked, masked_query
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Bound, Endpoint, Special, Streamed, Text, WithHeaders
+from emulator.web.endpoint import Audience, Bound, Endpoint, Page, Special, Streamed, Text, WithHeaders
 from emulator.web.forms import json_of
 from emulator.web.held import HeldRequests
 from emulator.web.request import AsgiRequest, Request
-from emulator.web.response import Reply, error_reply
+from emulator.web.response import Reply, error_page, error_reply
 from emulator.wire import json_codec
 from emulator.wire.query import query_of
 
@@ -49,6 +49,7 @@ class Dispatcher:
     identify: Identify
     check_registered: Callable[[str], None]
     control_gate: Gate
+    page_gate: Gate
     limits: Limits
     rate_limits: RateLimits
     recorder: Recorder
@@ -103,7 +104,7 @@ class Dispatcher:
             _log.exception("unexpected failure in %s %s", method, path)
             failure = ServiceError("Internal Service Error")
         if failure is not None:
-            reply = error_reply(failure, cors=cors)
+            reply = error_page(failure) if endpoint.audience is Audience.PAGE else error_reply(failure, cors=cors)
         seconds = monotonic() - started
         self.recorder.answered(method, path, reply.status, seconds)
         if self.journal.is_on and endpoint.is_recorded:
@@ -173,6 +174,8 @@ class Dispatcher:
             self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.CONTROL:
             self.control_gate(request.scope)
+        elif endpoint.audience is Audience.PAGE:
+            self.page_gate(request.scope)
         # The control API has no callers, and its limits are for all.
         is_large = endpoint.audience is Audience.CONTROL if caller is None else caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
@@ -184,7 +187,11 @@ class Dispatcher:
             caller, recording = await self.identify(caller, writes=endpoint.method != "GET")
         try:
             query, chunks = query_of(request.query), request.chunks(limit)
-            answer = await bound.answer(Call(caller, query, body, peer, client_id, self.check_registered, chunks))
+            if endpoint.audience is Audience.PAGE:
+                query = {**query, **request.scope["path_params"]}
+            answer = await bound.answer(
+                Call(caller, query, body, peer, client_id, self.check_registered, chunks, headers)
+            )
             context.mark = self.changes.mark  # before anything else runs, so that what this causes has later marks
         finally:
             if recording is not None:
@@ -228,6 +235,8 @@ def _reply(answer: object, cors: bool, status: int) -> Reply:
         return Reply(status, answer.chunks, cors, answer.content_type.encode())
     if isinstance(answer, Text):
         return Reply(status, answer.body, cors, answer.content_type.encode())
+    if isinstance(answer, Page):
+        return Reply(answer.status, answer.body, cors, answer.content_type.encode(), answer.headers)
     assert isinstance(answer, WithHeaders)
     headers = tuple((header.name.lower().encode(), text.encode()) for header, text in answer.headers.items())
     return Reply(status, json_codec.encode(answer.value), cors, more=headers)

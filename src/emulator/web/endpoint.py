@@ -31,6 +31,8 @@ class Audience(Enum):
     """Health checks and metrics: no credential, both environments."""
     CONTROL = "control"
     """The control API: sandbox only, allowed hosts only, closed to web pages."""
+    PAGE = "page"
+    """Pages for browsers: as the control API, but links from other pages lead here. Not in the OpenAPI document."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,16 @@ class Text(Special):
 
 
 @dataclass(frozen=True)
+class Page(Special):
+    """An answer for a browser: a page, a file or an event stream."""
+
+    body: bytes | AsyncIterator[bytes]
+    content_type: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    status: int = 200
+
+
+@dataclass(frozen=True)
 class WithHeaders(Special):
     """A value to encode as JSON, and headers that the endpoint declares."""
 
@@ -118,6 +130,7 @@ class Endpoint(Generic[S]):
 
     method: str
     path: str
+    """A part in braces, as in `/ui/{screen}`, stands for any text; it is a parameter of the call."""
     handler: Callable[[S, Call], Awaitable[object]]
     roles: frozenset[Role]
     audience: Audience
@@ -140,7 +153,7 @@ class Endpoint(Generic[S]):
     secrets: frozenset[str]
     """The members of the body and of the answer, and the parameters, that the journal hides; `*` hides all."""
     is_recorded: bool
-    """Whether the journal records its answers: not those of readers of the journal, and not of health checks."""
+    """Whether the journal records its answers: not those of readers of the journal, health checks and pages."""
 
     @property
     def name(self) -> str:
@@ -197,7 +210,8 @@ def endpoint(
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
         return Endpoint(
             method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles,
-            streamed or held, held, status, secrets, is_recorded and audience is not Audience.MONITORING,
+            streamed or held, held, status, secrets,
+            is_recorded and audience not in (Audience.MONITORING, Audience.PAGE),
         )  # fmt: skip
 
     return declare

@@ -119,7 +119,7 @@ class Document:
     """The OpenAPI document of `endpoints`, built when it is first read."""
 
     def __init__(self, endpoints: Sequence[Endpoint[Any]], version: str) -> None:
-        self._endpoints = endpoints
+        self._endpoints = [each for each in endpoints if each.audience is not Audience.PAGE]
         self._version = version
 
     def read(self, serves: Callable[[str, str], bool]) -> bytes:

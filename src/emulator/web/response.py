@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from litestar.types import Send
@@ -12,6 +13,17 @@ from emulator.errors import ServiceError
 from emulator.wire.json_codec import error_body
 
 JSON = b"application/json"
+HTML = b"text/html"  # Litestar adds the charset
+PAGE_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        b"form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+"""The headers of every page."""
 CORS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-headers", b"Authorization, Content-Type"),
@@ -60,3 +72,11 @@ def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:
     after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
     return Reply(error.status, error_body(error), cors, more=after)
+
+
+def error_page(error: ServiceError) -> Reply:
+    """Return an error for a browser: a page without style and script."""
+    title = f"{error.status} {escape(error.reason)}"
+    text = f"<h1>{title}</h1>\n<p>{escape(error.detail)}</p>"
+    page = f'<!doctype html>\n<html lang="en">\n<title>{title}</title>\n<main>\n{text}\n</main>\n</html>\n'
+    return Reply(error.status, page.encode("utf-8", "replace"), False, HTML, PAGE_HEADERS)

@@ -59,11 +59,15 @@ def _handlers(endpoints: Iterable[Endpoint[Any]]) -> Iterator[HTTPRouteHandler]:
     for path, names in methods.items():
         paths.setdefault(frozenset(names), []).append(path)
     for group, alike in paths.items():
-        yield HTTPRouteHandler(alike, http_method=[HttpMethod(name) for name in group], status_code=200)(_perform)
+        yield HTTPRouteHandler(
+            [each.replace("}", ":str}") for each in alike],
+            http_method=[HttpMethod(name) for name in group],
+            status_code=200,
+        )(_perform)
 
 
 async def _perform(request: Request[Any, Any, Any]) -> Response[Any]:
-    method, path = request.method, request.scope["path"]
+    method, path = request.method, request.scope["path_template"]
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     if not dispatcher.serves(method, path):
         raise NotFound("Not Found", f"{path} does not exist in this environment")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope
@@ -26,8 +26,24 @@ class ControlGate:
     def __call__(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not use the control API."""
         headers = dict(scope["headers"])
-        authority = headers.get(b"host", b"").decode("latin-1")
-        host = _hostname(authority)
+        self._check_host(scope, headers)
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
+        is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != _authority(headers).lower()
+        if is_foreign or headers.get(b"sec-fetch-site", b"none") in (b"cross-site", b"same-site"):
+            raise Forbidden("Forbidden", "the control API does not answer web pages of another origin")
+
+    def page(self, scope: HTTPScope) -> None:
+        """Raise `Forbidden` for a request that may not see a page. Any page may link to one, but none may frame it."""
+        headers = dict(scope["headers"])
+        is_link = scope["method"] == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
+        if is_link and headers.get(b"sec-fetch-dest") == b"document":
+            self._check_host(scope, headers)
+        else:
+            self(scope)
+
+    def _check_host(self, scope: HTTPScope, headers: Mapping[bytes, bytes]) -> None:
+        host = _hostname(_authority(headers))
         if host not in self._allowed:
             if not _is_loopback(host):
                 detail = f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host"
@@ -36,11 +52,10 @@ class ControlGate:
             if forwarded and not all(map(_is_loopback, [*forwarded, *(scope["client"] or ())[:1]])):
                 detail = "the control API does not answer a proxy whose client is on another machine; "
                 raise Forbidden("Forbidden", f"{detail}allow the proxy's host name with --control-host")
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
-        is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != authority.lower()
-        if is_foreign or headers.get(b"sec-fetch-site", b"none") in (b"cross-site", b"same-site"):
-            raise Forbidden("Forbidden", "the control API does not answer web pages of another origin")
+
+
+def _authority(headers: Mapping[bytes, bytes]) -> str:
+    return headers.get(b"host", b"").decode("latin-1")
 
 
 def _hostname(authority: str) -> str:

@@ -1,0 +1,79 @@
+"""Addresses of the dashboard. Everything else is imported when the first page is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from emulator.observability.request_context import namespace
+from emulator.web.call import Call
+from emulator.web.endpoint import Audience, Page, endpoint
+from emulator.web.response import HTML, PAGE_HEADERS
+
+if TYPE_CHECKING:
+    from emulator.dashboard.pages import Pages
+
+_SEE_OTHER: Final = 303
+
+
+class Links(Struct):
+    """What `/` says to programs."""
+
+    name: str
+    version: str
+    environment: str
+    documentation: str
+    dashboard: str
+
+
+@endpoint("GET", "/", audience=Audience.PAGE, answer=Links)
+async def read_root(service: Any, call: Call) -> Links | Page:
+    """Send a browser to the dashboard, and tell others where to look."""
+    prefix = prefix_of_namespace()
+    if b"text/html" in call.headers.get(b"accept", b""):
+        location = (b"location", f"{prefix}/_emulator/".encode())
+        return Page(b"", HTML.decode(), (location, *PAGE_HEADERS), _SEE_OTHER)
+    readiness = await service.control.readiness()
+    return Links("extcli", readiness.version, readiness.environment, "/schema", f"{prefix}/_emulator/")
+
+
+@endpoint("GET", "/_emulator", audience=Audience.PAGE)
+async def read_overview(service: Any, call: Call) -> Page:
+    """Show the overview."""
+    return await _pages(service).page("overview", call.query)
+
+
+@endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
+async def read_screen(service: Any, call: Call) -> Page:
+    """Show a screen."""
+    return await _pages(service).page(call.text("screen"), call.query)
+
+
+@endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)
+async def follow_screen(service: Any, call: Call) -> Page:
+    """Send a screen again whenever it changes, as server-sent events."""
+    return _pages(service).events(call.text("screen"), call.query, call.headers)
+
+
+@endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
+async def read_static_file(service: object, call: Call) -> Page:
+    """Get a style sheet or a script."""
+    from emulator.dashboard.static_files import static_page
+
+    return static_page(call.text("file"), call.headers)
+
+
+def prefix_of_namespace() -> str:
+    """Return what the paths of the present namespace begin with; empty for the default one."""
+    name = namespace.get()
+    return f"/_ns/{name}" if name else ""
+
+
+def _pages(service: Any) -> Pages:
+    from emulator.dashboard.pages import Pages
+
+    return Pages(service, prefix_of_namespace())
+
+
+endpoints: Final = (read_root, read_overview, read_screen, follow_screen, read_static_file)

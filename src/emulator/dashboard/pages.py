@@ -1,0 +1,122 @@
+"""Renders screens: the whole page, or the content of its `<main>` for an open one."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from emulator.dashboard import screens as screens_package
+from emulator.dashboard import texts
+from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.static_files import version_of
+from emulator.dashboard.stream import events_of
+from emulator.errors import EngineError, NotFound, ServiceError, Unavailable
+from emulator.web.endpoint import Page
+from emulator.web.response import HTML, PAGE_HEADERS
+
+ORDER: Final = (
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "sockets", "broadcasts", "requests",
+    "clock", "faults", "namespaces",
+)  # fmt: skip
+"""The screens as the navigation lists them."""
+_EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates. All values are escaped, and an absent one is an error."""
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+                            lstrip_blocks=True, auto_reload=False)  # fmt: skip
+    templates.filters |= texts.FILTERS
+    templates.globals["ui"] = templates.get_template("macros.html").module
+    templates.globals["version_of"] = version_of
+    return templates
+
+
+@cache
+def screens() -> dict[str, Screen]:
+    """Return all screens by name, in the order of the navigation."""
+    names = [module.name for module in pkgutil.iter_modules(screens_package.__path__)]
+    return {name: import_module(f"{screens_package.__name__}.{name}").SCREEN for name in sorted(names, key=ORDER.index)}
+
+
+@dataclass
+class Pages:
+    """The pages of one service. `prefix` is what the paths of its namespace begin with."""
+
+    service: Service
+    prefix: str
+
+    async def page(self, name: str, query: Query) -> Page:
+        """Return a whole page; of an error, with the error in place of the content."""
+        status = 200
+        screen = screens().get(name)
+        try:
+            if screen is None:
+                raise NotFound("Not Found", f"there is no screen {name[:60]}")
+            content = await self.content(screen, query)
+        except (ServiceError, EngineError) as error:
+            failure = error if isinstance(error, ServiceError) else Unavailable()
+            status, content = failure.status, self._render("error.html", {"error": failure})
+        text = self._render("layout.html", self._frame(screen, query, content, status))
+        return Page(text.encode("utf-8", "replace"), HTML.decode(), PAGE_HEADERS, status)
+
+    def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
+        """Return the event stream of a page. Raises `NotFound`."""
+        screen = screens().get(name)
+        if screen is None:
+            raise NotFound("Not Found", f"there is no screen {name[:60]}")
+        known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
+        body = events_of(self.service, screen.every, lambda: self.content(screen, query), known)
+        return Page(self.service.dispatcher.held.stream(body), "text/event-stream", _EVENT_HEADERS)
+
+    async def content(self, screen: Screen, query: Query) -> str:
+        """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
+        values = await screen.read(self.service, query)
+        return self._render(f"{screen.name}.html", {"query": query, **values})
+
+    def _render(self, template: str, values: Mapping[str, Any]) -> str:
+        return environment().get_template(template).render({**self._common, **values})
+
+    @cached_property
+    def _common(self) -> dict[str, Any]:
+        return {"prefix": self.prefix, "url": self._url}
+
+    @property
+    def _now(self) -> int:
+        return self.service.clock.now()
+
+    def _url(self, screen: str, **query: object) -> str:
+        """Return the path of a screen; parameters that are `None` or empty are left out."""
+        given = {name: value for name, value in query.items() if value not in (None, "")}
+        path = f"{self.prefix}/_emulator/" if screen == "overview" else f"{self.prefix}/_emulator/ui/{screen}"
+        return f"{path}?{urlencode(given)}" if given else path
+
+    def _frame(self, screen: Screen | None, query: Query, content: str, status: int) -> dict[str, Any]:
+        shown = {name: value for name, value in query.items() if name != "screen"}
+        return {
+            "screen": screen,
+            "screens": screens().values(),
+            "content": Markup(content),
+            "namespace": self.prefix.rpartition("/")[2] or "default",
+            "is_live": status == 200,
+            "reload": self._url(screen.name if screen else "overview", **shown),
+            "events": f"{self.prefix}/_emulator/ui/{screen.name if screen else ''}/events?"
+            + urlencode({**shown, "shown": digest_of(content)}),
+        }
+
+
+def digest_of(content: str) -> str:
+    """Return a short hash of what a page shows."""
+    return sha256(content.encode("utf-8", "replace")).hexdigest()[:16]

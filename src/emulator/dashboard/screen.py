@@ -1,0 +1,51 @@
+"""A screen: the function that reads what it shows. Its template has the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from emulator.changes import Changes
+from emulator.clock import Clock
+from emulator.config.settings import Settings
+from emulator.engines.engine import Engine
+from emulator.features.control.service import Control
+from emulator.journal import Journal
+from emulator.namespaces import Namespaces
+from emulator.web.dispatch import Dispatcher
+
+
+class Service(Protocol):
+    """The parts of a running service that screens read."""
+
+    settings: Settings
+    engine: Engine
+    clock: Clock
+    changes: Changes
+    journal: Journal
+    control: Control
+    dispatcher: Dispatcher
+    namespaces: Namespaces | None
+
+    @property
+    def sockets(self) -> int:
+        """The number of open connections of games and pages."""
+
+    async def size(self) -> int:
+        """Return how many things the data has."""
+
+
+Query = Mapping[str, str]
+"""The query parameters of a page by name, as the user typed them."""
+
+
+class Screen(NamedTuple):
+    """A screen of the dashboard."""
+
+    name: str
+    """The last part of its path, and the name of its template."""
+    title: str
+    read: Callable[[Any, Query], Awaitable[dict[str, Any]]]
+    """Takes the `Service` and the query; returns the values of the template. Raises `ServiceError`."""
+    every: float = 5.0
+    """Seconds after which an open page is rendered again although nothing changed: times go by."""

@@ -1,0 +1,54 @@
+"""Style sheets and scripts. Their addresses carry a hash of the content, so that browsers may keep them for ever."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from emulator.errors import NotFound
+from emulator.web.endpoint import Page
+from emulator.web.response import PAGE_HEADERS
+
+FOLDER: Final = Path(__file__).parent / "static"
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+_HEADERS: Final = (
+    *(each for each in PAGE_HEADERS if each[0] != b"cache-control"),
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+    (b"vary", b"Accept-Encoding"),
+)
+
+
+class _File(NamedTuple):
+    content: bytes
+    compressed: bytes
+    version: str
+
+
+@cache
+def _file(name: str) -> _File:
+    content = (FOLDER / name).read_bytes()
+    return _File(content, gzip.compress(content, 9, mtime=0), sha256(content).hexdigest()[:12])
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(path.name for path in FOLDER.iterdir() if path.suffix in _TYPES)
+
+
+def version_of(name: str) -> str:
+    """Return a short hash of a file's content."""
+    return _file(name).version
+
+
+def static_page(name: str, headers: Mapping[bytes, bytes]) -> Page:
+    """Return a file, compressed if the browser accepts that. Raises `NotFound`."""
+    if name not in _names():
+        raise NotFound("Not Found", f"there is no file {name[:60]} here")
+    kind = _TYPES[name[name.rindex(".") :]]
+    if b"gzip" in headers.get(b"accept-encoding", b""):
+        return Page(_file(name).compressed, kind, (*_HEADERS, (b"content-encoding", b"gzip")))
+    return Page(_file(name).content, kind, _HEADERS)

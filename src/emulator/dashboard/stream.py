@@ -1,0 +1,66 @@
+"""The event stream of an open page: its content again, whenever that has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import sha256
+from typing import Final
+
+from emulator.changes import ALL
+from emulator.clock import monotonic, processor_time
+from emulator.dashboard.screen import Service
+from emulator.errors import EngineError, ServiceError
+
+INTERVAL: Final = 0.25
+"""Seconds between two messages at least."""
+_SHARE: Final = 20
+"""Rendering takes at most a twentieth of the processor: after it, the stream rests for so many times as long."""
+_KEEP_ALIVE: Final = 15.0
+"""Seconds without a message after which a comment is sent, so that a lost connection is noticed."""
+_PEERS: Final = 1.0
+"""Seconds between two looks at data that other processes change too."""
+
+
+async def events_of(
+    service: Service, every: float, content: Callable[[], Awaitable[str]], known: str
+) -> AsyncIterator[bytes]:
+    """Yield server-sent events. The id of each is the hash of its content; `known` is that of the page as it is."""
+    yield b"retry: 1000\n\n"
+    period = min(every, _PEERS) if service.settings.has_peers else every
+    sent_at = monotonic()
+    with service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
+        while True:
+            changed.clear()
+            recorded.clear()
+            began, used = monotonic(), processor_time()
+            try:
+                text = await content()
+            except (ServiceError, EngineError):
+                text = ""
+            digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+            if text and digest != known:
+                known, sent_at = digest, monotonic()
+                yield message(digest, text)
+            elif monotonic() - sent_at >= _KEEP_ALIVE:
+                sent_at = monotonic()
+                yield b": still here\n\n"
+            rest = max(INTERVAL, _SHARE * (processor_time() - used))
+            await asyncio.sleep(max(0.0, began + rest - monotonic()))
+            await _first_of(changed, recorded, period)
+
+
+def message(identifier: str, text: str) -> bytes:
+    """Return a server-sent event without a name."""
+    lines = "".join(f"data: {line}\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    return f"id: {identifier}\n{lines}\n".encode("utf-8", "replace")
+
+
+async def _first_of(changed: asyncio.Event, recorded: asyncio.Event, timeout: float) -> None:
+    """Return when one of two events is set, or after `timeout` seconds."""
+    waits = [asyncio.ensure_future(each.wait()) for each in (changed, recorded)]
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()

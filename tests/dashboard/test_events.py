@@ -1,0 +1,92 @@
+"""The event stream of an open page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from support.pages import chromium, fetched
+from support.service import LiveServer
+
+
+class Stream:
+    """A reader of an event stream."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+
+    def read(self) -> tuple[str, str]:
+        """Return the id and the data of the next event."""
+        identifier, data = "", []
+        for line in self._lines:
+            name, _, value = line.partition(": ")
+            if name == "id":
+                identifier = value
+            elif name == "data":
+                data.append(value)
+            elif not line and data:
+                return identifier, "\n".join(data)
+        raise EOFError("the stream has ended")
+
+
+@contextmanager
+def following(url: str, last: str = "") -> Iterator[Stream]:
+    """Follow a screen."""
+    headers = {"Last-Event-ID": last} if last else {}
+    with httpx.stream("GET", f"{url}/events", headers=headers, timeout=10) as answer:
+        assert "text/event-stream; charset=utf-8" == answer.headers["content-type"]
+        yield Stream(answer.iter_lines())
+
+
+@pytest.fixture
+def overview(live: LiveServer) -> str:
+    return f"{live.url}/_emulator/ui/overview"
+
+
+def test_a_change_sends_the_screen_again(live: LiveServer, overview: str):
+    with following(overview) as stream:
+        _, before = stream.read()
+        live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+        _, after = stream.read()
+
+    assert "<dt>Things held</dt><dd>0</dd>" in before
+    assert "<dt>Things held</dt><dd>0</dd>" not in after
+
+
+def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview: str):
+    with following(overview) as stream:
+        shown, _ = stream.read()
+    with following(overview, shown) as stream:
+        live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+        identifier, data = stream.read()
+
+    assert shown != identifier
+    assert "<dt>Things held</dt><dd>0</dd>" not in data
+
+
+def test_the_stream_of_an_unknown_screen_is_404(live: LiveServer):
+    assert 404 == fetched(f"{live.url}/_emulator/ui/nothing/events").status_code
+
+
+def test_a_stream_ends_with_its_namespace(live: LiveServer):
+    with following(f"{live.url}/_ns/short/_emulator/ui/overview") as stream:
+        stream.read()
+        httpx.delete(f"{live.url}/_ns/short").raise_for_status()
+        with pytest.raises(EOFError):
+            stream.read()
+
+
+@pytest.mark.slow
+def test_an_open_page_shows_a_vote_at_once(live: LiveServer):
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(live.url)
+        page.wait_for_selector("#reload", state="hidden")
+        live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+        expect(page.locator("dl")).not_to_contain_text("Things held0")
+
+        assert f"{live.url}/_emulator/" == page.url
