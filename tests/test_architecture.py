@@ -31,8 +31,8 @@ BASICS = {
 BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
-SERVICE_IMPORTS |= {"engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
-HTTP_IMPORTS = BASICS | {"ids", "web.call", "web.endpoint", "web.streaming_json"}
+SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
+HTTP_IMPORTS = BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"}
 ACTIONS_IMPORTS = BASICS | {"realtime.action", "realtime.session", "realtime.gateway"}
 
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
@@ -41,7 +41,19 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "observability": {"errors", "callers", "clock", "journal"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
-    "auth": {"errors", "clock", "callers", "ids", "bounded_cache", "config", "engines.base", "engines.records"},
+    "auth": {
+        "errors",
+        "clock",
+        "callers",
+        "ids",
+        "bounded_cache",
+        "config",
+        "engines.base",
+        "engines.records",
+        "parity.rules",
+        "parity.service",
+    },
+    "parity": {"errors", "clock", "callers", "bounded_cache", "engines.base", "limits", "observability"},
     "limits": {"errors", "clock", "callers", "bounded_cache", "engines.base", "wire"},
     "realtime": {
         "errors",
@@ -54,6 +66,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "config",
         "limits",
         "observability",
+        "parity",
     },
     "dashboard": {
         "errors",
@@ -81,6 +94,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "config",
         "limits",
         "observability",
+        "parity",
         "realtime",
     },
 }

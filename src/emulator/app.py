@@ -21,6 +21,7 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.changes import NO_CHANGES, Changes
 from emulator.clock import Clock
+from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
@@ -58,6 +59,9 @@ from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import DEFAULT, Namespaces
 from emulator.observability.request_context import namespace
+from emulator.parity.rates import ComparedRates
+from emulator.parity.service import Parity, note
+from emulator.parity.tally import Tally
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
@@ -85,7 +89,9 @@ class Service:
         clock: Clock,
         key: SigningKey,
         new_id: NewId = token_id,
+        verdicts: Tally | None = None,
     ) -> None:
+        """`verdicts` counts what production would do differently, in all services of the process."""
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
@@ -100,6 +106,7 @@ class Service:
         )
         self.journal = Journal(settings.journal) if changes is not NO_CHANGES else NO_JOURNAL
         self.journals = Journals(self.journal, namespace.get() or DEFAULT)
+        self.parity = Parity(clock, _absent_in(settings.production), verdicts or Tally())
         self.hub = Hub(changes)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
@@ -159,7 +166,7 @@ class Service:
         self.connections = Sockets(lambda: self.gateway.admission.games, lambda: self.gateway.admission.pages, changes)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
         self.snapshots = Snapshots(engine, key, clock, settings, version("extcli"), self.control)
-        rate_limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
+        rate_limits = _rate_limits(settings, clock)
         updates = self.polls.updates
         for clear in (
             rate_limits.clear,
@@ -172,6 +179,7 @@ class Service:
             changes.forget,
             self.journal.clear,
             self.connections.release_all,
+            self.parity.tally.clear,
         ):
             self.control.on_reset(clear)
         for reloaded in (updates.reloaded, changes.forget):
@@ -194,6 +202,7 @@ class Service:
             rate_limits=rate_limits,
             recorder=self.metrics,
             changes=changes,
+            parity=self.parity,
             journal=self.journal,
             clock=clock,
         )
@@ -207,6 +216,7 @@ class Service:
             limits=settings.limits,
             anonymous=settings.anonymous,
             rate_limits=rate_limits,
+            parity=self.parity,
             recorder=self.metrics,
             log_requests=settings.logs.requests,
         )
@@ -276,7 +286,28 @@ class Service:
         await self.control.load(pages, replace=False, offset=offset, frozen_at=frozen_at)
 
     async def _caller(self, header: str) -> Caller:
-        return self.tokens.cached_caller(header) or await self.identities.authenticate(header)
+        caller = self.tokens.cached_caller(header) or await self.identities.authenticate(header)
+        note(caller.production)
+        return caller
+
+
+def _absent_in(environment: Environment) -> list[tuple[str, str]]:
+    """Return the methods and paths of the endpoints that an environment does not have."""
+    return [
+        (endpoint.method, endpoint.path)
+        for feature in FEATURES
+        if not feature.is_offered(environment)
+        for endpoint in feature.endpoints
+    ]
+
+
+def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:
+    """Return the limits of a service. Those of the sandbox also compare themselves with production's."""
+    per_caller, per_client = settings.caller_rate, settings.limits.client_rate
+    if settings.environment.verifies_tokens:
+        return RateLimits(clock, per_caller=per_caller, per_client=per_client)
+    there = per_caller or settings.production.caller_rate
+    return ComparedRates(clock, per_caller=per_caller, per_client=per_client, production=there)
 
 
 def create_routes() -> Litestar:
@@ -291,14 +322,15 @@ async def open_app(
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
+    verdicts = Tally()
 
     @asynccontextmanager
     async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with open_service(settings, extensions, namespace=namespace) as service:
+        async with open_service(settings, extensions, namespace=namespace, verdicts=verdicts) as service:
             service.namespaces = namespaces
             yield Front(routes, service, hot=hot)
 
-    async with open_service(settings, extensions, clock) as service:
+    async with open_service(settings, extensions, clock, verdicts=verdicts) as service:
         front = Front(routes, service, hot=hot)
         if not settings.environment.has_control:
             yield front, service
@@ -315,7 +347,12 @@ async def open_app(
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, extensions: Extensions, clock: Clock | None = None, *, namespace: str = ""
+    settings: Settings,
+    extensions: Extensions,
+    clock: Clock | None = None,
+    *,
+    namespace: str = "",
+    verdicts: Tally | None = None,
 ) -> AsyncIterator[Service]:
     """Open a service with its engine and background tasks; raises `EngineError`."""
     clock = clock or Clock()
@@ -323,7 +360,7 @@ async def open_service(
     async with open_engine(settings.data, namespace=name, is_alone=not settings.has_peers) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
-        service = Service(settings, extensions, engine, clock, key)
+        service = Service(settings, extensions, engine, clock, key, verdicts=verdicts)
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics)),
             asyncio.create_task(service.gateway.keep_alive()),

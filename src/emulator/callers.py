@@ -88,6 +88,8 @@ class Caller(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbag
     grant: Grant = NO_GRANT
     is_opaque_id_derived: bool = False
     """Whether the token named a `user_id` only. The user may then be known under another opaque id."""
+    production: str = ""
+    """What production would do with the token, if that differs (`parity/rules.py`); empty in production."""
 
     @property
     def spans_channels(self) -> bool:

@@ -17,6 +17,7 @@ from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
 from emulator.features.identity import http as identity_http
 from emulator.features.journal import http as journal_http
+from emulator.features.parity import http as parity_http
 from emulator.features.pins import actions as pins_actions
 from emulator.features.pins import http as pins_http
 from emulator.features.ranking import http as ranking_http
@@ -84,6 +85,7 @@ FEATURES: Final = (
     Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.journals, journal_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.parity, parity_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),

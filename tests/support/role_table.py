@@ -145,6 +145,7 @@ POST   /_emulator/sockets/stall {"all": true}
 GET    /_emulator/journal
 GET    /_emulator/journal/entry?id=latest
 GET    /_emulator/journal/stream?timeout=0
+GET    /_emulator/parity
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/snapshot

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from emulator.callers import Caller, Grant, Role, opaque_id_of
-from emulator.errors import Unauthorized
+from emulator.callers import EXTENSION_WRITERS, Caller, Grant, Role, opaque_id_of
+from emulator.errors import Forbidden, Unauthorized
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
 _LEAST_MILLISECONDS = 10**11
@@ -18,7 +18,7 @@ _LEAST_MILLISECONDS = 10**11
 _ROLES = {role.value: role for role in Role}
 
 
-def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller:
+def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, production: str = "") -> Caller:
     """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
     role = role_of(claims.get("role"))
     channel_id, user_id = id_of(claims, "channel_id"), id_of(claims, "user_id")
@@ -30,8 +30,9 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant) -> Caller
         channel_id = channel_id or user_id
     channel_id = channel_id and _shared(channel_id)
     return Caller(
-        _shared(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived
-    )
+        _shared(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived,
+        production,
+    )  # fmt: skip
 
 
 class _UsualClaims(Struct, forbid_unknown_fields=True):
@@ -95,6 +96,33 @@ def check_exp(claims: Mapping[str, Any]) -> int:
     if exp >= _LEAST_MILLISECONDS * 1000:
         raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is in milliseconds, not in seconds")
     return exp
+
+
+def check_stage(claims: Mapping[str, Any], refused: str | None) -> None:
+    """Raise `Forbidden` for a token of the refused stage, and `Unauthorized` for a malformed stage."""
+    stage = claims.get("allowed_stage")
+    if stage is not None and not isinstance(stage, str):
+        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim allowed_stage is not a string")
+    if stage == refused:
+        raise Forbidden(UNAUTHORIZED, "Allowed stage mismatch")
+
+
+def check_lifetime(claims: Mapping[str, Any]) -> bool:
+    """Return whether a token never expires; raise `Unauthorized` unless its role may do without `exp` (ruling A1)."""
+    if "exp" in claims:
+        check_exp(claims)
+        return False
+    role = role_of(claims.get("role"))
+    if role not in EXTENSION_WRITERS:
+        raise Unauthorized(UNAUTHORIZED, f"token has no exp claim, which the role {role} needs")
+    return True
+
+
+def check_client_id(claims: Mapping[str, Any], client_id: str) -> None:
+    """Raise `Unauthorized` if a token names another extension than the header."""
+    for name in ("extension_id", "app_id"):
+        if (id_of(claims, name) or client_id) != client_id:
+            raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
 
 
 def role_of(value: Any) -> Role:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -15,7 +15,10 @@ from emulator.auth import hs256, jwts
 from emulator.auth.claims import (
     UNAUTHORIZED,
     caller_of,
+    check_client_id,
     check_exp,
+    check_lifetime,
+    check_stage,
     grant_of,
     id_of,
     milliseconds,
@@ -24,12 +27,14 @@ from emulator.auth.claims import (
 )
 from emulator.auth.signing_key import SigningKey
 from emulator.bounded_cache import BoundedCache
-from emulator.callers import EXTENSION_WRITERS, Caller, Grant, Role
+from emulator.callers import Caller, Grant, Role
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
-from emulator.errors import BadRequest, Forbidden, Unauthorized
+from emulator.errors import BadRequest, ServiceError, Unauthorized
 from emulator.ids import token_id
+from emulator.parity.rules import ANSWERS, CLAIMS, EXP, REGISTRATION, SIGNATURE, STAGE, UNREGISTERED, UNVERIFIED
+from emulator.parity.service import note
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
@@ -66,7 +71,7 @@ class Tokens:
     def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
-        self._environment = settings.environment
+        self._environment, self._production = settings.environment, settings.production
         self._clock = clock
         self._service_key = service_key
         service_key.on_change(self.forget)
@@ -112,11 +117,14 @@ class Tokens:
 
     def _credential(self, client_id: str, token: str) -> Credential:
         claims, grant = self._claims(client_id, token)
+        production = "" if self._environment.verifies_tokens else self._verdict(client_id, token, claims)
+        note(production)
         use = claims.get("use")
         if use == REFRESH_USE:
             raise Unauthorized(UNAUTHORIZED, "a refresh token is only valid in the WebSocket action authenticate")
         pin_token_id = (id_of(claims, "jti") or "-") if use == PIN_USE else ""
-        return Credential(caller_of(client_id, claims, grant), milliseconds(claims, "nbf") or 0, pin_token_id)
+        caller = caller_of(client_id, claims, grant, production)
+        return Credential(caller, milliseconds(claims, "nbf") or 0, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
         """The claims of an unexpired token that this service signed for `use`; otherwise `None`."""
@@ -176,19 +184,35 @@ class Tokens:
             sandbox_claims = hs256.unverified(token) or jwts.unverified(token)
             return sandbox_claims, grant_of(sandbox_claims)._replace(secret="")
         claims, secret = self._verified(client_id, token)
-        stage = claims.get("allowed_stage")
-        if stage is not None and not isinstance(stage, str):
-            raise Unauthorized(UNAUTHORIZED, "malformed token: the claim allowed_stage is not a string")
-        if stage == self._environment.refused_stage:
-            raise Forbidden(UNAUTHORIZED, "Allowed stage mismatch")
-        if "exp" in claims:
-            check_exp(claims)
-        else:
-            self._check_endless(client_id, role_of(claims.get("role")))
-        for name in ("extension_id", "app_id"):
-            if (id_of(claims, name) or client_id) != client_id:
-                raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
+        check_stage(claims, self._environment.refused_stage)
+        if check_lifetime(claims) and client_id not in self._endless:
+            self._endless.add(client_id)
+            role = role_of(claims.get("role"))
+            _log.warning("%s: a %s token has no exp, so it never expires; add one when signing", client_id, role)
+        check_client_id(claims, client_id)
         return claims, _grant_by(secret) if secret else self._own_grant(client_id, claims)
+
+    def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any]) -> str:
+        """Return what production would do with a token, as `_claims` does it there; empty if it accepts the token."""
+        verdict = ""
+        if self._extensions.current and self._extensions.find(client_id) is None:
+            return REGISTRATION
+        try:
+            claims, _ = self._verified(client_id, token)
+        except Unauthorized:
+            if self._extensions.current:
+                return SIGNATURE
+            verdict = UNVERIFIED
+        try:
+            check_stage(claims, self._production.refused_stage)
+        except ServiceError as error:
+            return STAGE if error.status == ANSWERS["stage"] else CLAIMS
+        for check, refusal in ((check_lifetime, EXP), (partial(check_client_id, client_id=client_id), CLAIMS)):
+            try:
+                check(claims)
+            except Unauthorized:
+                return refusal
+        return verdict
 
     def _own_grant(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
         """Check a token that the service signed itself: only the forms that it issues in production are accepted."""
@@ -204,14 +228,6 @@ class Tokens:
                 "the token's link has ended: its secret was retired, or all tokens were revoked; link again",
             )
         return grant
-
-    def _check_endless(self, client_id: str, role: Role) -> None:
-        """Raise `Unauthorized` unless a token of this role may do without `exp` (ruling A1)."""
-        if role not in EXTENSION_WRITERS:
-            raise Unauthorized(UNAUTHORIZED, f"token has no exp claim, which the role {role} needs")
-        if client_id not in self._endless:
-            self._endless.add(client_id)
-            _log.warning("%s: a %s token has no exp, so it never expires; add one when signing", client_id, role)
 
     def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
         """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
@@ -241,6 +257,8 @@ class Tokens:
         """Raise `Unauthorized` for a client id that this service does not accept."""
         if not self._extensions.admits(client_id):
             raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
+        if not self._environment.verifies_tokens and self._extensions.find(client_id) is None:
+            note(REGISTRATION if self._extensions.current else UNREGISTERED)
 
 
 @lru_cache(maxsize=1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from emulator.config.environment import PRODUCTION, SANDBOX, AnonymousLimits, Environment
@@ -63,6 +63,8 @@ class Settings:
     """The settings of one service."""
 
     environment: Environment = SANDBOX
+    production: Environment = PRODUCTION
+    """What the sandbox compares its answers with (`parity/`)."""
     data: str = "sqlite://"
     extensions: Mapping[str, Extension] = field(default_factory=dict)
     """Registered at the start, by client id."""
@@ -101,6 +103,12 @@ class Settings:
     def anonymous(self) -> AnonymousLimits:
         """Limits on callers without a token."""
         return self.limits.anonymous or self.environment.anonymous
+
+    @property
+    def production_anonymous(self) -> AnonymousLimits:
+        """Limits on callers without a token in production, with those that were chosen for the sandbox."""
+        chosen = asdict(self.anonymous).items() - asdict(self.environment.anonymous).items()
+        return replace(self.production.anonymous, **dict(chosen))
 
     @property
     def admits_any_client(self) -> bool:

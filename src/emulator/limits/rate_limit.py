@@ -77,8 +77,11 @@ class RateLimits:
             if limit is not None:
                 limit.clear()
 
-    def check(self, caller: Caller) -> None:
-        """Count a request of a caller and its client id; raises `TooManyRequests` above either rate."""
+    def check(self, caller: Caller, address: str = "") -> None:
+        """Count a request of a caller and its client id; raises `TooManyRequests` above either rate.
+
+        `address` is where it came from, if it brought a token.
+        """
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
         now, client_id = self._clock.now(), caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.

@@ -16,11 +16,21 @@ from emulator.clock import Clock, monotonic
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, EngineError, NotFound, ServiceError, TooLarge, TooManyRequests, Unavailable
+from emulator.errors import (
+    BadRequest,
+    EngineError,
+    NotFound,
+    ServiceError,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+)
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current, namespace
+from emulator.parity.service import Parity
 from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.admission import Admission
@@ -70,6 +80,7 @@ class Gateway:
         limits: Limits,
         anonymous: AnonymousLimits,
         rate_limits: RateLimits,
+        parity: Parity,
         recorder: Recorder,
         log_requests: bool = False,
     ) -> None:
@@ -84,6 +95,7 @@ class Gateway:
         self._recorder = recorder
         self._log_requests = log_requests
         self._rate_limits = rate_limits
+        self._parity = parity
         self.admission = Admission(clock, limits, anonymous, recorder)
         self.hub = hub
 
@@ -148,7 +160,8 @@ class Gateway:
         session.request_count += 1
         if self._namespace:
             namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
-        current.set(RequestContext(f"{session.connection.request_id}/{session.request_count}"))
+        context = RequestContext(f"{session.connection.request_id}/{session.request_count}")
+        current.set(context)
         try:
             request = envelope.read_request(text, max_data=self.limits.body)
             reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
@@ -173,6 +186,8 @@ class Gateway:
             reply = envelope.refusal(request, error, now=self._clock.now())
         action, status, seconds = self._action(request), error.status if error else 200, monotonic() - started
         self._recorder.replied(action, status, seconds)
+        if context.production:
+            self._settle(session, context, action, status)
         if self._log_requests:
             log_request({"action": f"socket {action}".rstrip()}, status, seconds, len(reply), session.caller)
         return reply
@@ -186,7 +201,9 @@ class Gateway:
         found = self._actions.get((request.action, request.target))
         if found is None and request.action == AUTHENTICATE:  # whatever its target
             found = self._actions[AUTHENTICATE, ""]
-        if found is None or not found.is_open:
+        if found is not None and found.is_open:
+            _forget_rights(session)
+        else:
             caller = message.caller
             if found is None:
                 raise self._unknown(request)
@@ -208,7 +225,9 @@ class Gateway:
         if not target:
             raise BadRequest("Malformed request", f"params.target: {message.request.action} needs a target")
         feed = self._feeds.get(target)
-        if feed is None or not feed.is_open:
+        if feed is not None and feed.is_open:
+            _forget_rights(message.session)
+        else:
             caller = message.caller
             if feed is None:
                 if target in UNSUPPORTED_TARGETS:
@@ -238,12 +257,25 @@ class Gateway:
         names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
         return NotFound("Not Found", f"there is no action {request.action[:40]!r}; the actions are {names}")
 
+    def _settle(self, session: Session, context: RequestContext, action: str, status: int) -> None:
+        """Complete the verdict on a message: a session that production had not authenticated would get 401."""
+        is_by_rights = session.caller is not None and context.production == session.caller.production
+        answered = Unauthorized.status if is_by_rights and action != AUTHENTICATE else None
+        self._parity.settle(context, f"socket {action}".rstrip(), status, answered=answered)
+
     def _action(self, request: Request) -> str:
         """The action's name for logs and metrics; empty if unknown, so that clients cannot add labels."""
         known = (request.action, request.target) in self._actions or (
             request.action in (SUBSCRIBE, UNSUBSCRIBE, AUTHENTICATE)
         )
         return request.action if known else ""
+
+
+def _forget_rights(session: Session) -> None:
+    """Before a message that needs no rights, forget what production would do without those of the session."""
+    context = current.get()
+    if context is not None and session.caller is not None and context.production == session.caller.production:
+        context.production = ""
 
 
 def client_id_of(path: str) -> str:

@@ -20,6 +20,8 @@ from emulator.limits.rate_limit import RateLimits
 from emulator.observability.masking import masked, masked_query
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current
+from emulator.parity.rules import ENDPOINT
+from emulator.parity.service import Parity, note
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Endpoint, Page, Special, Streamed, Text, WithHeaders
 from emulator.web.forms import json_of
@@ -54,6 +56,7 @@ class Dispatcher:
     rate_limits: RateLimits
     recorder: Recorder
     changes: Changes
+    parity: Parity
     journal: Journal
     clock: Clock
 
@@ -107,6 +110,8 @@ class Dispatcher:
             reply = error_page(failure) if endpoint.audience is Audience.PAGE else error_reply(failure, cors=cors)
         seconds = monotonic() - started
         self.recorder.answered(method, path, reply.status, seconds)
+        if context.production:
+            self.parity.settle(context, f"{method} {path}", reply.status)
         if self.journal.is_on and endpoint.is_recorded:
             self._record(endpoint, request, reply, seconds, failure)
         return reply
@@ -154,7 +159,7 @@ class Dispatcher:
         if endpoint.audience is Audience.CLIENTS:
             header = _text(headers.get(b"authorization"))
             context.caller = caller = self.cached_caller(header) or await self._authenticated(header, peer)
-            self.rate_limits.check(caller)
+            self.rate_limits.check(caller, peer)
             if caller.role not in endpoint.roles:
                 raise role_error(caller.role, endpoint.roles)
         elif endpoint.audience is Audience.CLIENT_ID:
@@ -169,10 +174,12 @@ class Dispatcher:
             elif header:
                 context.caller = caller = self.cached_caller(header) or await self._authenticated(header, peer)
                 client_id = caller.client_id
-            self.rate_limits.check(caller) if caller else self.rate_limits.check_address(peer)
+            self.rate_limits.check(caller, peer) if caller else self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.PUBLIC:
+            self.parity.check_endpoint(endpoint.method, endpoint.path)
             self.rate_limits.check_address(peer)
         elif endpoint.audience is Audience.CONTROL:
+            note(ENDPOINT)
             self.control_gate(request.scope)
         elif endpoint.audience is Audience.PAGE:
             self.page_gate(request.scope)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from emulator.errors import NotFound
 from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.parity.rules import UNJUDGED
 from emulator.web.aliases import normalize_path
 from emulator.web.dispatch import Dispatcher
 from emulator.web.request import WholeRequest
@@ -41,7 +42,7 @@ async def answer_inside(
     if not dispatcher.serves(method, path):
         raise NotFound("Not Found", f"there is no {method[:10]} {path[:100]}")
     outer = current.get()
-    context = RequestContext(outer.id if outer else "", is_inner=True)
+    context = RequestContext(outer.id if outer else "", production=UNJUDGED, is_inner=True)
     request = WholeRequest(context, {b"authorization": authorization.encode()}, query, peer, body)
     with bound_to(context):
         reply = await dispatcher.answer(dispatcher.bound(method, path), request)

@@ -1,0 +1,1 @@
+"""What production would have done differently, as counted so far."""

@@ -1,0 +1,1 @@
+"""What production would have done differently with a request to the sandbox."""

@@ -1,0 +1,102 @@
+"""The rules by which production differs from the sandbox: one closed list, with what each makes production do. Pure.
+
+A verdict is the value of the header `X-Emulator-Production`, such as `refuse; rule=stage`; empty without a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+REFUSE: Final = "refuse"
+"""Production answers with an error."""
+UNKNOWN: Final = "unknown"
+"""Production may answer with an error: what decides that is not known here."""
+DIFFER: Final = "differ"
+"""Production answers something else, or stores something else."""
+
+ANSWERS: Final[Mapping[str, int]] = {
+    "endpoint": 404,
+    "registration": 401,
+    "signature": 401,
+    "stage": 403,
+    "exp": 401,
+    "claims": 401,
+    "caller-rate": 429,
+    "client-rate": 429,
+    "role": 403,
+    "receipt": 400,
+    "pin-guesses": 429,
+    "pin-channel": 400,
+    "lifetime": 200,
+}
+"""The rules in the order in which production applies them, each with the status of production's answer."""
+
+
+def _verdict(verdict: str, rule: str) -> str:
+    return f"{verdict}; rule={rule}"
+
+
+ENDPOINT: Final = _verdict(REFUSE, "endpoint")
+"""Production does not have this endpoint."""
+REGISTRATION: Final = _verdict(REFUSE, "registration")
+"""The client id is not in the extensions file."""
+UNREGISTERED: Final = _verdict(UNKNOWN, "registration")
+"""There is no extensions file, and no token."""
+SIGNATURE: Final = _verdict(REFUSE, "signature")
+"""No secret of the extension signed the token."""
+UNVERIFIED: Final = _verdict(UNKNOWN, "signature")
+"""No secret of the extension is known here."""
+STAGE: Final = _verdict(REFUSE, "stage")
+"""The token is for the sandbox."""
+EXP: Final = _verdict(REFUSE, "exp")
+"""The token never expires, or says so in milliseconds."""
+CLAIMS: Final = _verdict(REFUSE, "claims")
+"""The token is for another extension, or a claim is malformed."""
+CALLER_RATE: Final = _verdict(REFUSE, "caller-rate")
+"""The caller, or the address, sends more requests than production's default rate."""
+CLIENT_RATE: Final = _verdict(REFUSE, "client-rate")
+"""The callers of the client id send too many requests together."""
+FREER_RATE: Final = _verdict(DIFFER, "client-rate")
+"""The sandbox refuses, but production had counted fewer requests, because it had refused some."""
+ROLE: Final = _verdict(REFUSE, "role")
+"""The role may do this in the sandbox only."""
+RECEIPT: Final = _verdict(REFUSE, "receipt")
+"""The receipt of a purchase is not signed, has expired or is another user's."""
+OTHER_POSTER: Final = _verdict(DIFFER, "receipt")
+"""The sandbox refuses a purchase that another caller has posted; production knows who may post it from the receipt."""
+PIN_GUESSES: Final = _verdict(REFUSE, "pin-guesses")
+"""Too many PINs were requested, or typed wrong."""
+PIN_CHANNEL: Final = _verdict(REFUSE, "pin-channel")
+"""The PIN is bound to no channel."""
+LIFETIME: Final = _verdict(DIFFER, "lifetime")
+"""A store expired that production would still have."""
+UNJUDGED: Final = "-"
+"""A request that gets no verdict. Set before the request runs."""
+
+
+def verdict_of(verdict: str) -> str:
+    """Return `refuse`, `unknown` or `differ`."""
+    return verdict.partition(";")[0]
+
+
+def rule_of(verdict: str) -> str:
+    """Return the rule of a verdict."""
+    return verdict.rpartition("=")[2]
+
+
+def is_final(verdict: str) -> bool:
+    """Whether production comes to no later check: it has refused, or the request gets no verdict."""
+    return bool(verdict) and not verdict.startswith(UNKNOWN)
+
+
+def settled(verdict: str, status: int, answered: int | None = None) -> str:
+    """Return the verdict, or nothing if the sandbox answered with the same status as production.
+
+    `answered` is production's status, if that is not the rule's.
+    """
+    if verdict == UNJUDGED:
+        return ""
+    if verdict_of(verdict) == DIFFER:
+        return verdict
+    return "" if status == (answered or ANSWERS[rule_of(verdict)]) else verdict

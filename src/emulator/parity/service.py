@@ -1,0 +1,53 @@
+"""The verdict on each request, and how often each was given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from emulator.clock import Clock
+from emulator.observability.request_context import RequestContext, current
+from emulator.parity.rules import ENDPOINT, is_final, settled
+from emulator.parity.tally import Example, Tally
+
+
+def note(verdict: str) -> None:
+    """Note what production does with the current request at this check, unless an earlier check has decided it."""
+    context = current.get()
+    if context is not None and verdict and not is_final(context.production):
+        context.production = verdict
+
+
+def is_reached() -> bool:
+    """Whether production would come to this check of the current request."""
+    context = current.get()
+    return context is None or not is_final(context.production)
+
+
+class Parity:
+    """The verdicts of one service. Production gives none, so it never calls the methods."""
+
+    def __init__(self, clock: Clock, absent: Collection[tuple[str, str]], total: Tally) -> None:
+        self._clock = clock
+        self._absent = frozenset(absent)
+        """The endpoints that production does not have."""
+        self.tally = Tally()
+        """Since the latest reset."""
+        self.total = total
+        """Since the start of the process, of all namespaces."""
+
+    def check_endpoint(self, method: str, path: str) -> None:
+        """Note that production does not have an endpoint."""
+        if (method, path) in self._absent:
+            note(ENDPOINT)
+
+    def settle(self, context: RequestContext, endpoint: str, status: int, *, answered: int | None = None) -> None:
+        """Complete the verdict on a request, now that the sandbox has answered with `status`.
+
+        `answered` is production's status, if that is not the rule's. Calls of the control API are not counted: tests
+        make them, and no extension does.
+        """
+        verdict = context.production = settled(context.production, status, answered)
+        if verdict and not (verdict == ENDPOINT and "/_emulator" in endpoint):
+            example = Example(context.id, endpoint, self._clock.now())
+            self.tally.count(verdict, example)
+            self.total.count(verdict, example)
