@@ -63,6 +63,7 @@ FEATURES: Final = (
     Feature(lambda service: service.stores, stores_http.endpoints, stores_actions.actions, stores_actions.feeds),
     Feature(lambda service: service.json_stores, stores_http.json_store_endpoints),
     Feature(lambda service: service.pins, pins_http.endpoints, pins_actions.actions, pins_actions.feeds),
+    Feature(lambda service: service.pins, pins_http.control, is_offered=_has_control),
     Feature(
         lambda service: service.broadcasts, broadcast_http.endpoints, broadcast_actions.actions, broadcast_actions.feeds
     ),

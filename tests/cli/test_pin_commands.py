@@ -167,6 +167,28 @@ def test_expire_advances_the_clock_past_every_pin(extcli, live):
     assert 4 == extcli("pin", "login", input=pin).exit_code
 
 
+def test_expire_of_one_pin_leaves_the_clock_and_other_pins(extcli, live):
+    pin, other, now = request_pin(extcli), request_pin(extcli), live.freeze()
+
+    result = extcli("pin", "expire", "-", input=pin)
+
+    assert (0, "") == (result.exit_code, result.stdout)
+    assert now == live.now()
+    assert [4, 0] == [extcli("pin", "login", input=each).exit_code for each in (pin, other)]
+
+
+def test_expire_never_takes_a_pin_from_the_command_line(extcli):
+    assert 2 == extcli("pin", "expire", request_pin(extcli).strip()).exit_code
+    assert 2 == extcli("pin", "expire", "-", "--digest", "00").exit_code
+
+
+def test_expire_of_an_unknown_digest_exits_4(extcli):
+    result = extcli("pin", "expire", "--digest", "00")
+
+    assert 4 == result.exit_code
+    assert "no live PIN with this digest" in result.stderr
+
+
 def test_expire_is_only_for_an_emulator(extcli, production):
     result = extcli("pin", "expire", "--url", production.url)
 

@@ -122,6 +122,7 @@ socket subscribe broadcast           socket send subscribe broadcast --data '{"t
 socket subscribe authentication      socket send subscribe authentication
 socket subscribe datastream          socket send subscribe datastream --data '{}'
 socket subscribe twitchPurchaseBits  socket send subscribe twitchPurchaseBits --data '{"sku": "*"}'
+POST   /_emulator/pins/expire        pin request -o plain | extcli pin expire -
 DELETE pin                           pin revoke
 
 GET    /_emulator/clock              clock now

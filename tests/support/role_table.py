@@ -146,6 +146,7 @@ GET    /_emulator/journal
 GET    /_emulator/journal/entry?id=latest
 GET    /_emulator/journal/stream?timeout=0
 GET    /_emulator/parity
+POST   /_emulator/pins/expire   {"client_id": "my-extension", "pin": "PIN"}
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/snapshot
@@ -213,7 +214,7 @@ def write_defaults(admin: Client) -> None:
 
 def _new_pin(client: Client) -> str:
     """A PIN bound to no channel."""
-    return str(client.post("link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"])
+    return str(client.post(f"{_root(client)}/v1/e/link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"])
 
 
 def _root(client: Client) -> str:

@@ -88,6 +88,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("GET", "/_emulator/sockets"): "",
     ("POST", "/_emulator/sockets/close"): '{"all": true}',
     ("POST", "/_emulator/sockets/stall"): '{"all": true, "stalled": false}',
+    ("POST", "/_emulator/pins/expire"): '{"client_id": "my-extension", "pin": "PIN"}',
     ("PUT", "/_emulator/seed"): '{"extcli": 1, "client_id": "my-extension", "channel": "777"}',
     ("GET", "/_emulator/wait"): "",
     ("GET", "/_emulator/journal"): "",

@@ -263,6 +263,12 @@ class Service:
     def pin_token_exists(self) -> Answer:
         return self._get("pin_token_exists")
 
+    def expire_pin(self, client_id: str, **pin: str) -> Answer:
+        """Make one PIN of an emulator expire, by `pin` or `digest`."""
+        return self.perform(
+            Call("POST", f"{CONTROL}pins/expire", body=encoded({"client_id": client_id, **pin}), signed=False)
+        )
+
     def revoke_pins(self) -> Answer:
         return self._delete("pin")
 

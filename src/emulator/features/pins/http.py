@@ -1,4 +1,4 @@
-"""PINs over REST: `link/pin`, `pin`, `validate_pin`, `pin_token_exists` (ruling T2)."""
+"""PINs over REST: `link/pin`, `pin`, `validate_pin`, `pin_token_exists` (ruling T2), and control of live PINs."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ class TokenBody(ClientBody):
     """A token of `POST pin`."""
 
     jwt: str = ""
+
+
+class Expiry(Struct):
+    """The PIN that expires: itself, or its digest."""
+
+    client_id: str
+    pin: str = ""
+    digest: str = ""
+    """The digest under which the service keeps the PIN, as `GET /_emulator/contents/pins` lists it."""
 
 
 class Pin(Struct):
@@ -116,6 +125,16 @@ async def revoke_pins(pins: Pins, call: Call) -> Nothing:
     return Nothing()
 
 
+@endpoint("POST", "/_emulator/pins/expire", audience=Audience.CONTROL, body=Expiry, secrets=frozenset({"pin"}))
+async def expire_pin(pins: Pins, call: Call) -> Nothing:
+    """Make one PIN expire now, without moving the clock. Links that were made with it stay."""
+    body = call.body(Expiry)
+    if bool(body.pin) == bool(body.digest):
+        raise BadRequest("Invalid body", "pin, digest: give one of them")
+    await pins.expire(body.client_id, pin=body.pin, digest=body.digest)
+    return Nothing()
+
+
 def _client_id(call: Call) -> str:
     """Return the client id of the header, else that of the body."""
     if call.client_id:
@@ -126,3 +145,4 @@ def _client_id(call: Call) -> str:
 
 
 endpoints: Final = (request_pin, issue_pin, validate_pin, check_pin_token, pin_token_exists, revoke_pins)
+control: Final = (expire_pin,)

@@ -18,7 +18,7 @@ from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest, EngineError, Unauthorized
+from emulator.errors import BadRequest, EngineError, NotFound, Unauthorized
 from emulator.features.pins.attempt_limit import AttemptLimit
 from emulator.features.pins.links import Links, ended_link
 from emulator.features.pins.rules import (
@@ -173,6 +173,13 @@ class Pins:
         await self._links.end(caller.client_id, channel_id)
         self._note("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
+
+    async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
+        """Make a live PIN expire now. Raises `BadRequest` for a PIN, and `NotFound` for a digest, that is not live."""
+        key = pin_key(client_id, pin, self._service_key.value) if pin else Key("pin", client_id, digest)
+        if not await self._documents.drop([key], now=self._clock.now()):
+            raise wrong_pin() if pin else NotFound("Not Found", "digest: there is no live PIN with this digest")
+        self._note("expired", client_id, "")
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""

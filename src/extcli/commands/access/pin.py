@@ -139,14 +139,36 @@ def check(
 
 
 @command(app, loses="the clock moves by five minutes, and every PIN expires")
-def expire(session: Session) -> None:
-    """Make every PIN of the emulator expire.
+def expire(
+    session: Session,
+    source: Annotated[str | None, typer.Argument(metavar="[-]", help="Only the PIN on standard input.")] = None,
+    digest: Annotated[str, typer.Option(metavar="HEX", help="Only the PIN with this digest.")] = "",
+) -> None:
+    """Make every PIN of the emulator expire, or only one.
 
-    Advances the clock by five minutes, for all clients, and prints what expired.
+    For every PIN, advances the clock by five minutes, for all clients, and prints what
+    expired. For one PIN, the clock stays.
 
-    Example: extcli pin expire
+    \b
+    Examples:
+      extcli pin expire
+      extcli pin request -o plain | extcli pin expire -
     """
-    answer = session.anonymous_service().move_clock({"advance": pins.LIFETIME})
+    service = session.anonymous_service()
+    if source and digest:
+        raise UsageError("- and --digest exclude each other")
+    if source or digest:
+        client_id = session.resolver.client_id()
+        if digest:
+            answer = service.expire_pin(client_id, digest=digest)
+        else:
+            answer = pins.ask_for_pin(
+                session, source, "the extension", lambda pin: service.expire_pin(client_id, pin=pin)
+            )
+        session.output.show(answer, views.NOTHING)
+        session.output.note("the PIN has expired")
+        return
+    answer = service.move_clock({"advance": pins.LIFETIME})
     session.output.report(f"advanced the clock by {times.span(pins.LIFETIME)}; all earlier PINs have expired")
     session.output.show(answer, views.MOVED_CLOCK)
 

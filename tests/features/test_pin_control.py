@@ -1,0 +1,74 @@
+"""`POST /_emulator/pins/expire`: one PIN expires without the clock (operations, Controlling)."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.engines.base import Key
+from emulator.features.pins.rules import pin_key
+from support.pins import create_pin, validate
+from support.service import CLIENT_ID, Client, LiveServer
+
+
+def expire(client: Client, **body: str) -> int:
+    return client.post("/_emulator/pins/expire", json={"client_id": CLIENT_ID, **body}).status_code
+
+
+def digest_of(live: LiveServer, pin: str) -> str:
+    return pin_key(CLIENT_ID, pin, live.service.key.value).name
+
+
+def test_an_expired_pin_is_refused_and_others_stay(live: LiveServer, broadcaster: Client, stranger: Client):
+    expired, other = create_pin(broadcaster), create_pin(broadcaster)
+    now = live.freeze()
+
+    assert 200 == expire(stranger, pin=expired)
+
+    assert [400, 200] == [validate(broadcaster, each) for each in (expired, other)]
+    assert now == live.now()
+
+
+def test_a_pin_is_named_by_its_digest(live: LiveServer, broadcaster: Client, stranger: Client):
+    pin = create_pin(broadcaster)
+
+    assert 200 == expire(stranger, digest=digest_of(live, pin))
+    assert 400 == validate(broadcaster, pin)
+
+
+def test_a_link_outlives_its_expired_pin(broadcaster: Client, stranger: Client):
+    issued = stranger.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
+    assert 200 == validate(broadcaster, issued["pin"])
+
+    assert 200 == expire(stranger, pin=issued["pin"])
+    check = {"identifier": CLIENT_ID, "jwt": issued["token"]}
+    assert 200 == stranger.post("/v1/e/unauthed/validate_pin", json=check).status_code
+
+
+def test_a_pin_that_is_not_live_is_refused_without_its_text(stranger: Client):
+    wrong = stranger.post("/_emulator/pins/expire", json={"client_id": CLIENT_ID, "pin": "QQ22QQ"})
+
+    assert 400 == wrong.status_code
+    assert "QQ22QQ" not in wrong.text
+    assert 404 == expire(stranger, digest="00")
+
+
+def test_a_pin_of_another_client_id_is_not_expired(live: LiveServer, broadcaster: Client, stranger: Client):
+    pin = create_pin(broadcaster)
+
+    assert 400 == expire(stranger, pin=pin, client_id="another")
+    assert 404 == expire(stranger, digest=digest_of(live, pin), client_id="another")
+    assert 200 == validate(broadcaster, pin)
+
+
+@pytest.mark.parametrize("body", [{}, {"pin": "QQ22QQ", "digest": "00"}])
+def test_exactly_one_of_pin_and_digest_is_given(stranger: Client, body: dict[str, str]):
+    refused = stranger.post("/_emulator/pins/expire", json={"client_id": CLIENT_ID, **body})
+
+    assert 400 == refused.status_code
+    assert "pin, digest: give one of them" in refused.text
+
+
+def test_expiring_a_pin_is_noted_as_a_change(live: LiveServer, broadcaster: Client, stranger: Client):
+    expire(stranger, pin=create_pin(broadcaster))
+
+    assert (Key("pin", CLIENT_ID, ""), "expired") == live.service.changes.latest("pin", 1)[0][1:3]
