@@ -1,0 +1,108 @@
+"""Refusals of the control API, of namespaces, and failures of the service."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emulator.features.explanations.cases import cases
+
+CONTROL: Final = (
+    *cases(
+        "Forbidden",
+        rows=(
+            (r"does not answer to the host (?P<host>.+?); allow", "W5", "The control API does not know this host",
+             "Use a loopback address, or start `extcli serve --control-host NAME`.",
+             "Host {host}", "a loopback host, or one of --control-host"),
+            (r"proxy whose client is on another machine", "W5", "A client on another machine called the control API",
+             "Call it on this machine, or start `extcli serve --control-host NAME`.",
+             "a proxy with a client elsewhere", "a client on this machine"),
+            (r"web pages of another origin", "W5", "A web page of another origin called the control API",
+             "Call it from a program or from a page of the service itself.",
+             "Origin or Sec-Fetch-Site of another site", "a request without them, or of the same origin"),
+            (r"--workers over 1", "docs: Control", "Several workers cannot do this", "Start `extcli serve --workers 1`.",
+             "several workers", "one worker"),
+        ),
+    ),
+    *cases(
+        "Cannot fork",
+        rows=(
+            (r"namespaces on (?P<engine>\S+) cannot", "docs: Namespaces", "This storage cannot copy a namespace",
+             "Start `extcli serve --data sqlite://`.", "data on {engine}", "data on SQLite"),
+            (r"", "docs: Namespaces", "The namespace cannot be forked", "Start `extcli serve --workers 1` on SQLite.",
+             "{detail}", "one worker and data on SQLite"),
+        ),
+    ),
+    *cases(
+        "No such namespace",
+        rows=(
+            (r"no namespace (?P<source>\S+) in use", "docs: Namespaces", "The source namespace is not in use",
+             "Fork one that is: `extcli ns list`.", "namespace {source}, not in use", "a namespace in use"),
+        ),
+    ),
+    *cases(
+        "Namespace in use",
+        rows=(
+            (r"namespace (?P<name>\S+) has data", "docs: Namespaces", "The namespace has data",
+             "Drop it first, `extcli ns rm {name}`, or choose another name.",
+             "namespace {name}, with data", "an empty or new namespace"),
+        ),
+    ),
+    *cases(
+        "Too many namespaces",
+        rows=(
+            (r"limit of (?P<limit>\d+)", "docs: Namespaces", "Too many namespaces are open",
+             "Drop some, `extcli ns rm NAME`, or start `extcli serve --namespace-idle 30m`.",
+             "{limit} open namespaces", "fewer than {limit}"),
+        ),
+    ),
+    *cases(
+        "Invalid namespace",
+        rows=(
+            (r"", "docs: Namespaces", "The name of the namespace has the wrong form", "Choose another name.",
+             "another name", "1 to 64 letters, digits, - and _"),
+        ),
+    ),
+    *cases(
+        "Too many waits",
+        rows=(
+            (r"^(?P<limit>\d+) requests wait", "docs: Waits", "Too many requests wait",
+             "Repeat the request when one of them has ended.", "{limit} waiting requests", "fewer than {limit}"),
+        ),
+    ),
+    *cases(
+        "Invalid seed",
+        rows=(
+            (r"", "docs: Seeds", "The seed is invalid", "Correct it; `extcli seed check FILE` finds the line.",
+             "{held}", "{needed}"),
+        ),
+    ),
+    *cases(
+        "Invalid snapshot",
+        rows=(
+            (r"line (?P<line>\d+): (?P<problem>.+)", "docs: Snapshots", "The snapshot is invalid",
+             "Save it again, `extcli snapshot save FILE`; line {line} cannot be read.", "line {line}: {problem}",
+             "a snapshot as it was saved"),
+            (r"", "docs: Snapshots", "The snapshot is invalid", "Save it again: `extcli snapshot save FILE`.",
+             "{detail}", "a snapshot as it was saved"),
+        ),
+    ),
+    *cases(
+        "Service Unavailable",
+        rows=(
+            (r"is starting", "docs: Restarts", "The service is starting", "Wait until it is ready: `extcli wait --ready`.",
+             "a service that is starting", "a service that is ready"),
+            (r"wait ended early", "docs: Waits", "The wait ended early", "Wait again.",
+             "a service that stops, or a dropped namespace", "a service that goes on"),
+            (r"", "docs: Storage", "The storage does not answer",
+             "Check the disk or Redis, then repeat the call; `extcli doctor` looks for the cause.",
+             "storage that fails", "storage that answers"),
+        ),
+    ),
+    *cases(
+        "Internal Service Error",
+        rows=(
+            (r"", "docs: Storage", "The service has a bug, or something outside it failed",
+             "Look into the service's log under the request id, and report it.", "an unexpected failure", "none"),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,149 @@
+"""Explains refusals: which rule, what the caller had, what was needed, and what to do. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from emulator.features.explanations.access_cases import ACCESS
+from emulator.features.explanations.cases import PARAMETER, Case, Explanation, Refusal, facts_of
+from emulator.features.explanations.control_cases import CONTROL
+from emulator.features.explanations.data_cases import DATA
+from emulator.features.explanations.input_cases import INPUT
+from emulator.features.explanations.socket_cases import SOCKETS
+
+TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
+"""All kinds of refusals. Of one reason, the first case whose detail matches counts."""
+_LONGEST: Final = 200
+"""Characters that are shown of a value."""
+
+_SUBJECTS: Final = tuple(
+    (re.compile(pattern), rule, roles_rule)
+    for pattern, rule, roles_rule in (
+        (r"/_ns\b", "docs: Namespaces", "W5"),
+        (r"_emulator/clock", "docs: Clock", "W5"),
+        (r"_emulator/seed", "docs: Seeds", "W5"),
+        (r"_emulator/snapshot", "docs: Snapshots", "W5"),
+        (r"_emulator/wait", "docs: Waits", "W5"),
+        (r"_emulator/", "docs: Control", "W5"),
+        (r"codes/redeem|codes/elig", "C5", "C1"),
+        (r"codes/mark", "C3", "C1"),
+        (r"codes", "C2", "C1"),
+        (r"json_store", "S5", "S5"),
+        (r"broadcast|whisper", "W6", "B1"),
+        (r"curated_poll|team_membership", "gaps: Trivia", "gaps: Trivia"),
+        (r"transaction|twitchPurchaseBits", "gaps: Purchases", "gaps: Purchases"),
+        (r"datastream", "X9", "spec: Authentication"),
+        (r"vote_config|/polls$|poll$", "P4", "P4"),
+        (r"/rankings$|/buffers$", "gaps: Polls and stores", "gaps: Polls and stores"),
+        (r"vote", "P2", "spec: Authentication"),
+        (r"rank", "R1", "spec: Authentication"),
+        (r"accumulate", "R3", "spec: Authentication"),
+        (r"validate_pin|pin_token|/pin$|link/pin|authenticate", "T2", "spec: Authentication"),
+        (r"user_ids|user_info|authtoken", "gaps: Clock and directory", "gaps: Clock and directory"),
+        (r"state|config|channel|extension", "S2", "S1"),
+    )
+)
+"""The rule about the input of an endpoint or action, and the one about its roles, by its name."""
+
+
+def explain(refusal: Refusal) -> Explanation | None:
+    """Return why a request was refused, without the text of the rule; `None` for an unknown kind of refusal."""
+    for case in _CASES.get(_reason_key(refusal.reason), ()):
+        if found := re.search(case.detail, refusal.detail, re.DOTALL):
+            values = values_of(refusal, found.groupdict())
+            rule, title, next_step, held, needed = (
+                _shortened(text.format_map(values))
+                for text in (case.rule, case.title, case.next_step, case.held, case.needed)
+            )
+            return Explanation(rule, title, held, needed, next_step)
+    return None
+
+
+def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the values for the texts of a case."""
+    caller, facts = refusal.caller, facts_of(refusal.detail)
+    named = {name: text for name, text in groups.items() if text is not None}
+    sent = _sent(refusal, facts.field)
+    rule, roles_rule = _rules_about(refusal.name or refusal.path)
+    values: dict[str, str] = defaultdict(lambda: "unknown")
+    values |= {
+        "role": str(caller.role) if caller else "none",
+        "channel": caller.channel_id or "none" if caller else "none",
+        "client_id": caller.client_id if caller else "none",
+        "name": refusal.name or "this request",
+        "path": refusal.path or "this path",
+        "detail": refusal.detail,
+        "field": facts.field or "the body",
+        "sent": f"{facts.field} {sent}" if sent else "another value",
+        "held": facts.held or (f"{facts.field} {sent}" if sent else refusal.detail),
+        "needed": facts.needed or f"no request of which this is true: {refusal.detail}",
+        "rule": rule,
+        "roles_rule": roles_rule,
+        **named,
+    }
+    if facts.field and facts.held and facts.field not in facts.held:
+        values["held"] = named.get("held", f"{facts.field}: {facts.held}")
+    if "allowed" in named:
+        roles = named["allowed"].split(", ")
+        values["allowed"] = " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
+        values["one_role"] = roles[0]
+    if "exp" in named and "now" in named:
+        values["ago"] = _duration(int(named["now"]) - int(named["exp"]))
+        values["exp_at"] = _date(int(named["exp"]))
+    return values
+
+
+def _rules_about(name: str) -> tuple[str, str]:
+    return next(((rule, roles) for subject, rule, roles in _SUBJECTS if subject.search(name)), ("W2", "A4"))
+
+
+def _sent(refusal: Refusal, field: str) -> str:
+    """Return the value of a field as it was sent, as JSON; empty if unknown."""
+    query = dict(parse_qsl(refusal.path.partition("?")[2]))
+    if field in query:
+        return msgspec.json.encode(query[field]).decode()
+    try:
+        value: Any = msgspec.json.decode(refusal.body) if refusal.body and field else None
+        for member in re.findall(r"[\w$-]+", field) if value is not None else ():
+            value = value[int(member)] if isinstance(value, list) else value[member]
+    except (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, RecursionError):
+        return ""
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+def _duration(seconds: int) -> str:
+    """Return `12 min`, in the largest unit of which there is one."""
+    for name, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {name}"
+    return f"{max(seconds, 0)} s"
+
+
+def _date(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _reason_key(reason: str) -> str:
+    """Return the reason by which cases are found: one for the malformed parameters of all names."""
+    return PARAMETER if re.fullmatch(r"Malformed \w+ parameter", reason) else reason
+
+
+
+_CASES: Final[dict[str, list[Case]]] = {}
+for _case in TABLE:
+    for _each in _case.reasons:
+        _CASES.setdefault(_each, []).append(_case)

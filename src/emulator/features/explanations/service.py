@@ -1,0 +1,144 @@
+"""Explains entries of the journal, and rules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace as with_fields
+
+from emulator.errors import NotFound
+from emulator.features.explanations import texts
+from emulator.features.explanations.cases import Explanation, Refusal
+from emulator.features.explanations.texts import Rule
+from emulator.journal import Entry, Journal
+
+_VERDICT: Final = re.compile(r"(?P<verdict>[\w-]+); rule=(?P<rule>[\w-]+)")
+
+
+class Summary(Struct):
+    """An entry of the journal, in short."""
+
+    id: str
+    kind: str
+    """`request`, `frame` or `delivery`."""
+    at: int
+    """Unix ms by the service's clock."""
+    name: str
+    path: str
+    status: int
+    role: str
+    """The caller's role; empty without a credential."""
+    client_id: str
+    channel_id: str
+    reason: str
+    detail: str
+
+
+class Verdict(Struct):
+    """What production would have done differently, and how to mend that."""
+
+    verdict: str
+    """`refuse`, `differ` or `unknown`."""
+    rule: str
+    text: str
+    why: str
+    next_step: str
+
+
+class Explained(Struct):
+    """An entry with its explanations, or a rule."""
+
+    rule: Rule | UnsetType = UNSET
+    """The rule that was asked for, or that decided."""
+    entry: Summary | UnsetType = UNSET
+    explanation: Explanation | UnsetType = UNSET
+    """Why the entry was refused; absent if it was not."""
+    production: Verdict | UnsetType = UNSET
+    """Absent if production would have answered in the same way, as far as is known."""
+
+
+@dataclass(eq=False)
+class Explanations:
+    """Explains the entries of one journal."""
+
+    _journal: Journal
+
+    def explain(self, entry: Entry) -> Explanation | None:
+        """Return why an entry was refused; `None` if it was not, or is of an unknown kind."""
+        if entry.status < 400:
+            return None
+        from emulator.features.explanations.rules import explain  # the tables, when they are needed
+
+        found = explain(_refusal_of(entry))
+        if found is None:
+            return None
+        rule = texts.find(found.rule)
+        return with_fields(found, text=rule.text if rule else "")
+
+    def explain_request(self, id: str) -> Explained:
+        """Explain the latest entry of a request id, refused ones first; raises `NotFound`."""
+        entries = [entry for entry in self._journal.newest() if entry.id == id]
+        refused = [entry for entry in entries if entry.status >= 400]
+        if not entries:
+            raise NotFound("Not Found", f"the journal {self._state} {id[:64]}{_hint(id)}")
+        return self._explained((refused or entries)[0])
+
+    def explain_latest(self) -> Explained:
+        """Explain the latest refusal; raises `NotFound`."""
+        latest = next((entry for entry in self._journal.newest() if entry.status >= 400), None)
+        if latest is None:
+            raise NotFound("Not Found", f"the journal {self._state} a refusal")
+        return self._explained(latest)
+
+    def explain_rule(self, name: str) -> Explained:
+        """Return a rule; raises `NotFound` with the names of similar ones."""
+        rule = texts.find(name)
+        if rule is None:
+            raise NotFound("Not Found", f"there is no rule {name[:64]!r}{_hint(name)}")
+        return Explained(rule=rule)
+
+    @property
+    def _state(self) -> str:
+        return "has no entry of" if self._journal.is_on else "is off (--journal 0), so it has no entry of"
+
+    def _explained(self, entry: Entry) -> Explained:
+        explanation, caller = self.explain(entry), entry.caller
+        rule = texts.find(explanation.rule) if explanation else None
+        return Explained(
+            rule or UNSET,
+            Summary(
+                entry.id,
+                entry.kind,
+                entry.at,
+                entry.name,
+                entry.path,
+                entry.status,
+                str(caller.role) if caller else "",
+                caller.client_id if caller else "",
+                (caller.channel_id or "") if caller else "",
+                entry.reason,
+                entry.detail,
+            ),
+            explanation or UNSET,
+            verdict_of(entry.production) or UNSET,
+        )
+
+
+def verdict_of(header: str) -> Verdict | None:
+    """Explain the header `X-Emulator-Production`; `None` if it is empty."""
+    found = _VERDICT.match(header)
+    if found is None:
+        return None
+    rule = texts.find(found["rule"]) or Rule(found["rule"], "")
+    return Verdict(found["verdict"], rule.id, rule.text, rule.why, rule.next_step)
+
+
+def _refusal_of(entry: Entry) -> Refusal:
+    return Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)
+
+
+def _hint(name: str) -> str:
+    return f"; the nearest rules are {', '.join(texts.nearest(name))}"

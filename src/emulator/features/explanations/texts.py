@@ -1,0 +1,53 @@
+"""The texts of all rules, from the data files beside this module."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+FILES: Final = ("rulings.toml", "topics.toml")
+"""The rulings, which `make docs` writes from docs/gaps.md, and all other rules."""
+
+
+class Rule(Struct, frozen=True):
+    """A ruling, a section of the specification or of the documentation, or a rule of production."""
+
+    id: str
+    text: str
+    why: str = ""
+    next_step: str = ""
+    """How to mend what production would do differently; empty for other rules."""
+    documented: str = ""
+    """The document that has more."""
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Return all rules by id. Reads the files at the first call."""
+    paths = [Path(__file__).with_name(name) for name in FILES]
+    found = [each for path in paths for each in tomllib.loads(path.read_text("utf-8"))["rule"]]
+    return {each["id"]: Rule(**each) for each in found}
+
+
+def find(name: str) -> Rule | None:
+    """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
+    wanted = _plain(name)
+    return next((rule for id, rule in rules().items() if wanted in (_plain(id), _plain(id).partition(": ")[2])), None)
+
+
+def nearest(name: str) -> list[str]:
+    """Return the ids of the rules that are most like a name, at most three."""
+    from difflib import get_close_matches
+
+    names = {key: id for id in rules() for key in (_plain(id), _plain(id).partition(": ")[2]) if key}
+    found = get_close_matches(_plain(name), names, n=3, cutoff=0.0)
+    return list(dict.fromkeys(names[key] for key in found))
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().replace(":", ": ").split())

@@ -1,0 +1,53 @@
+"""Writes the texts of rulings for `extcli explain` from docs/gaps.md: `python -m support.ruling_texts`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import emulator.features.explanations
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = ROOT / "docs" / "gaps.md"
+FILE = Path(emulator.features.explanations.__file__).with_name("rulings.toml")
+
+HEAD = "# `make docs` writes this file from docs/gaps.md.\n"
+
+
+def page() -> str:
+    """Return the content of the file."""
+    text = SOURCE.read_text()
+    return HEAD + "".join(_rule(each) for each in (*_rulings(text), *_sections(text)))
+
+
+def _rulings(text: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of the table."""
+    for line in text.splitlines():
+        if re.match(r"\| [A-Z]\d+ \|", line):
+            id, choice, why, _ = (cell.strip() for cell in line.split("|")[1:-1])
+            yield {"id": id, "text": _plain(choice), "why": _plain(why), "documented": f"docs/gaps.md, ruling {id}"}
+
+
+def _sections(text: str) -> Iterator[dict[str, str]]:
+    """Yield the choices that have no number, by heading."""
+    for section in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        items = re.split(r"^- |\n\n(?!- )", body, flags=re.MULTILINE)
+        paragraphs = [" ".join(_plain(item).split()) for item in items if item.strip()]
+        yield {"id": f"gaps: {title}", "text": "\n".join(paragraphs), "documented": f"docs/gaps.md, section {title}"}
+
+
+def _plain(text: str) -> str:
+    """Return Markdown without the targets of its links."""
+    return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
+
+
+def _rule(fields: dict[str, str]) -> str:
+    lines = (f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items() if text)
+    return "\n[[rule]]\n" + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(page())
