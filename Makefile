@@ -55,9 +55,10 @@ fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(DEV_STAMP)  ## Write docs/cli.md and the table for completion from the commands
+docs: $(DEV_STAMP)  ## Write docs/cli.md, the table for completion, and the texts of rulings
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 	PYTHONPATH=tests $(PYTHON) -m support.completion_table
+	PYTHONPATH=tests $(PYTHON) -m support.ruling_texts
 
 bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)

@@ -39,6 +39,7 @@ from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import RESET, Control
 from emulator.features.datastream.service import Datastream
+from emulator.features.explanations.service import Explanations
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
 from emulator.features.journal.service import Journals
@@ -105,7 +106,8 @@ class Service:
             Changes(clock.now) if settings.environment.has_control and not settings.has_peers else NO_CHANGES
         )
         self.journal = Journal(settings.journal) if changes is not NO_CHANGES else NO_JOURNAL
-        self.journals = Journals(self.journal, namespace.get() or DEFAULT)
+        self.explanations = Explanations(self.journal)
+        self.journals = Journals(self.journal, namespace.get() or DEFAULT, self.explanations.explain)
         self.parity = Parity(clock, _absent_in(settings.production), verdicts or Tally())
         self.hub = Hub(changes)
         self.publisher = Publisher(engine.relay, self.hub, clock)

@@ -15,6 +15,7 @@ from emulator.features.codes import http as codes_http
 from emulator.features.control import http as control_http
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
+from emulator.features.explanations import http as explanations_http
 from emulator.features.identity import http as identity_http
 from emulator.features.journal import http as journal_http
 from emulator.features.parity import http as parity_http
@@ -87,6 +88,7 @@ FEATURES: Final = (
     Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.journals, journal_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.parity, parity_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.explanations, explanations_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),

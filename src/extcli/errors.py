@@ -94,6 +94,8 @@ class ErrorAnswer(CliError):
 
     request_id = ""
     """Finds the request in the service's log, if the service says it."""
+    is_explained = False
+    """Whether `extcli explain` knows more: the service is an emulator in sandbox."""
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         self.status = status
@@ -103,6 +105,10 @@ class ErrorAnswer(CliError):
         answer = status_line(status)
         why = reason_of(body).removeprefix(f"{answer[4:]}: ")
         super().__init__(f"{request} {outcome}: {answer}", why=why, fix=fix)
+
+    def lines(self) -> list[str]:
+        hint = [f"  extcli explain {self.request_id}"] if self.is_explained and self.request_id else []
+        return [*super().lines(), *hint]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from extcli.api.websocket import WebSocketClient
     from extcli.config.link_store import LinkStore
 
+_MARK = "x-emulator-mark"
+"""The header by which an emulator in sandbox is known."""
+_READERS = ("/_emulator/explain", "/_emulator/journal")
+"""Paths that the journal does not record."""
 VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"
 BACKEND = "backend"
@@ -252,7 +256,10 @@ def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> Err
     status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
     if status >= 500:
         return ServerError(str(call), status, answer.content, request_id=request_id)
-    return Refused(str(call), status, answer.content, request_id=request_id, fix=_advice(call, answer, credentials))
+    fix = _advice(call, answer, credentials)
+    error = Refused(str(call), status, answer.content, request_id=request_id, fix=fix)
+    error.is_explained = _MARK in answer.headers and not call.path.startswith(_READERS)
+    return error
 
 
 def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
@@ -267,7 +274,7 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return "this call carries no credentials: check the address, or the service's settings"
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
-    if status == 404 and call.path.startswith("/_emulator/"):
+    if status == 404 and call.path.startswith("/_emulator/") and _MARK not in answer.headers:
         return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
         return "check that --url (EXTCLI_URL) is an extension service"

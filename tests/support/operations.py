@@ -128,6 +128,7 @@ DELETE pin                           pin revoke
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
 GET    /_emulator/wait               expect sockets --count =0
+GET    /_emulator/explain            explain
 GET    /_emulator/snapshot           snapshot save before.json
 PUT    /_emulator/snapshot           snapshot load before.json
 GET    /_emulator/sockets            socket list

@@ -149,6 +149,7 @@ GET    /_emulator/parity
 POST   /_emulator/pins/expire   {"client_id": "my-extension", "pin": "PIN"}
 POST   /_emulator/reset
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
+GET    /_emulator/explain?rule=A1
 GET    /_emulator/snapshot
 PUT    /_emulator/snapshot      {"snapshot": 1}
 POST   /_emulator/call          {"path": "/v1/e/user_info", "client_id": "my-extension"}

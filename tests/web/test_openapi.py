@@ -95,6 +95,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("GET", "/_emulator/journal/entry"): "",
     ("GET", "/_emulator/journal/stream"): "",
     ("GET", "/_emulator/parity"): "",
+    ("GET", "/_emulator/explain"): "",
     ("GET", "/_emulator/snapshot"): "",
     ("PUT", "/_emulator/snapshot"): EMPTY_SNAPSHOT,
     ("POST", "/_emulator/call"): '{"path": "/v1/e/user_info", "client_id": "my-extension"}',

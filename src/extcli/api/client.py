@@ -303,6 +303,10 @@ class Service:
         """Wait on the service until a condition is met, or its timeout has passed."""
         return self.perform(Call("GET", f"{CONTROL}wait", condition, signed=False))
 
+    def explain(self, request_id: str | None = None) -> Answer:
+        """Explain the latest entry of the journal with this request id, or the latest refusal."""
+        return self.perform(Call("GET", f"{CONTROL}explain", _given(id=request_id), signed=False))
+
     @contextmanager
     def save_snapshot(self, *, keys: bool) -> Iterator[Answer]:
         """Yield the answer with a snapshot of all data, the body unread."""

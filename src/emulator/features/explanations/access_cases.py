@@ -6,7 +6,7 @@ from typing import Final
 
 from emulator.features.explanations.cases import cases
 
-_MINT: Final = "`extcli token mint --as {role}` signs a valid one"
+_MINT: Final = "`extcli token mint` signs a valid one"
 
 ACCESS: Final = (
     *cases(
@@ -142,7 +142,7 @@ ACCESS: Final = (
         rows=(
             (r"", "T3", "The refresh token is not valid",
              "Link again: `extcli pin request`, then `extcli pin login PIN`.",
-             "a refresh token that is malformed, over a year old, or revoked", "a valid refresh token of this client id"),
+             "a refresh token that is malformed, over a year old, or revoked", "a valid one of this client id"),
         ),
     ),
     *cases(

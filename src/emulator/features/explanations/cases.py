@@ -1,4 +1,4 @@
-"""The shapes of refusals, of their explanations and of the table between them; and what can be read from the detail of an error. Pure."""
+"""The shapes of refusals, explanations and the table between them; reading the detail of an error. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from emulator.callers import Caller
-
 
 PARAMETER: Final = "Malformed … parameter"
 """Stands for the reasons of all malformed query parameters."""
@@ -79,8 +78,12 @@ _PROBLEMS: Final = tuple(
         (r"^(?P<a>\S+) is not within (?P<b>\S+) to (?P<c>.+)$", "{a}", "{b} to {c}"),
         (r"expected `(?P<a>[^`]+)`(?: of (?P<c>[^,]+))?, got `(?P<b>[^`]+)`", "{b}", "{a} {c}"),
         (r"^(?:object )?missing required field `(?P<a>\w+)`", "no {a}", "{a}"),
-        (r"^(?:has |the \w+ has |the \w+ would be )?(?P<a>[\d,]+ [\w ]+?)(?: given)?; "
-         r"(?:the limit is|limit) (?P<b>[\d,]+.*)$", "{a}", "at most {b}"),
+        (
+            r"^(?:has |the \w+ has |the \w+ would be )?(?P<a>[\d,]+ [\w ]+?)(?: given)?; "
+            r"(?:the limit is|limit) (?P<b>[\d,]+.*)$",
+            "{a}",
+            "at most {b}",
+        ),
         (r"^(?P<a>'.*?'|\".*?\") is not one of (?P<b>.+)$", "{a}", "one of {b}"),
         (r"^(?P<a>'.*?'|\".*?\") is not (?P<b>.+)$", "{a}", "{b}"),
         (r"^(?P<a>'.*?'|\".*?\") is (?P<b>neither .+)$", "{a}", "a value that is {b}"),

@@ -19,7 +19,8 @@ CONTROL: Final = (
             (r"web pages of another origin", "W5", "A web page of another origin called the control API",
              "Call it from a program or from a page of the service itself.",
              "Origin or Sec-Fetch-Site of another site", "a request without them, or of the same origin"),
-            (r"--workers over 1", "docs: Control", "Several workers cannot do this", "Start `extcli serve --workers 1`.",
+            (r"--workers over 1", "docs: Control", "Several workers cannot do this", 
+             "Start `extcli serve --workers 1`.",
              "several workers", "one worker"),
         ),
     ),
@@ -89,7 +90,8 @@ CONTROL: Final = (
     *cases(
         "Service Unavailable",
         rows=(
-            (r"is starting", "docs: Restarts", "The service is starting", "Wait until it is ready: `extcli wait --ready`.",
+            (r"is starting", "docs: Restarts", "The service is starting",
+             "Wait until it is ready: `extcli wait --ready`.",
              "a service that is starting", "a service that is ready"),
             (r"wait ended early", "docs: Waits", "The wait ended early", "Wait again.",
              "a service that stops, or a dropped namespace", "a service that goes on"),

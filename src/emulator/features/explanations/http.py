@@ -10,7 +10,9 @@ from emulator.web.endpoint import Audience, Parameter, endpoint
 
 _PARAMETERS = (
     Parameter("id", "The request id of an entry of the journal; the latest refusal when both are absent."),
-    Parameter("rule", "A ruling such as `A1`, a section such as `spec: Limits`, or a rule of production such as `exp`."),
+    Parameter(
+        "rule", "A ruling such as `A1`, a section such as `spec: Limits`, or a rule of production such as `exp`."
+    ),
 )
 
 

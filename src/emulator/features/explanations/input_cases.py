@@ -6,7 +6,6 @@ from typing import Final
 
 from emulator.features.explanations.cases import PARAMETER, cases
 
-
 INPUT: Final = (
     *cases(
         "Malformed json body",

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from emulator.callers import Role
 from emulator.features.explanations.access_cases import ACCESS
 from emulator.features.explanations.cases import PARAMETER, Case, Explanation, Refusal, facts_of
 from emulator.features.explanations.control_cases import CONTROL
@@ -20,6 +21,7 @@ from emulator.features.explanations.socket_cases import SOCKETS
 
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""
+_ROLES: Final = tuple(map(str, Role))
 _LONGEST: Final = 200
 """Characters that are shown of a value."""
 
@@ -82,16 +84,14 @@ def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, s
         "detail": refusal.detail,
         "field": facts.field or "the body",
         "sent": f"{facts.field} {sent}" if sent else "another value",
-        "held": facts.held or (f"{facts.field} {sent}" if sent else refusal.detail),
+        "held": f"{facts.field} {sent}" if sent else facts.held or refusal.detail,
         "needed": facts.needed or f"no request of which this is true: {refusal.detail}",
         "rule": rule,
         "roles_rule": roles_rule,
         **named,
     }
-    if facts.field and facts.held and facts.field not in facts.held:
-        values["held"] = named.get("held", f"{facts.field}: {facts.held}")
     if "allowed" in named:
-        roles = named["allowed"].split(", ")
+        roles = sorted(named["allowed"].split(", "), key=_ROLES.index)
         values["allowed"] = " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
         values["one_role"] = roles[0]
     if "exp" in named and "now" in named:
@@ -140,7 +140,6 @@ def _shortened(text: str) -> str:
 def _reason_key(reason: str) -> str:
     """Return the reason by which cases are found: one for the malformed parameters of all names."""
     return PARAMETER if re.fullmatch(r"Malformed \w+ parameter", reason) else reason
-
 
 
 _CASES: Final[dict[str, list[Case]]] = {}

@@ -87,11 +87,9 @@ class Explanations:
         return self._explained((refused or entries)[0])
 
     def explain_latest(self) -> Explained:
-        """Explain the latest refusal; raises `NotFound`."""
+        """Explain the latest refusal; the answer is empty if the journal has none."""
         latest = next((entry for entry in self._journal.newest() if entry.status >= 400), None)
-        if latest is None:
-            raise NotFound("Not Found", f"the journal {self._state} a refusal")
-        return self._explained(latest)
+        return self._explained(latest) if latest else Explained()
 
     def explain_rule(self, name: str) -> Explained:
         """Return a rule; raises `NotFound` with the names of similar ones."""

@@ -1,0 +1,125 @@
+"""`extcli explain`: why a request was refused, and what a rule says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.shared_options import shared
+from extcli.errors import status_line
+from extcli.output import times, views
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.session import Session
+
+_PREFIXES = ("spec: ", "gaps: ", "docs: ")
+
+
+@shared
+def explain(
+    session: Session,
+    subject: Annotated[
+        str | None,
+        typer.Argument(metavar="ID|RULE", help="A request id, or a rule. Default: the latest refusal."),
+    ] = None,
+) -> None:
+    """Explain a refusal: the rule, what the request had, what was needed, and what to do.
+
+    Also says what production would have done differently. A rule is explained without a
+    service: a ruling such as A1, a section such as "spec: Authentication", or a rule of
+    production such as stage. Only a sandbox emulator keeps the requests.
+
+    Plain output is `name<TAB>text`, one fact per line.
+
+    \b
+    Examples:
+      extcli explain
+      extcli explain A1
+    """
+    rule = _rule(subject) if subject else None
+    if rule:
+        session.output.show_value({"rule": rule}, _VIEW)
+    else:
+        session.output.show(session.anonymous_service().explain(subject), _VIEW)
+
+
+def _rule(name: str) -> dict[str, str] | None:
+    """Return the rule of this name from the texts that the service's package ships."""
+    import tomllib
+    from importlib.resources import files
+
+    folder = files("emulator") / "features" / "explanations"
+    for file in ("rulings.toml", "topics.toml"):
+        for rule in tomllib.loads((folder / file).read_text("utf-8"))["rule"]:
+            if _plain(name) in (_plain(rule["id"]), _short(_plain(rule["id"]))):
+                return dict(rule)
+    return None
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().replace(":", ": ").split())
+
+
+def _short(id: str) -> str:
+    """Return the id of a section without its prefix."""
+    return next((id.removeprefix(prefix) for prefix in _PREFIXES if id.startswith(prefix)), id)
+
+
+def _table(document: dict[str, Any]) -> Any:
+    return views.stacked(*(visible_lines(paragraph) for paragraph in _paragraphs(document)))
+
+
+def visible_lines(text: str) -> str:
+    """Return a text of several lines with unsafe characters escaped."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _paragraphs(document: dict[str, Any]) -> Iterator[str]:
+    entry, found, rule = document.get("entry"), document.get("explanation"), document.get("rule")
+    if entry is None:
+        yield from _rule_paragraphs(rule) if rule else ["nothing was refused, as far as the journal goes back"]
+        return
+    yield _what_happened(entry)
+    if found:
+        yield (
+            f"Why: {found['title']} (rule {found['rule']}).\n  held    {found['held']}\n  needed  {found['needed']}"
+            + (f"\n{found['text']}" if found.get("text") else "")
+        )
+        yield f"What to do: {found['next_step']}"
+    elif entry["status"] < 400:
+        yield "It was not refused."
+    if verdict := document.get("production"):
+        yield (
+            f"Production: {verdict['verdict']} (rule {verdict['rule']}).\n{verdict['text']}"
+            + (f"\n{verdict['next_step']}" if verdict.get("next_step") else "")
+        )
+
+
+def _what_happened(entry: dict[str, Any]) -> str:
+    caller = " ".join(filter(None, (entry["role"], entry["client_id"], entry["channel_id"])))
+    lines = [f"{entry['name'] or entry['path']}: {status_line(entry['status'])}"]
+    lines += [f"{entry['reason']}: {entry['detail']}"] if entry["reason"] else []
+    return "\n".join([*lines, f"{times.shown(entry['at'])}, request {entry['id']}, {caller or 'no credential'}"])
+
+
+def _rule_paragraphs(rule: dict[str, str]) -> Iterator[str]:
+    yield f"{rule['id']} ({rule['documented']})"
+    yield from (text for name in ("text", "why") if (text := rule.get(name)))
+    if next_step := rule.get("next_step"):
+        yield f"What to do: {next_step}"
+
+
+def _rows(document: dict[str, Any]) -> Iterator[list[str]]:
+    entry, found = document.get("entry") or {}, document.get("explanation")
+    facts = {
+        **{name: entry.get(name) for name in ("id", "name", "status", "role", "reason", "detail")},
+        **(found or (document.get("rule") if not entry else None) or {}),
+    }
+    if verdict := document.get("production"):
+        facts |= {"production": f"{verdict['verdict']}; rule={verdict['rule']}"}
+    yield from ([name, field(value)] for name, value in facts.items() if value not in (None, ""))
+
+
+_VIEW = View(table=_table, rows=_rows)
