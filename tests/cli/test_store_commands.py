@@ -126,5 +126,5 @@ def test_a_missing_channel_is_refused_with_a_hint(extcli, command, hint):
 
     assert 4 == result.exit_code
     assert "Invalid channel" in result.stderr
-    assert hint == result.stderr.splitlines()[-1]
+    assert hint == result.stderr.splitlines()[2]
     assert 0 == extcli("state", *command, "--as", "backend", "--channel", "1001").exit_code
