@@ -13,7 +13,7 @@ from emulator.errors import NotFound
 from emulator.features.explanations import texts
 from emulator.features.explanations.cases import Explanation, Refusal
 from emulator.features.explanations.texts import Rule
-from emulator.journal import Entry, Journal
+from emulator.journal import DELIVERY, Entry, Journal
 
 _VERDICT: Final = re.compile(r"(?P<verdict>[\w-]+); rule=(?P<rule>[\w-]+)")
 
@@ -80,10 +80,11 @@ class Explanations:
 
     def explain_request(self, id: str) -> Explained:
         """Explain the latest entry of a request id, refused ones first; raises `NotFound`."""
-        entries = [entry for entry in self._journal.newest() if entry.id == id]
+        entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
         refused = [entry for entry in entries if entry.status >= 400]
         if not entries:
-            raise NotFound("Not Found", f"the journal {self._state} {id[:64]}{_hint(id)}")
+            place = "the journal" if self._journal.is_on else "a service with --journal 0, or with --workers over 1,"
+            raise NotFound("Not Found", f"{place} has no entry of {id[:64]!r}{_hint(id)}")
         return self._explained((refused or entries)[0])
 
     def explain_latest(self) -> Explained:
@@ -97,10 +98,6 @@ class Explanations:
         if rule is None:
             raise NotFound("Not Found", f"there is no rule {name[:64]!r}{_hint(name)}")
         return Explained(rule=rule)
-
-    @property
-    def _state(self) -> str:
-        return "has no entry of" if self._journal.is_on else "is off (--journal 0), so it has no entry of"
 
     def _explained(self, entry: Entry) -> Explained:
         explanation, caller = self.explain(entry), entry.caller
