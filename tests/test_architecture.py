@@ -112,6 +112,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"errors", "clock", "output", "config", "extensions"},
+    "journal": {"errors", "clock", "output", "api", "session"},
     "testing": {"errors", "clock", "output", "config", "api", "session", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},
 }

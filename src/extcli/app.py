@@ -61,6 +61,7 @@ ROOMS = {
             "wait": "Wait until the service is ready, or a condition is met.",
             "expect": "Check a condition: votes, stores, sockets and more.",
             "explain": "Explain why a request was refused, or a rule.",
+            "logs": "The journal: what was answered and why; follow, export, repeat.",
             "doctor": "Find what is wrong, and what to do.",
         },
     ),

@@ -14,7 +14,7 @@ from support.operations import FILES, ROWS
 
 UNDECLARED = {"GET /_ns", "POST /_ns", "POST /_ns/NAME", "DELETE /_ns/NAME", "socket unsubscribe state"}
 """Operations that belong to no feature."""
-WITHOUT_COMMAND = {"GET /_emulator/parity", "POST /_emulator/call"}
+WITHOUT_COMMAND = {"GET /_emulator/parity"}
 """Operations that no command has yet."""
 FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 """Audiences that need no command of their own: `extcli api` is enough."""

@@ -129,6 +129,10 @@ GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
 GET    /_emulator/wait               expect sockets --count =0
 GET    /_emulator/explain            explain
+GET    /_emulator/journal            logs --status 4xx
+GET    /_emulator/journal/entry      logs show latest
+GET    /_emulator/journal/stream     logs -f --since 0 --count 1
+POST   /_emulator/call               logs replay latest
 GET    /_emulator/snapshot           snapshot save before.json
 PUT    /_emulator/snapshot           snapshot load before.json
 GET    /_emulator/sockets            socket list

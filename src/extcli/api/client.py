@@ -307,6 +307,23 @@ class Service:
         """Explain the latest entry of the journal with this request id, or the latest refusal."""
         return self.perform(Call("GET", f"{CONTROL}explain", _given(id=request_id), signed=False))
 
+    def read_journal(self, query: Mapping[str, Any]) -> Answer:
+        return self.perform(Call("GET", f"{CONTROL}journal", query, signed=False))
+
+    def read_journal_entry(self, id: str, **form: str) -> Answer:
+        """Read an entry by its request id or number, or what `form` makes of it."""
+        return self.perform(Call("GET", f"{CONTROL}journal/entry", {"id": id, **form}, signed=False))
+
+    @contextmanager
+    def follow_journal(self, query: Mapping[str, Any]) -> Iterator[Answer]:
+        """Yield the answer, whose body is one line of JSON per entry and does not end."""
+        with self._caller.stream(Call("GET", f"{CONTROL}journal/stream", query, signed=False)) as answer:
+            yield answer
+
+    def call_as(self, body: bytes) -> Answer:
+        """Make a call as any caller, whom the body names."""
+        return self.perform(Call("POST", f"{CONTROL}call", body=body, signed=False))
+
     @contextmanager
     def save_snapshot(self, *, keys: bool) -> Iterator[Answer]:
         """Yield the answer with a snapshot of all data, the body unread."""

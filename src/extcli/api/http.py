@@ -60,8 +60,12 @@ class Http:
 
     def below(self, path: str) -> Http:
         """Return the service at a path below this one, over the same connections."""
+        return self.at(self.url + path)
+
+    def at(self, url: str) -> Http:
+        """Return the service at another address of the same server, over the same connections."""
         other = copy(self)
-        other.url = self.url + path
+        other.url = url
         return other
 
     def send(self, method: str, path: str, *, body: Body | None = None) -> Answer:

@@ -6,8 +6,9 @@ from typing import Final
 
 from emulator.features.journal.rules import DEFAULT_LIMIT, KINDS, MAX_LIMIT
 from emulator.features.journal.service import JournalEntry, Journals, Listing
+from emulator.features.journal.snippets import DEFAULT_URL, FORMS
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, JsonLines, Parameter, Streamed, endpoint
+from emulator.web.endpoint import Audience, JsonLines, Parameter, Streamed, Text, endpoint
 
 _SINCE = Parameter("since", "A number: only later entries.", "integer")
 _TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
@@ -45,12 +46,18 @@ async def read_journal(journals: Journals, call: Call) -> Listing:
     "GET",
     "/_emulator/journal/entry",
     audience=Audience.CONTROL,
-    query=(Parameter("id", "A request id, the number of an entry, or `latest`."),),
+    query=(
+        Parameter("id", "A request id, the number of an entry, or `latest`."),
+        Parameter("as", f"{', '.join(FORMS)}: the answer is this text instead."),
+        Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
+    ),
     answer=JournalEntry,
     is_recorded=False,
 )
-async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry:
-    """Read one entry."""
+async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | Text:
+    """Read one entry, or write it as a line for a shell or as a test. Such a text has no token and no secret."""
+    if call.text("as"):
+        return Text(journals.snippet(call.query).encode(), "text/plain; charset=utf-8")
     return journals.entry(call.query)
 
 
@@ -66,9 +73,10 @@ async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry:
 async def follow_journal(journals: Journals, call: Call) -> Streamed:
     """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
 
-    The line `{"mark": 12}` says how far the stream is: at its start, and after 15 seconds without an entry. The line
-    `{"lost": 3, "mark": 15}` says that the journal forgot three entries before the stream came to them. To resume, pass
-    the last number as `since`.
+    The line `{"mark": 12, "run": "…"}` says how far the stream is: at its start, and after 15 seconds without an
+    entry. The line `{"lost": 3, "mark": 15}` says that the journal forgot three entries before the stream came to them.
+    To resume, pass the last number as `since`; if `run` is another one, the service was restarted, and numbers began
+    anew.
     """
     return Streamed(journals.stream(call.query), _JSON_LINES)
 

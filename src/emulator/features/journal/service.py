@@ -6,7 +6,7 @@ import asyncio
 import base64
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
@@ -17,6 +17,8 @@ from emulator.clock import monotonic
 from emulator.errors import Forbidden, NotFound
 from emulator.features.journal import rules
 from emulator.features.journal.rules import Matches
+from emulator.features.journal.snippets import snippet_of
+from emulator.ids import token_id
 from emulator.journal import DELIVERY, HIDDEN, MAX_BODY, Entry, Journal
 
 LATEST: Final = "latest"
@@ -127,6 +129,7 @@ class Listing(Struct):
 
 class _Mark(Struct):
     mark: int
+    run: str
 
 
 class _Lost(Struct):
@@ -141,6 +144,8 @@ class Journals:
     _journal: Journal
     _namespace: str
     _explain: Callable[[Entry], Explanation | None] = lambda _: None
+    _run: str = field(default_factory=token_id)
+    """Tells readers whether their marks are of this run of the service."""
 
     async def page(self, query: Mapping[str, str]) -> Listing:
         """Return the entries that a query selects. Raises `BadRequest`, and `Forbidden` if there is no journal."""
@@ -195,6 +200,11 @@ class Journals:
         rules.check_names(query, "id")
         return self.shown(self.find(query.get("id", "")))
 
+    def snippet(self, query: Mapping[str, str]) -> str:
+        """Return one entry as a line for a shell or as a test. Raises `NotFound`, and `BadRequest` if it has none."""
+        rules.check_names(query, "id", "as", "url")
+        return snippet_of(self.find(query.get("id", "")), query.get("as", ""), query.get("url", ""))
+
     def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Return JSON lines: a mark, then each entry after `since`, by default after now. Raises as `page` does.
 
@@ -210,7 +220,7 @@ class Journals:
         journal, encode = self._journal, msgspec.json.encode
         if mark > journal.mark:  # of an earlier run of the service
             mark = 0
-        yield encode(_Mark(mark)) + b"\n"
+        yield encode(_Mark(mark, self._run)) + b"\n"
         with journal.watching() as changed:
             while True:
                 changed.clear()
@@ -234,7 +244,7 @@ class Journals:
                         await changed.wait()
                     await asyncio.sleep(_INTERVAL)
                 except TimeoutError:
-                    yield encode(_Mark(mark)) + b"\n"
+                    yield encode(_Mark(mark, self._run)) + b"\n"
 
     def shown(self, entry: Entry) -> JournalEntry:
         """Return an entry for readers, with its explanation."""

@@ -1,0 +1,69 @@
+"""The options that select entries of the journal, declared once for all commands that have them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from extcli.session import Session
+
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="MARK|TIME", help="Only entries after a mark, or since a time: 5m.")
+]
+
+
+def filters(
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="4xx|403", help="These statuses; join several with commas.")
+    ] = None,
+    path: Annotated[str | None, typer.Option("--path", metavar="TEXT", help="A part of path, action or topic.")] = None,
+    method: Annotated[str | None, typer.Option("--method", metavar="METHOD", help="This method.")] = None,
+    role: Annotated[str | None, typer.Option("--role", metavar="ROLE", help="The role of the caller.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="The id or opaque id of the caller.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", help="request, frame or delivery; join with commas.")
+    ] = None,
+    production: Annotated[
+        str | None,
+        typer.Option("--production", metavar="RULE|any", help="Production would have acted otherwise, by this rule."),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="TEXT", help="A text in path, bodies, caller or refusal.")
+    ] = None,
+) -> dict[str, str]:
+    """Return the parameters of a query."""
+    given = {
+        "status": status, "path": path, "method": method, "role": role, "user": user, "kind": kind,
+        "production": production, "search": search,
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value is not None}
+
+
+_PARAMETERS = inspect.signature(filters, eval_str=True).parameters
+
+
+def filtered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the filters as options. It receives them as `query`, with --client-id and --channel if given."""
+
+    @wraps(function)
+    def run(session: Session, **values: Any) -> Any:
+        own = filters(**{name: values.pop(name) for name in _PARAMETERS})
+        return function(session, query={**own, **_scope(session)}, **values)
+
+    parameters = inspect.signature(function, eval_str=True).parameters
+    first, *rest = [each for name, each in parameters.items() if name != "query"]
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [first, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*rest, *_PARAMETERS.values()))]
+    )
+    del run.__wrapped__
+    return run
+
+
+def _scope(session: Session) -> Mapping[str, str]:
+    flags = session.resolver.flags
+    given = {"client_id": flags.client_id, "channel_id": flags.channel}
+    return {name: value for name, value in given.items() if value is not None}

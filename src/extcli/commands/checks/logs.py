@@ -1,0 +1,241 @@
+"""`extcli logs`: the journal of an emulator: reads, follows, exports it, and repeats its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from extcli import clock
+from extcli.cli.confirm import in_production
+from extcli.cli.journal_filters import Since, filtered
+from extcli.cli.shared_options import command, noun_and_command
+from extcli.errors import UsageError
+from extcli.output.format import Format
+from extcli.output.sanitize import compact
+from extcli.session import Session
+
+_LISTED = 100
+_BEFORE = 10
+"""Entries that `-f` shows of those before it."""
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="A request id, the number of an entry, or `latest`.")]
+Namespace = Annotated[str | None, typer.Option("--ns", metavar="NAME", help="The journal of this namespace.")]
+
+
+class CopyForm(StrEnum):
+    """What to make of a request."""
+
+    CURL = "curl"
+    EXTCLI = "extcli"
+    PYTEST = "pytest"
+
+
+@filtered
+def _logs(
+    session: Session,
+    query: dict[str, Any],
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Show new entries as they happen.")] = False,
+    since: Since = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="The latest N. Default: 100, with -f 10.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", min=1, help="With -f: end after N entries.")
+    ] = None,
+    ns: Namespace = None,
+) -> None:
+    """Show what the emulator answered, delivered and refused, and why.
+
+    --client-id and --channel select, too, if given. Entries are in the order of time.
+    With -f, a lost connection is retried for up to two minutes, and standard error says
+    how many entries were lost; so does jsonl, by {"lost": 12}. -f ends after --count
+    entries or, if given, --timeout.
+
+    Plain output is `time<TAB>status<TAB>request<TAB>caller<TAB>ms<TAB>id<TAB>note`, with the
+    time in Unix milliseconds.
+
+    \b
+    Examples:
+      extcli logs --status 4xx
+      extcli logs -f --path vote --role viewer
+      extcli logs --since 5m --production stage -o jsonl
+    """
+    from extcli.journal import reading, views
+
+    _choose(session, ns)
+    if not follow:
+        if count is not None:
+            raise UsageError("--count needs -f", fix="use --limit for the latest entries")
+        found = reading.latest(session, query, since=since, limit=limit or (None if since else _LISTED))
+        _report_lost(session, found["lost"])
+        session.output.show_value(found, views.ENTRIES)
+        return
+    deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
+    mark = reading.mark_of(since) if since else None
+    shown = 0
+    if mark is None:
+        found = reading.latest(session, query, since=since, limit=limit or (None if since else _BEFORE))
+        mark = found["mark"]
+        shown = _print_all(session, found["entries"], count)
+    if shown != count:
+        left = None if count is None else count - shown
+        _print_all(session, reading.Follower(session, query, mark).items(deadline), left)
+
+
+def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | None) -> int:
+    """Print entries as they come, one flushed line each, at most `count`. Returns how many."""
+    from extcli.journal import views
+    from extcli.output.streams import flush
+
+    output, shown = session.output, 0
+    as_json = output.format in (Format.JSON, Format.JSONL)
+    for item in items:
+        if "lost" in item:
+            if as_json:
+                output.line(compact(item))
+                flush()
+            continue
+        if as_json and not output.query:
+            output.line(compact(item))
+        else:
+            output.show_value(item, views.ENTRY_LINE)
+        flush()
+        shown += 1
+        if shown == count:
+            break
+    return shown
+
+
+def _report_lost(session: Session, lost: int) -> None:
+    if lost:
+        session.output.report(f"gap: {lost:,} entries after that mark are no longer in the journal")
+
+
+def _choose(session: Session, name: str | None) -> None:
+    """Read the journal of another namespace of the same service."""
+    if name is not None:
+        root = session.http.url.partition("/_ns/")[0]
+        session.http = session.http.at(root if name == "default" else f"{root}/_ns/{name}")
+
+
+app = noun_and_command(_logs)
+
+
+@command(app)
+def show(
+    session: Session,
+    id: Id,
+    copy_as: Annotated[
+        CopyForm | None,
+        typer.Option("--copy-as", metavar="curl|extcli|pytest", help="Print the request in this form, to run it."),
+    ] = None,
+    ns: Namespace = None,
+) -> None:
+    """Show all that the journal has of one request, frame or delivery.
+
+    --copy-as prints a line for a shell, a command of extcli, or a test for pytest. Lines
+    make their own token; `[hidden]` in them stands for a secret.
+
+    \b
+    Examples:
+      extcli logs show latest
+      extcli logs show latest --copy-as curl
+    """
+    from extcli.journal import reading, views
+
+    _choose(session, ns)
+    entry = reading.find(session, id)
+    if copy_as is None:
+        session.output.show_value(entry, views.ENTRY)
+        return
+    form = {"as": copy_as.value, "url": session.http.url}
+    session.output.body([session.anonymous_service().read_journal_entry(str(entry["number"]), **form).content])
+
+
+@command(app)
+@filtered
+def export(
+    session: Session,
+    query: dict[str, Any],
+    har: Annotated[
+        Path | None, typer.Option("--har", metavar="FILE|-", help="Write an HTTP Archive, of requests only.")
+    ] = None,
+    jsonl: Annotated[Path | None, typer.Option("--jsonl", metavar="FILE|-", help="Write one entry per line.")] = None,
+    since: Since = None,
+    ns: Namespace = None,
+) -> None:
+    """Write the journal to files: HAR 1.2 for browsers and proxies, JSONL for all else.
+
+    Frames and deliveries are only in JSONL. Neither has tokens, PINs, codes or secrets.
+
+    \b
+    Examples:
+      extcli logs export --har run.har
+      extcli logs export --jsonl - --status 4xx
+    """
+    from extcli.journal import reading
+    from extcli.journal.har import har_lines
+
+    if har is None and jsonl is None:
+        raise UsageError("nothing to write", fix="name a file: --har FILE or --jsonl FILE")
+    if str(har) == str(jsonl):
+        raise UsageError("--har and --jsonl name the same file")
+    _choose(session, ns)
+    entries = list(reading.everything(session, query, since=since))
+    if har is not None:
+        _write(session, har, har_lines(entries, session.http.url.partition("/_ns/")[0]))
+    if jsonl is not None:
+        _write(session, jsonl, map(compact, entries))
+    session.output.report(f"exported {len(entries):,} {'entry' if len(entries) == 1 else 'entries'}")
+
+
+def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a file in one step, or to standard output."""
+    if str(path) == "-":
+        for line in lines:
+            session.output.line(line)
+        return
+    from extcli.atomic_file import cannot_be_written, replacing
+
+    try:
+        with replacing(path) as file:
+            file.writelines(f"{line}\n".encode() for line in lines)
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+
+
+@command(app)
+def replay(
+    session: Session,
+    id: Id,
+    times: Annotated[int, typer.Option("--times", metavar="N", min=1, max=1000, help="How often.")] = 1,
+    ns: Namespace = None,
+) -> None:
+    """Repeat a request as the same caller, and compare the answers.
+
+    Prints the status of the first answer and of the new one, and whether the body
+    differs. Only a sandbox can do that; a production profile is refused, and so is a
+    request whose body was longer than 4 KiB or had a secret. `latest` is the latest
+    request below /v1/e/.
+
+    Plain output is `status before<TAB>status<TAB>same body<TAB>request id`.
+
+    \b
+    Examples:
+      extcli logs replay latest
+      extcli logs replay latest --times 3
+    """
+    from extcli.api.client import SERVICE
+    from extcli.journal import reading, views
+    from extcli.journal.replay import replay as repeat
+
+    if in_production(session):
+        raise UsageError("requests are never repeated in production", fix="use -p or --url to choose a sandbox")
+    _choose(session, ns)
+    entry = reading.latest_request(session, SERVICE) if id == reading.LATEST else reading.find(session, id)
+    session.output.show_value(repeat(session, entry, times), views.REPLAYS)

@@ -1,0 +1,1 @@
+"""The journal of an emulator: reading, following, exporting and repeating its entries."""

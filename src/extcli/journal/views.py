@@ -1,0 +1,166 @@
+"""Views of entries of the journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from extcli.output import times
+from extcli.output.printer import View
+from extcli.output.sanitize import field, pretty_json, visible
+from extcli.output.views import table_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Json = Mapping[str, Any]
+
+_COLUMNS = ("time (UTC)", "", "request", "caller", "ms", "id", "")
+
+
+def request_of(entry: Json) -> str:
+    """Return what was done: `POST /v1/e/vote?id=rps`, `frame set state`, `delivery poll:rps`."""
+    if entry["kind"] == "request":
+        return f"{entry['endpoint'].partition(' ')[0]} {entry['path']}"
+    return f"{entry['kind']} {entry['endpoint']}"
+
+
+def caller_of(entry: Json) -> str:
+    """Return the caller as `viewer:5551@777`: role, user and channel, as far as the token names them."""
+    caller = entry["caller"]
+    if caller is None:
+        return "-"
+    user = caller["user_id"] or ("" if caller["opaque_id"].startswith("A-") else caller["opaque_id"])
+    channel = caller["channel_id"]
+    return f"{caller['role']}{f':{user}' if user else ''}{f'@{channel}' if channel else ''}"
+
+
+def note_of(entry: Json) -> str:
+    """Return why it was refused, to how many it was delivered, or what production would have done."""
+    if entry["kind"] == "delivery":
+        return f"to {entry['delivered']}" + (f", {entry['dropped']} dropped" if entry["dropped"] else "")
+    if entry["reason"]:
+        return f"{entry['rule']}: {entry['detail']}" if entry["rule"] else entry["detail"] or entry["reason"]
+    return f"production: {entry['production']}" if entry["production"] else ""
+
+
+def _status(entry: Json) -> str:
+    return str(entry["status"] or "")
+
+
+def _time(entry: Json) -> str:
+    """Return the time of day by the system's clock."""
+    return times.shown(entry["system_at"])[11:].removesuffix("Z").ljust(12, "0" if entry["system_at"] % 1000 else " ")
+
+
+def _cells(entry: Json) -> list[str]:
+    return [
+        _time(entry),
+        _status(entry),
+        visible(request_of(entry)),
+        visible(caller_of(entry)),
+        f"{entry['duration_ms']:.1f}",
+        visible(entry["id"]),
+        visible(note_of(entry)),
+    ]
+
+
+def _table(document: Json) -> RenderableType:
+    table = table_of(*_COLUMNS, right=(4,), folded=(2, 6))
+    for entry in document["entries"]:
+        table.add_row(*_cells(entry))
+    return table if table.row_count else "no entries"
+
+
+def _row(entry: Json) -> list[str]:
+    texts = (request_of(entry), caller_of(entry), str(entry["duration_ms"]), entry["id"], note_of(entry))
+    return [str(entry["system_at"]), str(entry["status"]), *map(field, texts)]
+
+
+ENTRIES = View(
+    table=_table,
+    rows=lambda document: map(_row, document["entries"]),
+    items=lambda document: document["entries"],
+)
+"""A part of the journal."""
+
+
+def line_of(entry: Json) -> str:
+    """Return an entry as one line for people, in columns."""
+    time, status, request, caller, took, id, note = _cells(entry)
+    return f"{time} {status:<3} {request:<36} {caller:<20} {took:>7} {id:<14} {note}".rstrip()
+
+
+ENTRY_LINE = View(table=line_of, rows=lambda entry: [_row(entry)])
+"""One entry of many, as it happens."""
+
+
+def _facts(entry: Json) -> Iterator[tuple[str, str]]:
+    at, system_at = times.shown(entry["at"]), times.shown(entry["system_at"])
+    yield "request", f"{request_of(entry)}"
+    yield "answer", _answer(entry)
+    yield "id", f"{entry['id']} (number {entry['number']})"
+    yield "time", system_at if at == system_at else f"{system_at}; {at} by the service's clock"
+    yield "caller", caller_of(entry) + (f", {entry['caller']['client_id']}" if entry["caller"] else "")
+    for name, member in (("rule", "rule"), ("why", "detail"), ("next step", "next_step"), ("production", "production")):
+        if entry[member]:
+            yield name, entry[member]
+    for recipient in entry["recipients"]:
+        yield "recipient", recipient
+
+
+def _answer(entry: Json) -> str:
+    if entry["kind"] == "delivery":
+        return note_of(entry)
+    return " ".join(filter(None, (_status(entry), entry["reason"], f"in {entry['duration_ms']:.1f} ms")))
+
+
+def _shown(entry: Json) -> str:
+    width = max(len(name) for name, _ in _facts(entry)) + 2
+    lines = [f"{name:<{width}}{visible(value)}" for name, value in _facts(entry)]
+    for name in ("request", "response"):
+        body = entry[name]
+        if body["size"] or body["text"]:
+            lines += ["", f"{name} body, {_size(body)}:", *(f"  {line}" for line in _readable(body).split("\n"))]
+    return "\n".join(lines)
+
+
+def _size(body: Json) -> str:
+    size = f"{body['size']:,} bytes" if body["size"] else "streamed"
+    notes = [size, "cut" if body["is_cut"] else "", "base64" if body["encoding"] == "base64" else ""]
+    return ", ".join(filter(None, notes))
+
+
+def _readable(body: Json) -> str:
+    try:
+        return pretty_json(json.loads(body["text"]))
+    except (ValueError, RecursionError):
+        return "\n".join(map(visible, body["text"].split("\n")))
+
+
+ENTRY = View(table=_shown, rows=lambda entry: [(name, field(value)) for name, value in _facts(entry)])
+"""One entry with all that is known."""
+
+
+def _replays_table(document: Json) -> RenderableType:
+    return "\n".join(
+        f"{each['before']} before, now {each['status']}; {_difference(each)}; request id {visible(each['request_id'])}"
+        for each in document["replays"]
+    )
+
+
+def _difference(replay: Json) -> str:
+    same = replay["same_body"]
+    return "the bodies cannot be compared" if same is None else f"the body {'is the same' if same else 'differs'}"
+
+
+REPLAYS = View(
+    table=_replays_table,
+    rows=lambda document: [
+        (str(each["before"]), str(each["status"]), json.dumps(each["same_body"]), field(each["request_id"]))
+        for each in document["replays"]
+    ],
+    items=lambda document: document["replays"],
+)
+"""The outcomes of repeated requests."""
