@@ -75,6 +75,7 @@ NOT_RUN = {
     "extcli status": "needs a named service; test_status.py",
     'eval "$(extcli status': "needs a named service; test_status.py",
     "extcli stop": "needs a named service; test_status.py",
+    "extcli logs -f": "follows without end; test_logs_command.py",
     "extcli serve &": "leaves a service behind; test_wait.py",
     "extcli extension init /etc/": "writes to /etc",
     "extcli pin validate --channel": "asks at a terminal; test_pin_typing.py",
