@@ -49,9 +49,12 @@ from emulator.features.seeds.service import Seeds
 from emulator.features.snapshots.service import Snapshots
 from emulator.features.sockets.service import Sockets
 from emulator.features.sockets.subscribers import Subscribers
+from emulator.features.stores.rules import STORES
 from emulator.features.stores.service import JsonStores, Stores
 from emulator.features.transactions.service import Transactions
+from emulator.features.trivia.rules import CONTEST
 from emulator.features.trivia.service import Trivia
+from emulator.features.trivia.voters import VOTER
 from emulator.features.votes.service import Polls
 from emulator.features.waits.service import Waits
 from emulator.ids import NewId, token_id
@@ -60,6 +63,7 @@ from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import DEFAULT, Namespaces
 from emulator.observability.request_context import namespace
+from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
 from emulator.parity.service import Parity, note
 from emulator.parity.tally import Tally
@@ -108,7 +112,9 @@ class Service:
         self.journal = Journal(settings.journal) if changes is not NO_CHANGES else NO_JOURNAL
         self.explanations = Explanations(self.journal)
         self.journals = Journals(self.journal, namespace.get() or DEFAULT, self.explanations.explain)
-        self.parity = Parity(clock, _absent_in(settings.production), verdicts or Tally())
+        self.parity = Parity(
+            clock, _absent_in(settings.production), verdicts or Tally(), is_on=settings.environment.has_control
+        )
         self.hub = Hub(changes)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
@@ -133,7 +139,8 @@ class Service:
             admits=extensions.admits,
             enabled=settings.page_events,
         )
-        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes)
+        lapses = _lapses(settings)
+        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes, lapses)
         id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
         self.polls = Polls(
             engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages, changes
@@ -146,7 +153,7 @@ class Service:
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
         )
         self.datastream = Datastream(clock, self.publisher)
-        self.trivia = Trivia(engine.documents, clock, settings.environment)
+        self.trivia = Trivia(engine.documents, clock, settings.environment, lapses)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes)
         self.metrics = Metrics(
             settings.environment.name,
@@ -182,10 +189,12 @@ class Service:
             self.journal.clear,
             self.connections.release_all,
             self.parity.tally.clear,
+            lapses.clear,
         ):
             self.control.on_reset(clear)
         for reloaded in (updates.reloaded, changes.forget):
             self.control.on_load(reloaded)
+        self.control.on_expiry(lapses.expired)
         self.publisher.on_notice(RESET, lambda _: self._replaced())
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
             self.control.on_move(clock_moved)
@@ -301,6 +310,16 @@ def _absent_in(environment: Environment) -> list[tuple[str, str]]:
         if not feature.is_offered(environment)
         for endpoint in feature.endpoints
     ]
+
+
+def _lapses(settings: Settings) -> Lapses:
+    """Return what expires in the sandbox before it would in production."""
+    here, there = settings.environment, settings.production
+    if here.verifies_tokens:
+        return Lapses({})
+    state, config = (here.state_lifetime, there.state_lifetime), (here.config_lifetime, there.config_lifetime)
+    kinds = {store.name: config if store.is_config else state for store in STORES}
+    return Lapses({**kinds, CONTEST: state, VOTER: state})
 
 
 def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:

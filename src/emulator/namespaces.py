@@ -23,7 +23,8 @@ from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.ids import token_id
-from emulator.observability.request_context import bind_context, detached, namespace
+from emulator.observability.request_context import PRODUCTION, bind_context, detached, namespace
+from emulator.parity.rules import ENDPOINT
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
 from emulator.web.front import Front, HotPath
@@ -33,6 +34,7 @@ from emulator.wire import json_codec
 DEFAULT: Final = "default"
 """The namespace of the plain paths."""
 _PREFIX: Final = "/_ns"
+_ABSENT_IN_PRODUCTION: Final = ((PRODUCTION, ENDPOINT.encode()),)
 _ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _log = logging.getLogger("emulator")
@@ -155,7 +157,7 @@ class Namespaces:
             _log.error("storage failed in %s %s: %s", scope["method"], scope["path"][:80], error)
             await error_reply(Unavailable(), cors=False)(send)
         else:
-            await Reply(200, body, cors=False, content_type=JSON)(send)
+            await Reply(200, body, cors=False, content_type=JSON, more=_ABSENT_IN_PRODUCTION)(send)
 
     async def _list(self, scope: HTTPScope) -> Listing:
         """List the namespaces in use, without `default`."""

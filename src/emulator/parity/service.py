@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from emulator.clock import Clock
+from emulator.errors import MethodNotAllowed
 from emulator.observability.request_context import RequestContext, current
 from emulator.parity.rules import ENDPOINT, is_final, settled
 from emulator.parity.tally import Example, Tally
@@ -23,10 +24,18 @@ def is_reached() -> bool:
     return context is None or not is_final(context.production)
 
 
-class Parity:
-    """The verdicts of one service. Production gives none, so it never calls the methods."""
+def noted() -> str:
+    """Return the verdict on the current request so far."""
+    context = current.get()
+    return context.production if context is not None else ""
 
-    def __init__(self, clock: Clock, absent: Collection[tuple[str, str]], total: Tally) -> None:
+
+class Parity:
+    """The verdicts of one service. Production gives none."""
+
+    def __init__(self, clock: Clock, absent: Collection[tuple[str, str]], total: Tally, *, is_on: bool) -> None:
+        self.is_on = is_on
+        """Whether this is a sandbox."""
         self._clock = clock
         self._absent = frozenset(absent)
         """The endpoints that production does not have."""
@@ -40,14 +49,30 @@ class Parity:
         if (method, path) in self._absent:
             note(ENDPOINT)
 
-    def settle(self, context: RequestContext, endpoint: str, status: int, *, answered: int | None = None) -> None:
+    def refuse_method(self, method: str, path: str) -> None:
+        """Give the verdict on a method that a path does not support: production may not even have the path."""
+        context = current.get()
+        if context is not None and any(path == absent for _, absent in self._absent):
+            context.production = ENDPOINT
+            is_counted = not path.startswith("/_emulator")
+            self.settle(context, f"{method} {path}", MethodNotAllowed.status, is_counted=is_counted)
+
+    def settle(
+        self,
+        context: RequestContext,
+        endpoint: str,
+        status: int,
+        *,
+        answered: int | None = None,
+        is_counted: bool = True,
+    ) -> None:
         """Complete the verdict on a request, now that the sandbox has answered with `status`.
 
         `answered` is production's status, if that is not the rule's. Calls of the control API are not counted: tests
         make them, and no extension does.
         """
         verdict = context.production = settled(context.production, status, answered)
-        if verdict and not (verdict == ENDPOINT and "/_emulator" in endpoint):
+        if verdict and is_counted:
             example = Example(context.id, endpoint, self._clock.now())
             self.tally.count(verdict, example)
             self.total.count(verdict, example)

@@ -223,6 +223,7 @@ class Gateway:
     async def _change_subscription(self, message: Message) -> Done:
         target = message.target
         if not target:
+            _forget_rights(message.session)  # this check comes before that of rights
             raise BadRequest("Malformed request", f"params.target: {message.request.action} needs a target")
         feed = self._feeds.get(target)
         if feed is not None and feed.is_open:

@@ -111,7 +111,7 @@ class Dispatcher:
         seconds = monotonic() - started
         self.recorder.answered(method, path, reply.status, seconds)
         if context.production:
-            self.parity.settle(context, f"{method} {path}", reply.status)
+            self.parity.settle(context, f"{method} {path}", reply.status, is_counted=endpoint.allows_any_origin)
         if self.journal.is_on and endpoint.is_recorded:
             self._record(endpoint, request, reply, seconds, failure)
         return reply

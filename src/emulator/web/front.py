@@ -142,7 +142,7 @@ class Front:
             await self._routes(scope, receive, send)
             return
         context = bind_context(scope)
-        if self._dispatcher.changes.mark:
+        if self._dispatcher.parity.is_on:
             send = self._marking(context, send)
         path = normalize_path(scope["path"])
         method = scope["method"]
@@ -161,9 +161,10 @@ class Front:
 
         async def marked(message: Any) -> None:
             if message["type"] == "http.response.start":
-                mark = b"%d" % (context.mark or self._dispatcher.changes.mark)
+                mark = context.mark or self._dispatcher.changes.mark
+                marks = [(MARK, b"%d" % mark)] if mark else []
                 verdict = [(PRODUCTION, context.production.encode())] if context.production else []
-                message["headers"] = [(MARK, mark), *verdict, *message["headers"]]
+                message["headers"] = [*marks, *verdict, *message["headers"]]
             await send(message)
 
         return marked

@@ -100,5 +100,6 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         hint = "" if path.startswith((SERVICE, "/schema/")) else f"; the endpoints are under {SERVICE}"
         return NotFound("Not Found", f"there is no {path[:100]}{hint}")
     if error.status_code == 405:
+        dispatcher.parity.refuse_method(request.method, path)
         return MethodNotAllowed("Method Not Allowed", f"{path} does not support {request.method}")
     return BadRequest("Bad Request", error.detail)

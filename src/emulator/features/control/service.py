@@ -83,6 +83,7 @@ class Control:
         self._version = version
         self._on_reset: list[Callable[[], None]] = []
         self._on_load: list[Callable[[], None]] = []
+        self._on_expiry: list[Callable[[Sequence[Expired]], None]] = []
         self._on_move: list[Callable[[], Awaitable[None]]] = []
         self._moving = asyncio.Lock()
         self._unreported: list[Expired] = []
@@ -96,6 +97,10 @@ class Control:
     def on_load(self, loaded: Callable[[], None]) -> None:
         """Call `loaded` when data has been loaded and the clock set, after the callbacks of `on_reset`."""
         self._on_load.append(loaded)
+
+    def on_expiry(self, note: Callable[[Sequence[Expired]], None]) -> None:
+        """Call `note` with what has expired, whenever that is removed."""
+        self._on_expiry.append(note)
 
     def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
         """Await `moved` after every move of the clock, before the response."""
@@ -232,7 +237,10 @@ class Control:
 
     async def _purge(self, now: int) -> list[Expired]:
         """Remove what has expired at `now`, and return what to report."""
-        return [each for each in await self._engine.purge(now=now) if not is_quota_record(each.key)]
+        expired = await self._engine.purge(now=now)
+        for note in self._on_expiry:
+            note(expired)
+        return [each for each in expired if not is_quota_record(each.key)]
 
 
 def _check(move: ClockMove, now: int) -> None:

@@ -13,14 +13,16 @@ A correct PIN never counts, so guesses from one address do not keep out the game
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Final
 
 from emulator.clock import HOUR, MINUTE, Clock
 from emulator.config.environment import AnonymousLimits
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, TooManyRequests
 from emulator.limits.addresses import network_of
 from emulator.limits.rate_limit import RateLimit, too_many
+from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
+from emulator.parity.service import is_reached, note, noted
 
 ATTEMPTS_UNDER_ATTACK: Final = 5
 """Wrong PINs that one address has in an hour, once a client id has had too many."""
@@ -84,6 +86,57 @@ class AttemptLimit:
     def _count(self, limit: RateLimit | None, key: tuple[str, str], what: str) -> None:
         if limit is not None and (wait := limit.delay(key, self._clock.now())):
             raise too_many(what, wait)
+
+
+class ComparedAttempts(AttemptLimit):
+    """Limits as `AttemptLimit` does, and counts in another what production would have counted."""
+
+    def __init__(self, clock: Clock, limits: AnonymousLimits, production: AnonymousLimits) -> None:
+        super().__init__(clock, limits)
+        self._there = AttemptLimit(clock, production)
+
+    def count_request(self, address: str) -> None:
+        if is_reached():
+            try:
+                self._there.count_request(address)
+            except TooManyRequests:
+                note(PIN_GUESSES)
+        super().count_request(address)
+
+    @contextmanager
+    def attempt(self, client_id: str, address: str) -> Iterator[None]:
+        with _compared(self._there.attempt(client_id, address)), super().attempt(client_id, address):
+            yield
+
+    @contextmanager
+    def attempt_of_channel(self, client_id: str, channel_id: str) -> Iterator[None]:
+        there = self._there.attempt_of_channel(client_id, channel_id)
+        with _compared(there), super().attempt_of_channel(client_id, channel_id):
+            yield
+
+    def clear(self) -> None:
+        super().clear()
+        self._there.clear()
+
+
+class _WrongThere(BadRequest):
+    """The PIN is right here and wrong in production."""
+
+
+@contextmanager
+def _compared(attempt: AbstractContextManager[None]) -> Iterator[None]:
+    """Count an attempt as production would, if it came to this check; note it if that would refuse the attempt."""
+    if not is_reached():
+        yield
+        return
+    with suppress(_WrongThere), ExitStack() as stack:
+        try:
+            stack.enter_context(attempt)
+        except TooManyRequests:
+            note(PIN_GUESSES)
+        yield
+        if noted() == PIN_CHANNEL:
+            raise _WrongThere("")
 
 
 def _per_minute(amount: int) -> RateLimit | None:

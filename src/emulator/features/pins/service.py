@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from emulator.auth.claims import UNAUTHORIZED
 from emulator.auth.signing_key import SigningKey
@@ -19,7 +20,7 @@ from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest, EngineError, NotFound, Unauthorized
-from emulator.features.pins.attempt_limit import AttemptLimit
+from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links, ended_link
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
@@ -41,6 +42,8 @@ from emulator.features.pins.rules import (
 )
 from emulator.ids import NewId, token_id
 from emulator.ids import pin as new_pin
+from emulator.parity.rules import PIN_CHANNEL
+from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
@@ -74,7 +77,12 @@ class Pins:
     _new_id: NewId = token_id
 
     def __post_init__(self) -> None:
-        self.attempt_limit = AttemptLimit(self._clock, self._settings.anonymous)
+        settings = self._settings
+        self.attempt_limit = (
+            AttemptLimit(self._clock, settings.anonymous)
+            if settings.environment.verifies_tokens
+            else ComparedAttempts(self._clock, settings.anonymous, settings.production_anonymous)
+        )
         self._links = Links(self._documents, self._clock, self._tokens, self._new_id)
 
     async def request(self, client_id: str, address: str | None) -> str:
@@ -192,6 +200,8 @@ class Pins:
             record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
             if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
                 raise wrong_pin()
+            if not record.channel_id:
+                note(PIN_CHANNEL)
         channel_id = record.channel_id
         if channel_id:
             link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin())
@@ -221,7 +231,8 @@ class Pins:
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._links.of(caller, channel_id)
-            return self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
+            result = self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
+            return result._replace(caller=replace(result.caller, production=caller.production))
         reply = Authenticated(token)
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id

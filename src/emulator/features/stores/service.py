@@ -38,6 +38,7 @@ from emulator.features.stores.rules import (
     update_message,
 )
 from emulator.limits.id_quota import IdQuota
+from emulator.parity.lapses import Lapses
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 from emulator.wire.json_members import members_of
@@ -84,8 +85,10 @@ class Stores:
         users: Users,
         pages: Pages,
         changes: Changes,
+        lapses: Lapses,
     ) -> None:
         self._users = users
+        self._lapses = lapses
         self._documents = documents
         self._clock = clock
         self._publisher = publisher
@@ -101,8 +104,10 @@ class Stores:
         if user_id:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
-        key = self._key(store, caller, channel)
-        return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
+        key, now = self._key(store, caller, channel), self._clock.now()
+        if self._lapses:
+            self._lapses.read([key], now)
+        return (await self._documents.read([key], now=now)).get(key, _EMPTY)
 
     async def find(self, name: str, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
         """Return a store by its name, or `None` if it was never written. Raises `BadRequest`."""
@@ -139,13 +144,16 @@ class Stores:
             for name, store in stores.items()
             if channel or not store.per_channel
         }
-        found = await self._documents.read(list(keys.values()), now=self._clock.now())
+        now = self._clock.now()
+        self._lapses.read(keys.values(), now)
+        found = await self._documents.read(list(keys.values()), now=now)
         return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
 
     async def replace(self, store: Store, caller: Caller, channel: str | None, document: Any) -> bytes:
         """Write the whole store and return it. Raises `BadRequest` unless it is an object of at most 64 KiB."""
         key = self._key(store, caller, channel)
         text = encode_document(document, name=store.name)
+        self._lapses.replaced([key])
         await self._write(store, [key], lambda _: {key: text})
         return text
 
@@ -260,7 +268,9 @@ class Stores:
         """The records of users by the spelling given, without users who have none."""
         opaque_ids = await self._users.opaque_ids(caller.client_id, user_ids)
         keys = {user_id: self._key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
-        found = await self._documents.read(list(keys.values()), now=self._clock.now())
+        now = self._clock.now()
+        self._lapses.read(keys.values(), now)
+        found = await self._documents.read(list(keys.values()), now=now)
         return {user_id: found[key] for user_id, key in keys.items() if key in found}
 
     async def _write(
@@ -268,6 +278,8 @@ class Stores:
     ) -> dict[Key, bytes]:
         """Change all keys in one atomic step, then publish each written key once (rulings X5, B5)."""
         now = self._clock.now()
+        if self._lapses:
+            self._lapses.changed(keys, now)
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
         expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)

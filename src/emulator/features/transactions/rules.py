@@ -133,6 +133,12 @@ def claimed(found: bytes | None, claim: Claim) -> bool:
     return True
 
 
+def is_other_poster(found: bytes, claim: Claim) -> bool:
+    """Return whether only the poster differs from that of the first post. Production does not compare posters."""
+    first = msgspec.json.decode(found, type=Claim)
+    return first.poster != claim.poster and (first.channel_id, first.user_id) == (claim.channel_id, claim.user_id)
+
+
 def check_buyer(receipt: Receipt, names: Set[str]) -> None:
     """Raise `BadRequest` unless the buyer is a user with these names."""
     buyer = receipt.data.user_id.removeprefix("U")

@@ -17,10 +17,12 @@ from emulator.features.transactions.rules import (
     LIFETIME,
     MAX_LISTED,
     Claim,
+    Receipt,
     Transaction,
     TransactionBody,
     check_buyer,
     claimed,
+    is_other_poster,
     outstanding_key,
     receipt_of,
     transaction_key,
@@ -28,6 +30,8 @@ from emulator.features.transactions.rules import (
     transaction_topic,
 )
 from emulator.ids import token_id as new_id
+from emulator.parity.rules import OTHER_POSTER, RECEIPT
+from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 
@@ -73,8 +77,8 @@ class Transactions:
         channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now, receipt = self._clock.now(), receipt_of(body.transaction_receipt)
-        if self._environment.verifies_tokens and caller.role not in EXTENSION_WRITERS:
-            check_buyer(receipt, await self._users.names(caller))
+        if caller.role not in EXTENSION_WRITERS:
+            await self._check_buyer(receipt, caller)
         transaction = transaction_of(receipt, body, own_id=new_id(), now=now)
         poster = "" if self._environment.verifies_tokens else caller.opaque_id
         claim = Claim(channel_id, transaction.user_id, poster)
@@ -82,12 +86,30 @@ class Transactions:
         outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
         text = json_codec.encode(transaction)
 
+        is_others = False
+
         def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            nonlocal is_others
+            is_others = bool(claim.poster) and key in found and is_other_poster(found[key], claim)
             return {} if claimed(found.get(key), claim) else {key: json_codec.encode(claim), outstanding: text}
 
-        if await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME):
+        try:
+            written = await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)
+        finally:
+            if is_others:
+                note(OTHER_POSTER)
+        if written:
             topic = transaction_topic(caller.client_id, channel_id, transaction.sku)
             await self._publisher.try_publish(topic, TARGET, transaction)
+
+    async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
+        """Raise `BadRequest` unless the caller is the buyer. The sandbox only notes it."""
+        try:
+            check_buyer(receipt, await self._users.names(caller))
+        except BadRequest:
+            if self._environment.verifies_tokens:
+                raise
+            note(RECEIPT)
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
         """Return up to 10 outstanding purchases of a product, or of all with `*`, oldest first."""

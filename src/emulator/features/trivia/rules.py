@@ -12,6 +12,8 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest, NotFound
 from emulator.wire import json_codec
 
+CONTEST: Final = "trivia"
+"""The kind of the record with an extension's questions."""
 MAX_BYTES: Final = 512 * 1024
 """The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
 MAX_ID_LENGTH: Final = 64
@@ -81,7 +83,7 @@ class QuestionView(QuestionBody, frozen=True, kw_only=True):
 
 
 def contest_key(client_id: str) -> Key:
-    return Key("trivia", client_id, "")
+    return Key(CONTEST, client_id, "")
 
 
 def decoded_contest(text: bytes | None) -> Contest:

@@ -35,6 +35,7 @@ from emulator.features.trivia.voters import (
     with_vote,
 )
 from emulator.ids import token_id as new_id
+from emulator.parity.lapses import Lapses
 from emulator.wire import json_codec
 
 _PAGE: Final = 500
@@ -46,8 +47,9 @@ class Trivia:
     Records live as long as state stores: questions from the last edit, voters from the last vote or joining.
     """
 
-    def __init__(self, documents: Documents, clock: Clock, environment: Environment) -> None:
+    def __init__(self, documents: Documents, clock: Clock, environment: Environment, lapses: Lapses) -> None:
         self._documents = documents
+        self._lapses = lapses
         self._clock = clock
         self._environment = environment
 
@@ -118,6 +120,7 @@ class Trivia:
         now = self._clock.now()
         standings = Standings((await self._read(caller))[0])
         key = voters_key(caller.client_id)
+        self._lapses.read_all(key.kind, key.owner, now)
         users = await self._documents.users(key, after="", limit=_PAGE, now=now)
         while users:
             found = await self._documents.read([key._replace(user=user) for user in users], now=now)
@@ -128,7 +131,9 @@ class Trivia:
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
         """The questions and the caller's record, read at one instant."""
         contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
-        found = await self._documents.read([contest_record, voter_record], now=self._clock.now())
+        now = self._clock.now()
+        self._lapses.read([contest_record, voter_record], now)
+        found = await self._documents.read([contest_record, voter_record], now=now)
         return decoded_contest(found.get(contest_record)), decoded_voter(found.get(voter_record))
 
     async def _view(self, caller: Caller, question: Question) -> QuestionView:
@@ -144,5 +149,6 @@ class Trivia:
         self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
         now = self._clock.now()
+        self._lapses.changed(keys, now)
         expires_at = self._environment.expires_at(now, self._environment.state_lifetime)
         return await self._documents.update(keys, change, now=now, expires_at=expires_at)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 from msgspec import Struct
 
@@ -9,6 +11,9 @@ from emulator.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.features.trivia.rules import Contest, Question, State, check_option, question_of
+
+VOTER: Final = "trivia_voter"
+"""The kind of a voter's record."""
 
 
 class Voter(Struct, frozen=True):
@@ -32,7 +37,7 @@ def voter_key(caller: Caller) -> Key:
 
 def voters_key(client_id: str) -> Key:
     """The key of an extension's voters; each voter's key adds `user`."""
-    return Key("trivia_voter", client_id, "")
+    return Key(VOTER, client_id, "")
 
 
 def decoded_voter(text: bytes | None) -> Voter:

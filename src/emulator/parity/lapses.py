@@ -1,0 +1,70 @@
+"""Records that expired in the sandbox, and that production would still have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from emulator.bounded_cache import BoundedCache
+from emulator.engines.base import NEVER, Expired, Key
+from emulator.parity.rules import LIFETIME
+from emulator.parity.service import note
+
+_KEPT: Final = 10_000
+
+
+class Lapses:
+    """The expired records of stores and trivia, until production's would expire, too. Empty in production.
+
+    Housekeeping and moves of the clock report what expired. Forgotten at a restart.
+    """
+
+    def __init__(self, lifetimes: Mapping[str, tuple[int, int]]) -> None:
+        """`lifetimes` are those here and in production, in ms, by the kind of record."""
+        self._lifetimes = lifetimes
+        self._until: BoundedCache[Key, int] = BoundedCache(_KEPT)
+        """When each would expire in production, in Unix ms."""
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def clear(self) -> None:
+        self._until.clear()
+
+    def expired(self, found: Iterable[Expired]) -> None:
+        """Take in what expired."""
+        for key, at in found:
+            if key.kind in self._lifetimes:
+                here, there = self._lifetimes[key.kind]
+                self._until[key] = NEVER if there >= NEVER else at - here + there
+
+    def read(self, keys: Iterable[Key], now: int) -> None:
+        """Note that an answer lacks data if production would still have any of these records."""
+        if any([self._is_kept(key, now) for key in keys]):
+            note(LIFETIME)
+
+    def read_all(self, kind: str, owner: str, now: int) -> None:
+        """Do the same for all records of this kind and owner."""
+        if len(self):
+            self.read([key for key in self._until if key.kind == kind and key.owner == owner], now)
+
+    def changed(self, keys: Iterable[Key], now: int) -> None:
+        """Note that these records were changed in part: production changes the ones it still has."""
+        kept = [key for key in keys if self._is_kept(key, now)]
+        if kept:
+            note(LIFETIME)
+        for key in kept:
+            there = self._lifetimes[key.kind][1]
+            self._until[key] = NEVER if there >= NEVER else now + there
+
+    def replaced(self, keys: Iterable[Key]) -> None:
+        """Forget records that were written anew as a whole."""
+        for key in keys:
+            self._until.pop(key)
+
+    def _is_kept(self, key: Key, now: int) -> bool:
+        until = self._until.get(key)
+        if until is not None and until <= now:
+            self._until.pop(key)
+            return False
+        return until is not None
