@@ -10,15 +10,17 @@ function say(text, isError = false) {
   result.classList.toggle("error", isError);
 }
 
-/** The error of an answer of the control API, in words. */
-function reasonOf(text, status) {
+/** The JSON of an answer, `null` if it is none. */
+function parsed(text) {
   try {
-    const body = JSON.parse(text);
-    return body.info || body.reason || String(status);
+    return JSON.parse(text);
   } catch {
-    return `the service answered ${status}`;
+    return null;
   }
 }
+
+/** A member of a JSON value, by a path such as `body.pin`. */
+const memberOf = (value, path) => path.split(".").reduce((inner, name) => inner?.[name], value);
 
 // Morphing must not close what the reader has opened.
 htmx.registerExtension("dashboard", {
@@ -34,8 +36,17 @@ document.addEventListener("htmx:after:request", (event) => {
   const { ctx } = event.detail;
   const form = ctx.sourceElement;
   if (!form.matches("form.action")) return;
-  const failed = ctx.response.status >= 400;
-  say(failed ? reasonOf(ctx.text, ctx.response.status) : form.dataset.done, failed);
+  const answer = parsed(ctx.text);
+  // A call as any caller answers 200 with the status of the call.
+  const isCall = ctx.response.status === 200 && Number.isInteger(answer?.status);
+  const status = isCall ? answer.status : ctx.response.status;
+  const body = isCall ? answer.body : answer;
+  if (status >= 400) {
+    say(body?.info || body?.reason || `the service answered ${status}`, true);
+  } else {
+    const shown = form.dataset.show ? memberOf(answer, form.dataset.show) : undefined;
+    say(shown === undefined ? form.dataset.done : `${form.dataset.done} ${shown}`);
+  }
 });
 document.addEventListener("htmx:error", (event) => {
   if (event.detail.ctx?.sourceElement.matches("form.action")) say("The service does not answer.", true);
