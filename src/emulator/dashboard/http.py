@@ -56,6 +56,14 @@ async def follow_screen(service: Any, call: Call) -> Page:
     return _pages(service).events(call.text("screen"), call.query, call.headers)
 
 
+@endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
+async def read_rig(service: Any, call: Call) -> Page:
+    """Show pages of an extension side by side."""
+    from emulator.dashboard.rig.page import rig_page
+
+    return await rig_page(_pages(service), call.query, call.headers.get(b"host", b"").decode("latin-1"))
+
+
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
 async def read_static_file(service: object, call: Call) -> Page:
     """Get a style sheet or a script."""
@@ -76,4 +84,4 @@ def _pages(service: Any) -> Pages:
     return Pages(service, prefix_of_namespace())
 
 
-endpoints: Final = (read_root, read_overview, read_screen, follow_screen, read_static_file)
+endpoints: Final = (read_root, read_overview, read_screen, follow_screen, read_rig, read_static_file)

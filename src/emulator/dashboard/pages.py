@@ -29,6 +29,8 @@ ORDER: Final = (
     "clock", "faults", "namespaces",
 )  # fmt: skip
 """The screens as the navigation lists them."""
+PATHS: Final = {"overview": "", "rig": "rig"}
+"""The pages that are not under `ui/`."""
 _EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
@@ -68,9 +70,17 @@ class Pages:
             content = await self.content(screen, query)
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else Unavailable()
-            status, content = failure.status, self._render("error.html", {"error": failure})
-        text = self._render("layout.html", self._frame(screen, query, content, status))
-        return Page(text.encode("utf-8", "replace"), HTML.decode(), PAGE_HEADERS, status)
+            status, content = failure.status, self.render("error.html", {"error": failure})
+        return self.whole(screen, query, content, status, is_live=status == 200)
+
+    def whole(
+        self, screen: Screen | None, query: Query, content: str, status: int = 200, *, is_live: bool, frames: str = ""
+    ) -> Page:
+        """Return a page with this content of `<main>`. `frames` is the origin that its frames may load from."""
+        text = self.render("layout.html", self._frame(screen, query, content, is_live))
+        more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
+        headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
+        return Page(text.encode("utf-8", "replace"), HTML.decode(), headers, status)
 
     def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
         """Return the event stream of a page. Raises `NotFound`."""
@@ -84,9 +94,10 @@ class Pages:
     async def content(self, screen: Screen, query: Query) -> str:
         """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
         values = await screen.read(self.service, query)
-        return self._render(f"{screen.name}.html", {"query": query, **values})
+        return self.render(f"{screen.name}.html", {"query": query, **values})
 
-    def _render(self, template: str, values: Mapping[str, Any]) -> str:
+    def render(self, template: str, values: Mapping[str, Any]) -> str:
+        """Render a template with these values and those that all templates have."""
         return environment().get_template(template).render({**self._common, **values})
 
     @cached_property
@@ -100,17 +111,17 @@ class Pages:
     def _url(self, screen: str, **query: object) -> str:
         """Return the path of a screen; parameters that are `None` or empty are left out."""
         given = {name: value for name, value in query.items() if value not in (None, "")}
-        path = f"{self.prefix}/_emulator/" if screen == "overview" else f"{self.prefix}/_emulator/ui/{screen}"
+        path = f"{self.prefix}/_emulator/{PATHS.get(screen, f'ui/{screen}')}"
         return f"{path}?{urlencode(given)}" if given else path
 
-    def _frame(self, screen: Screen | None, query: Query, content: str, status: int) -> dict[str, Any]:
+    def _frame(self, screen: Screen | None, query: Query, content: str, is_live: bool) -> dict[str, Any]:
         shown = {name: value for name, value in query.items() if name != "screen"}
         return {
             "screen": screen,
             "screens": screens().values(),
             "content": Markup(content),
             "namespace": self.prefix.rpartition("/")[2] or "default",
-            "is_live": status == 200,
+            "is_live": is_live,
             "reload": self._url(screen.name if screen else "overview", **shown),
             "events": f"{self.prefix}/_emulator/ui/{screen.name if screen else ''}/events?"
             + urlencode({**shown, "shown": digest_of(content)}),

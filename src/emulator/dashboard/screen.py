@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from emulator.changes import Changes
 from emulator.clock import Clock
+from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.engine import Engine
 from emulator.features.control.service import Control
@@ -19,6 +20,7 @@ class Service(Protocol):
     """The parts of a running service that screens read."""
 
     settings: Settings
+    extensions: Extensions
     engine: Engine
     clock: Clock
     changes: Changes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import pairwise
+from shlex import quote
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -69,4 +70,5 @@ FILTERS: Final = {
     "size": size,
     "number": number,
     "text": text,
+    "quoted": quote,
 }

@@ -1,0 +1,1 @@
+"""The rig: an extension's pages side by side, each as another viewer."""

@@ -1,0 +1,220 @@
+"""The arrangement of the rig: its frames, and who each of them simulates. Pure; the rig's URL has all of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
+
+from emulator.errors import BadRequest
+
+MAX_VIEWERS: Final = 6
+DEFAULT_VIEWERS: Final = 2
+ROLES: Final = ("viewer", "moderator", "broadcaster")
+IDENTITIES: Final = {"shared": "id shared", "unshared": "id not shared", "anonymous": "not logged in"}
+THEMES: Final = ("light", "dark")
+DEFAULT_CHANNEL: Final = "1001"
+"""Also the default of the command line and of the scripts for pages."""
+DEFAULT_CLIENT: Final = "my-extension"
+_MAX_URL: Final = 2_048
+_MAX_ID: Final = 64
+_HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+_PLATFORM: Final = {"platform": "web", "state": "testing", "popout": "false"}
+"""Parameters that the platform adds to the URL of each frame."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame, and who its page simulates."""
+
+    name: str
+    """`1` to `6`, `config` or `live`; the prefix of its parameters."""
+    url: str
+    """The page, without the parameters that the rig adds."""
+    mode: str
+    """As the platform names it: `viewer`, `config` or `dashboard`."""
+    channel_id: str
+    client_id: str
+    role: str
+    user_id: str
+    identity: str
+    """One of `IDENTITIES`; a broadcaster is always the owner of the channel."""
+    theme: str
+    language: str
+    is_muted: bool
+
+    @property
+    def title(self) -> str:
+        return f"Viewer {self.name}" if self.mode == "viewer" else {"config": "Config page"}.get(self.name, "Live page")
+
+    @property
+    def src(self) -> str:
+        """The page's URL with the parameters that `platform-helper.js` and `sdk.js` read."""
+        added = {
+            **_PLATFORM,
+            "mode": self.mode,
+            "language": self.language,
+            "extcli_role": self.role,
+            "extcli_channel": self.channel_id,
+            "extcli_client": self.client_id,
+            "extcli_user": self.channel_id if self.role == "broadcaster" else self.user_id,
+            "extcli_identity": self.identity,
+            "extcli_theme": self.theme,
+            **({"extcli_mute": "on"} if self.is_muted else {}),
+        }
+        parts = urlsplit(self.url)
+        own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in added]
+        return parts._replace(query=urlencode([*own, *added.items()])).geturl()
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """All frames of the rig. Their pages have one origin."""
+
+    url: str
+    """The viewers' page."""
+    origin: str
+    viewers: int
+    config: str
+    """The config page as the user wrote it: a path or a URL; empty for none."""
+    live: str
+    channel_id: str
+    client_id: str
+    frames: tuple[Frame, ...]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the URL names this machine."""
+        return is_loopback(urlsplit(self.url).hostname or "")
+
+    @property
+    def pages(self) -> list[str]:
+        """The different pages of the frames."""
+        return list(dict.fromkeys(frame.url for frame in self.frames))
+
+
+def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
+    """Read the parameters of the rig. `own_host` is the service's `Host`, whose pages are refused.
+
+    `client_id` is the default. Raises `BadRequest` naming the parameter.
+    """
+    url = query.get("url", "").strip()
+    origin = _checked_origin("url", url, own_host)
+    count = query.get("viewers") or str(DEFAULT_VIEWERS)
+    if count not in map(str, range(1, MAX_VIEWERS + 1)):
+        raise _malformed("viewers", f"must be 1 to {MAX_VIEWERS}")
+    channel_id = _checked_id("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
+    client_id = _checked_id("client_id", query.get("client_id") or client_id)
+    pages = [(str(number + 1), url, "viewer") for number in range(int(count))]
+    for name, mode in (("config", "config"), ("live", "dashboard")):
+        if text := query.get(name, "").strip():
+            page = urljoin(url, text)
+            if _checked_origin(name, page, own_host) != origin:
+                raise _malformed(name, f"must be a page of {origin}: all frames of a rig have one origin")
+            pages.append((name, page, mode))
+    return Arrangement(
+        url,
+        origin,
+        int(count),
+        query.get("config", "").strip(),
+        query.get("live", "").strip(),
+        channel_id,
+        client_id,
+        tuple(_frame(query, *page, channel_id, client_id) for page in pages),
+    )
+
+
+def _frame(query: Mapping[str, str], name: str, url: str, mode: str, channel_id: str, client_id: str) -> Frame:
+    def chosen(field: str, allowed: tuple[str, ...], default: str) -> str:
+        value = query.get(f"{name}.{field}") or default
+        if value not in allowed:
+            raise _malformed(f"{name}.{field}", f"must be one of {', '.join(allowed)}")
+        return value
+
+    is_viewer = mode == "viewer"
+    user_id = query.get(f"{name}.user_id") or (f"555{name}" if is_viewer else channel_id)
+    language = query.get(f"{name}.language") or "en"
+    if not _LANGUAGE.fullmatch(language):
+        raise _malformed(f"{name}.language", "must be a language tag such as en or pt-BR")
+    return Frame(
+        name,
+        url,
+        mode,
+        channel_id,
+        client_id,
+        chosen("role", ROLES, "viewer" if is_viewer else "broadcaster"),
+        _checked_id(f"{name}.user_id", user_id),
+        chosen("identity", tuple(IDENTITIES), "shared"),
+        chosen("theme", THEMES, "light"),
+        language,
+        chosen("mute", ("on", "off"), "off") == "on",
+    )
+
+
+def _checked_origin(name: str, url: str, own_host: str) -> str:
+    """Return the origin of a page, in the form that a Content-Security-Policy can name. Raises `BadRequest`."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
+    except ValueError:
+        raise _malformed(name, f"{url[:80]!r} is not a URL") from None
+    if len(url) > _MAX_URL or not url.isprintable() or " " in url:
+        raise _malformed(name, f"must be at most {_MAX_URL} printable characters without spaces")
+    if parts.scheme not in ("http", "https"):
+        raise _malformed(name, "must begin with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise _malformed(name, "must have no user name and no password")
+    if ":" in host:
+        raise _malformed(name, "a Content-Security-Policy can name no IPv6 address; use localhost or a host name")
+    # Browsers also read 2130706433 and 0x7f.1 as addresses.
+    if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and not _is_address(host)):
+        raise _malformed(name, f"{url[:80]!r} has no valid host name")
+    if _is_service(parts, own_host):
+        raise _malformed(
+            name, "is a page of this service; serve the extension at another port, so that it runs in another origin"
+        )
+    is_default = port is None or port == _default_port(parts.scheme)
+    return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
+
+
+def _is_service(parts: SplitResult, own_host: str) -> bool:
+    """Whether a URL leads to the service itself, under any of its names on this machine."""
+    own = urlsplit(f"http://{own_host}")
+    if (parts.port or _default_port(parts.scheme)) != (own.port or _default_port(parts.scheme)):
+        return False
+    host, own_name = parts.hostname or "", own.hostname or ""
+    return host == own_name or (is_loopback(host) and is_loopback(own_name))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name means this machine without looking it up."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    return _is_address(host) and ip_address(host).is_loopback
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _default_port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
+
+
+def _checked_id(name: str, text: str) -> str:
+    if len(text) > _MAX_ID or not text.isprintable() or not text.strip():
+        raise _malformed(name, f"must be 1 to {_MAX_ID} printable characters")
+    return text
+
+
+def _malformed(name: str, problem: str) -> BadRequest:
+    return BadRequest(f"Malformed {name} parameter", f"{name}: {problem}")

@@ -1,0 +1,183 @@
+"""Whether a page may be shown in a frame: by its headers, read once from a server on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass
+from email.message import Message
+from email.parser import BytesParser
+from string import punctuation
+from typing import Any, Final
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from emulator.dashboard.rig.arrangement import is_loopback
+
+TIMEOUT: Final = 2.0
+"""Seconds for one page, with its redirects."""
+MAX_ANSWER: Final = 65_536
+"""Bytes that are read of an answer."""
+_MAX_REDIRECTS: Final = 3
+_SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
+_HELPER: Final = b"/_emulator/platform-helper.js"
+
+
+class _NotLocal(Exception):
+    """The host has no address on this machine."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about one page."""
+
+    url: str
+    kind: str
+    """`fine`, `forbidden`, `failed`, `unchecked` or `scriptless`: without the stand-in helper."""
+    text: str = ""
+
+
+async def check_page(url: str, own_origin: str) -> Finding:
+    """Fetch a page from a loopback address, and return whether a page of `own_origin` may frame it.
+
+    Connects to no other machine, and follows no redirect to another origin.
+    """
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            status, headers, body, final = await _fetch(url)
+    except _NotLocal:
+        text = "The service contacts no other machine, so it cannot check whether this page forbids frames."
+        return Finding(url, "unchecked", f"{text} If the frame stays empty, look at its headers.")
+    except TimeoutError:
+        return Finding(url, "failed", f"The server of this page did not answer within {TIMEOUT:g} s.")
+    except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+        reason = "connection refused" if isinstance(error, ConnectionRefusedError) else "no valid answer"
+        return Finding(url, "failed", f"The server of this page does not answer: {reason}. Start it, then reload.")
+    if status in range(300, 400):
+        return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
+    if status >= 400:
+        return Finding(url, "failed", f"The server answers {status} for this page.")
+    if header := forbidding_header(headers, own_origin):
+        return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
+    if not _SCRIPT.search(body) and len(body) < MAX_ANSWER:
+        text = "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this service."
+        return Finding(url, "scriptless", text)
+    if _HELPER not in body and len(body) < MAX_ANSWER:
+        text = "This page does not load platform-helper.js, so identity, theme and language have no effect."
+        return Finding(url, "scriptless", text)
+    return Finding(url, "fine")
+
+
+def forbidding_header(headers: Message, own_origin: str) -> str:
+    """Return the header by which a page forbids `own_origin` to frame it, as it was sent; empty if none does.
+
+    As in browsers, `frame-ancestors` overrides `X-Frame-Options`.
+    """
+    policies = [policy for value in headers.get_all("Content-Security-Policy", []) for policy in value.split(",")]
+    is_decided = False
+    for policy in policies:
+        for directive in policy.split(";"):
+            name, *sources = directive.split() or [""]
+            if name.lower() == "frame-ancestors":
+                is_decided = True
+                if not any(_matches(source.lower(), own_origin) for source in sources):
+                    return f"Content-Security-Policy: {directive.strip()}"
+                break
+    options = ", ".join(headers.get_all("X-Frame-Options", []))
+    if not is_decided and {each.strip().lower() for each in options.split(",")} & {"deny", "sameorigin"}:
+        return f"X-Frame-Options: {options}"
+    return ""
+
+
+def _matches(source: str, origin: str) -> bool:
+    """Whether a source of `frame-ancestors` includes an origin, which is never the page's own."""
+    own = urlsplit(origin)
+    if source == "*" or source == f"{own.scheme}:":
+        return True
+    scheme, _, rest = source.rpartition("://")
+    host, _, port = rest.split("/")[0].partition(":")
+    own_port = str(own.port or (443 if own.scheme == "https" else 80))
+    default_port = "443" if (scheme or own.scheme) == "https" else "80"
+    own_host = own.hostname or ""
+    return (
+        scheme in ("", own.scheme)
+        and (host == own_host or (host.startswith("*.") and own_host.endswith(host[1:])))
+        and (port == "*" or (port or default_port) == own_port)
+    )
+
+
+async def _fetch(url: str) -> tuple[int, Message, bytes, str]:
+    """Return the status, the headers, the beginning of the body and the last URL, after redirects in its origin."""
+    for _ in range(_MAX_REDIRECTS):
+        parts = urlsplit(url)
+        status, headers, body = await _get(parts)
+        location = headers.get("Location")
+        if status not in (301, 302, 303, 307, 308) or not location:
+            break
+        before, url = parts, urljoin(url, location)
+        after = urlsplit(url)
+        if (after.scheme, after.netloc) != (before.scheme, before.netloc):
+            break
+    return status, headers, body, url
+
+
+async def _get(parts: SplitResult) -> tuple[int, Message, bytes]:
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    is_secure = parts.scheme == "https"
+    reader, writer = await _connect(
+        await _loopback_addresses(host, port),
+        port,
+        ssl=_any_certificate() if is_secure else None,
+        server_hostname=host if is_secure else None,
+    )
+    try:
+        target = quote(
+            parts._replace(scheme="", netloc="", fragment="", path=parts.path or "/").geturl(), safe=punctuation
+        )
+        authority = f"{host.encode('idna').decode()}:{port}" if parts.port else host
+        head = f"GET {target} HTTP/1.1\r\nHost: {authority}\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode("latin-1", "replace"))
+        lines = await reader.readuntil(b"\r\n\r\n")
+        body = b""
+        while len(body) < MAX_ANSWER and (chunk := await reader.read(MAX_ANSWER - len(body))):
+            body += chunk
+    except asyncio.LimitOverrunError as error:
+        raise ValueError("the headers are too long") from error
+    finally:
+        writer.close()
+    version, _, rest = lines.partition(b"\r\n")
+    protocol, status = version.split()[:2]
+    if not protocol.startswith(b"HTTP/"):
+        raise ValueError("not HTTP")
+    return int(status), BytesParser().parsebytes(rest, headersonly=True), body
+
+
+async def _loopback_addresses(host: str, port: int) -> list[str]:
+    """Return the addresses of the host on this machine. Raises `_NotLocal` if it has none."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return ["127.0.0.1", "::1"]
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(address[0]) for *_, address in found if is_loopback(str(address[0]))]
+    if not addresses:
+        raise _NotLocal
+    return addresses
+
+
+async def _connect(
+    addresses: list[str], port: int, **secured: Any
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the first address that accepts. Raises the error of the last one."""
+    for address in addresses[:-1]:
+        with suppress(OSError):
+            return await asyncio.open_connection(address, port, limit=MAX_ANSWER, **secured)
+    return await asyncio.open_connection(addresses[-1], port, limit=MAX_ANSWER, **secured)
+
+
+def _any_certificate() -> ssl.SSLContext:
+    """Servers for development have certificates of their own, and only their headers are read."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

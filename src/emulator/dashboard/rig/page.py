@@ -1,0 +1,54 @@
+"""The page of the rig. It has no event stream: its frames are live by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from emulator.dashboard.pages import Pages
+from emulator.dashboard.rig import arrangement as rules
+from emulator.dashboard.rig.framing import Finding, check_page
+from emulator.dashboard.screen import Query, Screen
+from emulator.errors import BadRequest
+from emulator.web.endpoint import Page
+
+SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
+"""With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
+
+
+async def _read(service: object, query: Query) -> dict[str, Any]:
+    return {}
+
+
+RIG: Final = Screen("rig", "Rig", _read)
+
+
+async def rig_page(pages: Pages, query: Query, host: str) -> Page:
+    """Return the rig with the arrangement of the query. `host` is the `Host` under which the browser sees the service.
+
+    An invalid arrangement is status 400, with the form as it was filled in.
+    """
+    arrangement, findings, problem, status = None, list[Finding](), "", 200
+    client_id = next(iter(pages.service.extensions.current), rules.DEFAULT_CLIENT)
+    if any(query.get(name) for name in ("url", "config", "live")):
+        try:
+            arrangement = rules.arrangement_of(query, host, client_id=client_id)
+        except BadRequest as error:
+            problem, status = error.detail, error.status
+    if arrangement is not None:
+        findings = await asyncio.gather(*(check_page(url, f"http://{host}") for url in arrangement.pages))
+    content = pages.render(
+        "rig.html",
+        {
+            "query": query,
+            "rig": arrangement,
+            "problem": problem,
+            "findings": [each for each in findings if each.text],
+            "service": f"http://{host}{pages.prefix}",
+            "client_id": client_id,
+            "rules": rules,
+            "sandbox": SANDBOX,
+        },
+    )
+    frames = arrangement.origin if arrangement else ""
+    return pages.whole(RIG, query, content, status, is_live=False, frames=frames)

@@ -1,0 +1,392 @@
+"""The rig, with the example extension in its frames, in Chromium."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Frame, Page, expect
+
+from support.browser import copy_pages, serve_folder
+from support.pages import chromium, main_of
+from support.service import LiveServer
+
+pytestmark = pytest.mark.slow
+REPORT_VIOLATIONS = """
+document.addEventListener('securitypolicyviolation', (event) => {
+  console.error(`violation: ${event.violatedDirective} ${event.blockedURI}`);
+});
+"""
+PROBE = """
+<!doctype html>
+<title>Probe</title>
+<link rel="icon" href="data:,">
+<script>
+  window.subscribed = 0;
+  window.WebSocket = class extends WebSocket {
+    constructor(...args) {
+      super(...args);
+      this.addEventListener('message', ({ data }) => {
+        window.subscribed += data.includes('subscription_succeeded');
+      });
+    }
+  };
+</script>
+<script src="SERVICE/_emulator/platform-helper.js"></script>
+<script>
+  window.contexts = [];
+  window.tokens = [];
+  window.heard = [];
+  window.Twitch.ext.onContext((context, changed) => window.contexts.push([context.theme, context.language, changed]));
+  window.Twitch.ext.onAuthorized(({ token }) => {
+    window.tokens.push(JSON.parse(atob(token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/'))));
+  });
+  window.Twitch.ext.listen('broadcast', (target, type, message) => window.heard.push(JSON.parse(message)));
+</script>
+"""
+
+
+@dataclass
+class Log:
+    """What the pages of a browser did: the origins of their requests, and their errors."""
+
+    origins: set[str] = field(default_factory=set)
+    errors: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        page.on("request", lambda request: self.add(request.url))
+        page.on("websocket", lambda socket: self.add(socket.url.replace("ws", "http", 1)))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on(
+            "console",
+            lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None,
+        )
+
+    def add(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https"):
+            self.origins.add(f"{parts.scheme}://{parts.netloc}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def extension(live: LiveServer, tmp_path: Path) -> Iterator[str]:
+    """The URL of the example extension and of the probe, a page that records what its helper says."""
+    copy_pages(tmp_path, live.url)
+    (tmp_path / "probe.html").write_text(PROBE.replace("SERVICE", live.url))
+    with serve_folder(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def page(browser: Browser, log: Log) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.add_init_script(REPORT_VIOLATIONS)
+    page = context.new_page()
+    log.watch(page)
+    yield page
+    context.close()
+
+
+def rig(service: LiveServer, **query: str) -> str:
+    return f"{service.url}/_emulator/rig?{urlencode(query)}"
+
+
+def frame(page: Page, name: str) -> Frame:
+    """Return the content of a frame by the name that its parameters have."""
+    element = page.locator(f"#frame-{name}").element_handle()
+    content = element.content_frame() if element else None
+    assert content is not None
+    return content
+
+
+def test_two_viewers_vote_and_the_broadcaster_sees_it(live: LiveServer, extension: str, page: Page, log: Log):
+    page.goto(rig(live, url=f"{extension}/panel.html", live="live.html", viewers="2"))
+    first, second, broadcaster = (page.frame_locator(f"#frame-{name}") for name in ("1", "2", "live"))
+    for each in (first, second, broadcaster):
+        expect(each.locator("#question")).to_have_text("No poll yet")
+
+    broadcaster.get_by_label("Question").fill("Which boss is next?")
+    broadcaster.get_by_role("button", name="Start poll").click()
+    first.get_by_role("button", name="Dragon").click()
+    second.get_by_role("button", name="Hydra").click()
+
+    expect(broadcaster.locator("#poll .note")).to_have_text("2 votes")
+    expect(broadcaster.locator(".option")).to_have_text(["Dragon 50%", "Golem 0%", "Hydra 50%"])
+    assert (set(), []) == (log.origins - {live.url, extension}, log.errors)
+
+
+def test_a_frame_has_its_role_identity_theme_and_language(live: LiveServer, extension: str, page: Page):
+    settings = {
+        "1.user_id": "42",
+        "1.theme": "dark",
+        "1.language": "de",
+        "2.identity": "unshared",
+        "3.identity": "anonymous",
+        "4.role": "broadcaster",
+    }
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="4", channel_id="777", client_id="other", **settings))
+    claims = []
+    for name in "1234":
+        frame(page, name).wait_for_function("window.tokens.length")
+        claims.append(frame(page, name).evaluate("window.tokens[0]"))
+
+    assert ["dark", "de"] == frame(page, "1").evaluate("window.contexts[0].slice(0, 2)")
+    assert [("viewer", "42"), ("viewer", None), ("viewer", None), ("broadcaster", "777")] == [
+        (each["role"], each.get("user_id")) for each in claims
+    ]
+    assert ["U42", "U5552", "A", "U777"] == [
+        claims[0]["opaque_user_id"],
+        claims[1]["opaque_user_id"],
+        claims[2]["opaque_user_id"][0],
+        claims[3]["opaque_user_id"],
+    ]
+    assert {("777", "other")} == {(each["channel_id"], each["extension_id"]) for each in claims}
+
+
+def test_a_viewer_shares_the_id_when_the_page_asks(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.identity": "unshared"}))
+    viewer = frame(page, "1")
+    viewer.wait_for_function("window.tokens.length == 1")
+    viewer.evaluate("window.Twitch.ext.actions.requestIdShare()")
+    viewer.wait_for_function("window.tokens.length == 2")
+
+    assert [None, "5551"] == [each.get("user_id") for each in viewer.evaluate("window.tokens")]
+    assert 1 == len({each["opaque_user_id"] for each in viewer.evaluate("window.tokens")})
+
+
+def test_theme_and_language_change_without_a_reload(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    viewer = frame(page, "1")
+    viewer.wait_for_function("window.tokens.length")
+    page.get_by_text("Settings of viewer 1").click()
+    page.get_by_label("Theme").select_option("dark")
+    page.get_by_label("Language").fill("fr")
+    page.get_by_label("Language").press("Tab")
+    viewer.wait_for_function("window.contexts.length == 3")
+
+    assert [["light", "en", []], ["dark", "en", ["theme"]], ["dark", "fr", ["language"]]] == viewer.evaluate(
+        "window.contexts"
+    )
+    kept = parse_qs(urlsplit(page.url).query)
+    assert (["dark"], ["fr"]) == (kept["1.theme"], kept["1.language"])
+
+
+def test_another_user_loads_only_this_frame_again(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
+    for name in "12":
+        frame(page, name).wait_for_function("window.tokens.length")
+    frame(page, "2").evaluate("window.isKept = true")
+    page.get_by_text("Settings of viewer 1").click()
+    with page.expect_response(lambda response: "extcli_user=77" in response.url):
+        page.get_by_label("User id").first.fill("77")
+        page.get_by_label("User id").first.press("Tab")
+    frame(page, "1").wait_for_function("window.tokens?.[0]?.user_id == '77'")
+
+    assert frame(page, "2").evaluate("window.isKept")
+    assert ["77"] == parse_qs(urlsplit(page.url).query)["1.user_id"]
+
+
+def test_the_address_keeps_the_arrangement_without_script(live: LiveServer, extension: str, browser: Browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    page.get_by_text("Settings of viewer 1").click()
+    page.get_by_label("Identity").select_option("anonymous")
+    page.get_by_label("No network").check()
+    page.get_by_label("Viewers", exact=True).fill("3")
+    page.get_by_role("button", name="Apply").first.click()
+    page.wait_for_url("**viewers=3**")
+    shared = browser.new_page()
+    shared.goto(page.url)
+
+    assert 3 == shared.locator("iframe").count()
+    assert "anonymous" == shared.get_by_label("Identity").first.input_value()
+    assert shared.get_by_label("No network").first.is_checked()
+    shared.close()
+    context.close()
+
+
+def test_a_muted_frame_is_offline_and_the_others_are_not(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
+    for name in "12":
+        frame(page, name).wait_for_function("window.tokens.length")
+    muted = frame(page, "1")
+    muted.evaluate(
+        """(url) => {
+          window.said = [];
+          window.addEventListener('offline', () => window.said.push('offline'));
+          window.addEventListener('online', () => window.said.push('online'));
+          window.socket = new WebSocket(url);
+          window.socket.onclose = () => window.said.push('closed');
+          return new Promise((resolve) => { window.socket.onopen = resolve; });
+        }""",
+        f"{live.url.replace('http', 'ws')}/ws",
+    )
+    page.get_by_text("Settings of viewer 1").click()
+    page.get_by_label("No network").first.check()
+    muted.wait_for_function("window.said.includes('closed')")
+    offline = muted.evaluate(NETWORK, live.url)
+    other = frame(page, "2").evaluate(NETWORK, live.url)
+    page.get_by_label("No network").first.uncheck()
+    muted.wait_for_function("window.said.includes('online')")
+
+    assert {"fetch": False, "xhr": False, "socket": False, "events": False, "beacon": False, "onLine": False} == offline
+    assert {"fetch": True, "xhr": True, "socket": True, "events": False, "beacon": True, "onLine": True} == other
+    assert muted.evaluate(NETWORK, live.url)["fetch"]
+
+
+def test_a_page_may_start_muted(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.mute": "on"}))
+
+    assert (False, []) == (
+        frame(page, "1").evaluate(NETWORK, live.url)["fetch"],
+        frame(page, "1").evaluate("window.tokens"),
+    )
+
+
+NETWORK = """async (url) => {
+  const xhr = new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.onload = () => resolve(true);
+    request.onerror = () => resolve(false);
+    request.open('GET', `${url}/_emulator/sdk.js`);
+    request.send();
+  });
+  const socket = new Promise((resolve) => {
+    const opened = new WebSocket(`${url.replace('http', 'ws')}/ws`);
+    opened.onopen = () => resolve(true);
+    opened.onerror = () => resolve(false);
+  });
+  const events = new Promise((resolve) => {
+    const source = new EventSource(`${url}/_emulator/sdk.js`);
+    source.onerror = () => resolve(false);
+    source.onopen = () => resolve(true);
+  });
+  return {
+    fetch: await fetch(`${url}/_emulator/sdk.js`).then(() => true, () => false),
+    xhr: await xhr,
+    socket: await socket,
+    events: await events,
+    beacon: navigator.sendBeacon(`${url}/_emulator/sdk.js`),
+    onLine: navigator.onLine,
+  };
+}"""
+"""Tries each way to reach the service. The service has no event source for pages of other origins."""
+
+
+def test_a_broadcast_of_the_bar_reaches_all_frames(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
+    for name in "12":
+        frame(page, name).wait_for_function("window.subscribed == 2")
+    page.get_by_label("Event", exact=True).fill("motd")
+    page.get_by_label("Data, as JSON").fill('{"text": "hello"}')
+    page.get_by_role("button", name="Send").click()
+    for name in "12":
+        frame(page, name).wait_for_function("window.heard.length")
+
+        assert {"text": "hello"} == frame(page, name).evaluate("window.heard[0].data")
+
+
+def test_a_refused_broadcast_says_why(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    page.get_by_label("Data, as JSON").fill("{")
+    page.get_by_role("button", name="Send").click()
+
+    expect(page.get_by_role("status")).to_have_text("body.data: must be JSON; put texts in double quotes")
+
+
+def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    page.get_by_role("button", name="Request a PIN as a game").click()
+    shown = page.get_by_role("status")
+    expect(shown).to_contain_text("The PIN of the game: ")
+    pin = (shown.text_content() or "").rpartition(" ")[2]
+    page.get_by_label("PIN that the game shows").fill("WRONG9")
+    page.get_by_role("button", name="Type it in as broadcaster").click()
+    expect(shown).to_have_text("the PIN is wrong or has expired")
+    page.get_by_label("PIN that the game shows").fill(pin)
+    page.get_by_role("button", name="Type it in as broadcaster").click()
+
+    expect(shown).to_have_text("The game is linked to the channel.")
+
+
+def test_a_frame_can_load_pages_of_its_origin_only(live: LiveServer, extension: str, page: Page, log: Log):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    frame(page, "1").wait_for_function("window.tokens.length")
+    with page.expect_console_message(lambda message: "violation: frame-src" in message.text):
+        frame(page, "1").evaluate(f"location.href = '{live.url}/_emulator/sdk.js'")
+
+    assert any("violation: frame-src" in each for each in log.errors)
+
+
+@contextmanager
+def serving(
+    headers: dict[str, str], status: int = 200, body: bytes = b"/_emulator/platform-helper.js"
+) -> Iterator[str]:
+    """Serve one answer to every request."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_OneAnswer, headers, status, body)) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _OneAnswer(BaseHTTPRequestHandler):
+    def __init__(self, headers: dict[str, str], status: int, body: bytes, *args: object) -> None:
+        self.answer = headers, status, body
+        super().__init__(*args)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        headers, status, body = self.answer
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ({"X-Frame-Options": "DENY"}, "forbids frames by its header X-Frame-Options: DENY"),
+        (
+            {"Content-Security-Policy": "default-src *; frame-ancestors 'none'"},
+            "forbids frames by its header Content-Security-Policy: frame-ancestors &#39;none&#39;",
+        ),
+    ],
+)
+def test_a_page_that_forbids_frames_is_named_with_its_header(live: LiveServer, header: dict[str, str], text: str):
+    with serving(header) as url:
+        shown = main_of(rig(live, url=url))
+
+    assert text in shown
+    assert f"or allow {live.url} there" in shown
+
+
+def test_a_page_that_allows_frames_has_no_warning(live: LiveServer):
+    with serving({"Content-Security-Policy": f"frame-ancestors {live.url}"}) as url:
+        assert "warning" not in main_of(rig(live, url=url))
