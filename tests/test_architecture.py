@@ -26,6 +26,7 @@ BASICS = {
     "started",
     "wire",
     "engines.base",
+    "engines.catalog",
     "engines.pools",
 }
 BASICS |= {"engines.records", "engines.record_checks"}

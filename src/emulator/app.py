@@ -24,6 +24,7 @@ from emulator.clock import Clock
 from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
+from emulator.content_list import contents_of
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
@@ -155,6 +156,7 @@ class Service:
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment, lapses)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes)
+        self.contents = contents_of(engine, clock, settings.environment)
         self.metrics = Metrics(
             settings.environment.name,
             version("extcli"),

@@ -12,6 +12,7 @@ from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast import http as broadcast_http
 from emulator.features.calls import http as calls_http
 from emulator.features.codes import http as codes_http
+from emulator.features.contents import http as contents_http
 from emulator.features.control import http as control_http
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
@@ -83,6 +84,7 @@ FEATURES: Final = (
     Feature(lambda service: service.metrics, (control_http.metrics,)),
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.contents, contents_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),

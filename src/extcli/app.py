@@ -23,6 +23,7 @@ ROOMS = {
             "ns": "Namespaces of the emulator: list, create, fork, delete.",
             "seed": "Seeds: files with the data a test begins with.",
             "snapshot": "Snapshots: save, load and compare all data.",
+            "contents": "List what the emulator holds: polls, stores, codes…",
             "clock": "The emulator's clock: read, advance, set, freeze.",
             "reset": "Delete all data of the emulator, reset its clock.",
         },

@@ -12,6 +12,7 @@ import pytest
 from emulator.engines.engine import Engine
 from engines.contract_assignments import AssignmentsContract
 from engines.contract_ballots import BallotsContract
+from engines.contract_catalog import CatalogContract
 from engines.contract_documents import DocumentsContract
 from engines.contract_dump import DumpContract
 from engines.contract_dump_property import DumpPropertyContract
@@ -42,6 +43,7 @@ class EngineContract(
     NotesContract,
     LogsContract,
     ListingContract,
+    CatalogContract,
     PoolsContract,
     AssignmentsContract,
     HoldingsContract,

@@ -127,6 +127,15 @@ DELETE pin                           pin revoke
 
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h
+GET    /_emulator/clock/next         clock next
+GET    /_emulator/contents           contents
+GET    /_emulator/contents/polls     contents polls
+GET    /_emulator/contents/rankings  contents rankings
+GET    /_emulator/contents/buffers   contents buffers
+GET    /_emulator/contents/stores    contents stores
+GET    /_emulator/contents/json_stores contents json-stores
+GET    /_emulator/contents/codes     contents codes
+GET    /_emulator/contents/pins      contents pins
 GET    /_emulator/wait               expect sockets --count =0
 GET    /_emulator/explain            explain
 GET    /_emulator/journal            logs --status 4xx

@@ -138,6 +138,15 @@ GET    /_emulator/ready
 GET    /_emulator/metrics
 GET    /_emulator/clock
 POST   /_emulator/clock         {}
+GET    /_emulator/clock/next
+GET    /_emulator/contents
+GET    /_emulator/contents/polls
+GET    /_emulator/contents/rankings
+GET    /_emulator/contents/buffers
+GET    /_emulator/contents/stores
+GET    /_emulator/contents/json_stores
+GET    /_emulator/contents/codes
+GET    /_emulator/contents/pins
 GET    /_emulator/wait?for=sockets&timeout=0
 GET    /_emulator/sockets
 POST   /_emulator/sockets/close {"all": true}

@@ -208,11 +208,14 @@ class Ballots(Protocol):
         With `channel` `None`, return the keys of all ballots that were deleted.
         """
 
-    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedBallot]:
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedBallot]:
         """Return up to `limit` live ballots with the kind, owner and channel of `group`, by channel, then name.
 
-        `channel` may be `None`. `after` is the key of the last ballot of the previous page. The ballots are counted one
-        by one or a few at a time, and the event loop runs in between.
+        `channel` may be `None`. `after` is the key of the last ballot of the previous page. `matching` limits the
+        result to those whose name, channel or user contains that text. The ballots are counted one by one or a few at a
+        time, and the event loop runs in between.
         """
 
 
@@ -255,7 +258,9 @@ class Logs(Protocol):
         that kind, owner and name are merged in the same order.
         """
 
-    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedLog]:
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedLog]:
         """Return up to `limit` logs that have live entries, as `Ballots.listing` does."""
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.catalog import Catalog
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 
@@ -29,6 +30,7 @@ class Engine(Protocol):
     logs: Logs
     pools: Pools
     rosters: Rosters
+    catalog: Catalog
     relay: Relay
 
     def claimed(self) -> AbstractContextManager[None]:

@@ -283,6 +283,17 @@ class Service:
     def move_clock(self, change: Mapping[str, Any]) -> Answer:
         return self.perform(Call("POST", f"{CONTROL}clock", body=encoded(change), signed=False))
 
+    def read_coming_expiries(self, limit: int) -> Answer:
+        return self.perform(Call("GET", f"{CONTROL}clock/next", {"limit": limit}, signed=False))
+
+    def count_contents(self) -> Answer:
+        return self.perform(Call("GET", f"{CONTROL}contents", signed=False))
+
+    def list_contents(self, kind: str, only: Mapping[str, Any], cursor: str) -> Answer:
+        """List a page of what the emulator holds: of all, or only one client id, channel or text."""
+        query = {**_given(**only), "limit": 200, "cursor": cursor}
+        return self.perform(Call("GET", f"{CONTROL}contents/{kind}", query, signed=False))
+
     def reset(self) -> Answer:
         return self.perform(Call("POST", f"{CONTROL}reset", signed=False))
 

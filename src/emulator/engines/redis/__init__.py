@@ -10,10 +10,12 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.catalog import Catalog
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.redis.ballots import RedisBallots
+from emulator.engines.redis.catalog import RedisCatalog
 from emulator.engines.redis.documents import RedisDocuments
 from emulator.engines.redis.driver import connection_factory, location_of
 from emulator.engines.redis.keys import namespace_key
@@ -54,6 +56,7 @@ class RedisEngine:
         self.logs: Logs = RedisLogs(self._pipeline)
         self.pools: Pools = RedisPools(self._pipeline)
         self.rosters: Rosters = RedisRosters(self._pipeline)
+        self.catalog: Catalog = RedisCatalog(self._pipeline)
         database = pool.connection_kwargs.get("db", 0)  # channels are common to all databases of a server
         self._relay = RedisRelay(self._pipeline, nodes, key + b":relay:%d" % database)
         self.relay: Relay = self._relay

@@ -76,8 +76,10 @@ class RedisBallots:
         await self._pipeline.run(BALLOTS, b"drop", now_arg(now), channel_last(key))
         return [key]
 
-    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedBallot]:
-        found = await listing(self._pipeline, BALLOTS, group, now=now, limit=limit, after=after)
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedBallot]:
+        found = await listing(self._pipeline, BALLOTS, group, now=now, limit=limit, after=after, matching=matching)
         return [ListedBallot(key, count, int(ends), definition) for key, (count, ends, definition) in found]
 
     def _open_batch(self, name: bytes) -> CastBatch:

@@ -13,16 +13,17 @@ STEP = 50
 
 
 async def listing(
-    pipeline: Pipeline, script: Script, group: Key, *, now: int, limit: int, after: Key | None
+    pipeline: Pipeline, script: Script, group: Key, *, now: int, limit: int, after: Key | None, matching: str
 ) -> list[tuple[Key, list[Reply]]]:
     """Return up to `limit` keys after `after`, each with what the script's `describe` returns."""
     found: list[tuple[Key, list[Reply]]] = []
     first, last = listed_range(group, after)
     while len(found) < limit:
-        args = (listed_group(group), first, last, now_arg(now), b"%d" % min(STEP, limit - len(found)))
+        most = STEP if matching else min(STEP, limit - len(found))
+        args = (listed_group(group), first, last, now_arg(now), b"%d" % most, matching.encode())
         place, *rows = await pipeline.run(script, b"listing", *args)
         found += [(parse_place(group, row[0]), row[1:]) for row in rows]
         if not place:
             break
         first = b"(" + place
-    return found
+    return found[:limit]

@@ -23,8 +23,10 @@ class RedisLogs:
         readings = [_Reading(self._pipeline, log, (expiry_arg(since), bound, now_arg(now))) for log in logs]
         return Span(int(latest or 0), merged([reading.fetch for reading in readings], None))
 
-    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedLog]:
-        found = await listing(self._pipeline, LOGS, group, now=now, limit=limit, after=after)
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedLog]:
+        found = await listing(self._pipeline, LOGS, group, now=now, limit=limit, after=after, matching=matching)
         return [ListedLog(key, count, int(latest)) for key, (count, latest) in found]
 
 

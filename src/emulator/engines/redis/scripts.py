@@ -29,5 +29,6 @@ ROSTERS = _script("rosters")
 PURGE = _script("purge")
 DUMP = _script("dump")
 LOAD = _script("load")
+CATALOG = _script("catalog")
 
-ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE, DUMP, LOAD)
+ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE, DUMP, LOAD, CATALOG)

@@ -8,11 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
+from emulator.engines.catalog import Catalog
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
+from emulator.engines.sqlite.catalog import SqliteCatalog
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.documents import SqliteDocuments
@@ -59,6 +61,7 @@ class SqliteEngine:
         self.pools: Pools = pools
         rosters = SqliteRosters(self._group_commit, self._namespace)
         self.rosters: Rosters = rosters
+        self.catalog: Catalog = SqliteCatalog(self._group_commit, self._namespace, self._ballot_cache)
         self._checkpoints = Checkpoints(self._group_commit)
         self._relay = SqliteRelay(
             self._group_commit, self._namespace, uuid.uuid4().hex, is_local=is_alone or path is None

@@ -82,9 +82,13 @@ class SqliteBallots(Tables):
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         return await self._group_commit.write(self._drop, key, now)
 
-    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedBallot]:
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedBallot]:
         listed = []
-        for id, *key, expires_at, definition in await self._group_commit.read(self._listed, group, after, limit, now):
+        for id, *key, expires_at, definition in await self._group_commit.read(
+            self._listed, group, after, limit, now, matching
+        ):
             casts, start, choices = 0, "", _COUNT_STEP
             while choices == _COUNT_STEP:
                 some, choices, last = await self._group_commit.read(self._count_casts, id, start)
@@ -160,9 +164,9 @@ class SqliteBallots(Tables):
         latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
 
-    def _listed(self, group: Key, after: Key | None, limit: int, now: int) -> list[tuple[Any, ...]]:
+    def _listed(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
         self._ballot_cache.flush()
-        condition, params = self._namespace.listed(group, after)
+        condition, params = self._namespace.listed(group, after, matching)
         # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS}, expires_at, definition FROM ballots WHERE {condition} AND +expires_at > ?"

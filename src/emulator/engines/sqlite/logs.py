@@ -61,9 +61,11 @@ class SqliteLogs(Tables):
         latest, readings = await self._group_commit.read(self._begin, key, now, since)
         return Span(latest, self._pages(readings))
 
-    async def listing(self, group: Key, *, now: int, limit: int, after: Key | None = None) -> list[ListedLog]:
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedLog]:
         listed = []
-        for id, *key in await self._group_commit.read(self._listed, group, after, limit, now):
+        for id, *key in await self._group_commit.read(self._listed, group, after, limit, now, matching):
             latest, entries, end = await self._group_commit.read(self._latest, id, now), 0, _NEWEST
             while end != _OLDEST:
                 some, end = await self._group_commit.read(self._count_entries, id, end, now)
@@ -86,8 +88,8 @@ class SqliteLogs(Tables):
         start = (NEVER, self._namespace.upper_bound())
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
-    def _listed(self, group: Key, after: Key | None, limit: int, now: int) -> list[tuple[Any, ...]]:
-        condition, params = self._namespace.listed(group, after)
+    def _listed(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
+        condition, params = self._namespace.listed(group, after, matching)
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS} FROM logs WHERE {condition} AND {_HAS_ENTRIES} ORDER BY {LISTED_ORDER} LIMIT ?",
             (*params, now, limit),

@@ -13,6 +13,8 @@ BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND ho
 KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
 LISTED_ORDER = "place, name, holder"
+MATCHING = "instr(name || char(10) || place || char(10) || holder, %s)"
+"""Whether the name, channel or user contains a text, to be completed with a parameter."""
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
 _NO_ID = 0
 """The id of no namespace: numbers begin at 1."""
@@ -68,9 +70,12 @@ class NamespaceIds:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
 
-    def listed(self, group: Key, after: Key | None) -> tuple[str, tuple[object, ...]]:
+    def listed(self, group: Key, after: Key | None, matching: str) -> tuple[str, tuple[object, ...]]:
         """Return the condition and its parameters for a listing, to be sorted by `LISTED_ORDER`."""
-        condition, params = "space = ? AND shelf = ? AND owner = ?", (self.id, group.kind, group.owner)
+        condition = "space = ? AND shelf = ? AND owner = ?"
+        params: tuple[object, ...] = (self.id, group.kind, group.owner)
+        if matching:
+            condition, params = f"{condition} AND {MATCHING % '?'}", (*params, matching)
         if group.channel is not None:
             start = (after.name, after.user) if after else ()
             condition += " AND place = ?" + (" AND (name, holder) > (?, ?)" if after else "")

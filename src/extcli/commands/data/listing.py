@@ -1,4 +1,4 @@
-"""What `vote list`, `rank list` and `accumulate list` share."""
+"""What `vote list`, `rank list`, `accumulate list` and `contents` share."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from extcli.errors import ErrorAnswer, UnexpectedAnswer
 from extcli.output.format import Format
 from extcli.output.listing_views import VIEWS
-from extcli.output.printer import SHAPE_ERRORS, Answer
+from extcli.output.printer import SHAPE_ERRORS, Answer, View
 from extcli.session import Session
 
 _END = "0"
 _COUNTED_PAGES = 20
 
 
-def show_all(session: Session, read: Callable[[str], Answer], member: str) -> None:
+def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View | None = None) -> None:
     """Print all pages: as one table, or else each as it arrives. `read` returns the page at a cursor."""
-    view = VIEWS[member]
+    view = view or VIEWS[member]
     cursor, found = _END, []
     as_one = session.output.format is Format.TABLE or session.output.query is not None
     while True:

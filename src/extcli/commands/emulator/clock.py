@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
+from extcli.cli import confirm
+from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
+from extcli.errors import ExpectationFailed, UnexpectedAnswer
 from extcli.output import times, views
+from extcli.output.printer import SHAPE_ERRORS
 from extcli.session import Session
 
 app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read it, move it, freeze it.")
@@ -52,6 +56,39 @@ def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Le
     Example: extcli clock freeze && extcli clock freeze --off
     """
     _move(session, freeze=not off)
+
+
+@command(app, "next")
+def show_next(
+    session: Session,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=200, help="At most this many.")] = 10,
+    jump: Annotated[
+        bool, typer.Option("--jump", help="Advance the clock to the first, and print what expired.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """List what expires next, soonest first. Plain output is Unix ms, kind, id, client id, channel.
+
+    \b
+    Examples:
+      extcli clock next
+      extcli clock next --jump
+    """
+    from extcli.output.contents_views import COMING
+
+    coming = session.anonymous_service().read_coming_expiries(1 if jump else limit)
+    if not jump:
+        session.output.show(coming, COMING)
+        return
+    confirm.guard(session, "the clock moves, and data may expire", yes=yes)
+    try:
+        document = coming.json()
+        ends = [each["at"] - document["now"] for each in document["next"]]
+    except SHAPE_ERRORS:
+        raise UnexpectedAnswer(coming) from None
+    if not ends:
+        raise ExpectationFailed("nothing will expire")
+    _move(session, advance=max(0, ends[0]))
 
 
 def _move(session: Session, **change: int | bool) -> None:

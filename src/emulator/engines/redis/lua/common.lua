@@ -54,8 +54,17 @@ local function delist(what, key)
   redis.call('ZREM', index, place)
 end
 
--- ARGV: kind and owner, first and last place, now, how many to look at. Returns the last place ('' at the end), and then
--- for each of the things what `describe(key, now)` returns, with its place in front; things without are left out.
+-- Whether one of the parts of a key contains a text; '' is in all.
+local function matches(text, ...)
+  for _, part in ipairs({...}) do
+    if string.find(unescape(part), text, 1, true) then return true end
+  end
+  return false
+end
+
+-- ARGV: kind and owner, first and last place, now, how many to look at, the text to find. Returns the last place ('' at
+-- the end), and then for each of the things what `describe(key, now)` returns, with its place in front; things without
+-- are left out.
 function ops.listing()
   local group, now, most = ARGV[2], ARGV[5], tonumber(ARGV[6])
   local some = redis.call('ZRANGEBYLEX', prefix .. 'x' .. listed .. ':' .. group, ARGV[3], ARGV[4], 'LIMIT', 0, most)
@@ -63,7 +72,7 @@ function ops.listing()
   for _, place in ipairs(some) do
     local channel, name, user = string.match(place, '^([^%z]*)%z([^%z]*)%z([^%z]*)$')
     local key = string.gsub(group .. '|' .. name .. '|' .. user .. '|' .. channel, '%%00', '\0')
-    local found = describe(key, now)
+    local found = matches(ARGV[7], channel, name, user) and describe(key, now)
     if found then
       table.insert(found, 1, place)
       reply[#reply + 1] = found

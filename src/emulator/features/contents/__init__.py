@@ -1,0 +1,1 @@
+"""What the service holds, over all extensions and channels, and what expires next."""

@@ -1,0 +1,165 @@
+"""The lists of what the service holds: their kinds, rows and cursors. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.engines.base import NEVER, Expired, Key
+from emulator.errors import BadRequest
+from emulator.wire import json_codec
+
+MAX_ROWS: Final = 200
+DEFAULT_ROWS: Final = 100
+MAX_COUNT: Final = 10_000
+"""A count that is this high may be lower than the truth."""
+FIRST: Final = "0"
+"""The cursor of the first page. As the cursor of the next page it says that there is none."""
+PIN_KIND: Final = "pin"
+_DIGEST_LENGTH: Final = 16
+"""Characters of a PIN's digest that are shown."""
+_PAST_ALL: Final = "\U0010ffff"
+"""Sorts after every channel."""
+
+
+class Shape(Enum):
+    """The shape of data in which a kind is stored."""
+
+    BALLOTS = "ballots"
+    LOGS = "logs"
+    DOCUMENTS = "documents"
+    POOLS = "pools"
+
+
+class Kind(NamedTuple):
+    """One of the lists."""
+
+    stored_as: tuple[str, ...]
+    """The kinds of the keys."""
+    shape: Shape
+    lifetime: int
+    """A thing expires this long after its latest change, in ms; `NEVER` if it does not."""
+    has_status: bool = False
+    """Whether a definition may say that a ballot is pending or has ended."""
+
+
+class Content(Struct, kw_only=True):
+    """One thing that the service holds. Never a PIN and never a code."""
+
+    id: str
+    """The id; of a store, its name; of a code set, its index; of a PIN, the start of its digest."""
+    client_id: str
+    """Empty for a store that all extensions in the channel share."""
+    channel_id: str
+    """Empty for a thing of no channel."""
+    user: str | UnsetType = UNSET
+    """The opaque id of the user of a viewer store."""
+    name: str | UnsetType = UNSET
+    """The name of a code set."""
+    status: str | UnsetType = UNSET
+    """Of a poll: `pending`, `active` or `expired`. Of a PIN: `bound` to a channel or `unbound`."""
+    count: int | UnsetType = UNSET
+    """Votes, answers or entries; of a code set, the codes that were handed out."""
+    left: int | UnsetType = UNSET
+    """The codes of a set that were not reached yet."""
+    size: int | UnsetType = UNSET
+    """Bytes of a store."""
+    latest: int
+    """Unix ms of the latest change; 0 if unknown."""
+    expires_at: int | None
+    """Unix ms; null if it does not expire."""
+
+
+class ContentPage(Struct):
+    """Some of what the service holds: by client id, then channel and id or id and channel."""
+
+    rows: list[Content]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
+class Counts(Struct):
+    """How many things of each kind the service holds; 10,000 may mean more."""
+
+    polls: int
+    rankings: int
+    buffers: int
+    stores: int
+    json_stores: int
+    codes: int
+    pins: int
+
+
+class Coming(Struct):
+    """A thing that will expire, in the form of what a move of the clock reports."""
+
+    kind: str
+    id: str
+    at: int
+    """In Unix ms. Of a buffer, when the next of its entries expires."""
+    client_id: str
+    channel_id: str
+
+
+class ComingExpiries(Struct):
+    """The coming expiries, soonest first."""
+
+    now: int
+    """The service's time in Unix ms."""
+    next: list[Coming]
+
+
+class Filter(NamedTuple):
+    """What a list is limited to; empty for all."""
+
+    client_id: str = ""
+    channel_id: str = ""
+    search: str = ""
+    """A text that the id, channel or user contains."""
+
+
+def checked_rows(limit: int) -> int:
+    """Return the limit; raise `BadRequest` unless it is 1 to 200."""
+    if not 1 <= limit <= MAX_ROWS:
+        raise BadRequest("Malformed limit parameter", f"limit: {limit} is not within 1 to {MAX_ROWS}")
+    return limit
+
+
+def cursor_of(last: Key) -> str:
+    """Return the cursor of the page after this key."""
+    return json_codec.encode(last).hex()
+
+
+def cursor_after_owner(kind: str, owner: str) -> str:
+    """Return the cursor of the page after everything of an owner."""
+    return cursor_of(Key(kind, owner, "", _PAST_ALL))
+
+
+def after(cursor: str) -> Key | None:
+    """Return the key after which a page starts; `None` for the first page. Raises `BadRequest`."""
+    if cursor in ("", FIRST):
+        return None
+    try:
+        return Key(*msgspec.json.decode(bytes.fromhex(cursor), type=tuple[str, str, str, str, str]))
+    except (ValueError, msgspec.MsgspecError):
+        raise BadRequest("Malformed cursor parameter", f"cursor: use {FIRST!r}, or `next` of an earlier page") from None
+
+
+def latest_change(expires_at: int, lifetime: int) -> int:
+    """Return the Unix ms of the latest change of a thing with this expiry; 0 if unknown."""
+    return 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime)
+
+
+def coming(expiry: Expired) -> Coming:
+    """Return an expiry as the API shows it."""
+    key = expiry.key
+    name = digest_of(key) if key.kind == PIN_KIND else key.name or key.user or key.channel or key.owner
+    return Coming(key.kind, name, expiry.at, key.owner, key.channel or "")
+
+
+def digest_of(pin: Key) -> str:
+    """Return the start of a PIN's digest, which identifies the PIN and does not reveal it."""
+    return pin.name[:_DIGEST_LENGTH]

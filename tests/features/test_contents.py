@@ -1,0 +1,220 @@
+"""What the service holds, over all extensions and channels: `/_emulator/contents` and `/_emulator/clock/next`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
+
+DAY = 86_400_000
+KINDS = ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "pins")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def read(live: LiveServer, path: str, **query: object) -> Any:
+    answer = httpx.get(f"{live.url}/_emulator/{path}", params=query)  # type: ignore[arg-type]
+    return answer.raise_for_status().json()
+
+
+def rows(live: LiveServer, kind: str, **query: object) -> list[dict[str, Any]]:
+    return list(read(live, f"contents/{kind}", **query)["rows"])
+
+
+def ids(live: LiveServer, kind: str, **query: object) -> list[tuple[str, str, str]]:
+    return [(row["client_id"], row["channel_id"], row["id"]) for row in rows(live, kind, **query)]
+
+
+def member(live: LiveServer, client_id: str = CLIENT_ID, channel: str = CHANNEL, role: str = "viewer") -> Client:
+    return live.client(role, user="5551", channel=channel, client_id=client_id)
+
+
+def upload(live: LiveServer, *names: str, client_id: str = CLIENT_ID) -> None:
+    body = {"names": names, "codes": [[f"{name}-{number}" for number in range(3)] for name in names]}
+    live.client("admin", client_id=client_id).put("codes", json=body).raise_for_status()
+
+
+def request_pin(live: LiveServer, client_id: str = CLIENT_ID) -> str:
+    """Request a PIN that is bound to no channel, as a game does."""
+    answer = httpx.post(f"{live.url}/v1/e/pin", json={"identifier": client_id}).raise_for_status()
+    return str(answer.json()["pin"])
+
+
+def fill(live: LiveServer) -> None:
+    """Store one thing of each kind."""
+    viewer, broadcaster = member(live), member(live, role="broadcaster")
+    viewer.post("vote?id=lunch", json={"value": 3}).raise_for_status()
+    viewer.post("rank?id=color", json={"key": "blue"}).raise_for_status()
+    viewer.post("accumulate?id=ratings", json=5).raise_for_status()
+    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+    broadcaster.post("json_store?id=score", json={"high": 4}).raise_for_status()
+    upload(live, "Hat")
+    request_pin(live)
+
+
+def test_an_empty_service_holds_nothing(live: LiveServer):
+    assert dict.fromkeys(KINDS, 0) == read(live, "contents")
+    for kind in KINDS:
+        assert {"rows": [], "next": "0"} == read(live, f"contents/{kind}")
+
+
+def test_things_are_counted_by_kind(live: LiveServer):
+    fill(live)
+    member(live, OTHER_ID, "888").post("vote?id=other", json={"value": 3})
+
+    assert {**dict.fromkeys(KINDS, 1), "polls": 2} == read(live, "contents")
+
+
+@every_kind
+def test_a_row_has_what_a_list_needs_and_no_more(live: LiveServer, kind: str):
+    now = live.freeze()
+    fill(live)
+
+    (row,) = rows(live, kind)
+
+    lifetimes = {"polls": 7, "rankings": 1, "buffers": 1, "stores": 1, "json_stores": 14, "codes": 90}
+    ends = now + (lifetimes[kind] * DAY if kind in lifetimes else 300_000)
+    assert (now, ends) == (row.pop("latest"), row.pop("expires_at"))
+    if kind == "pins":
+        assert 16 == len(row.pop("id"))
+    assert {
+        "polls": {"id": "lunch", "client_id": CLIENT_ID, "channel_id": CHANNEL, "count": 1, "status": "active"},
+        "rankings": {"id": "color", "client_id": CLIENT_ID, "channel_id": CHANNEL, "count": 1},
+        "buffers": {"id": "ratings", "client_id": CLIENT_ID, "channel_id": CHANNEL, "count": 1},
+        "stores": {"id": "channel_state", "client_id": "", "channel_id": CHANNEL, "size": 11},
+        "json_stores": {"id": "score", "client_id": CLIENT_ID, "channel_id": CHANNEL, "size": 10},
+        "codes": {"id": "0", "client_id": CLIENT_ID, "channel_id": "", "name": "Hat", "count": 0, "left": 3},
+        "pins": {"client_id": CLIENT_ID, "channel_id": "", "status": "unbound"},
+    }[kind] == row
+
+
+def test_neither_pins_nor_codes_are_shown(live: LiveServer):
+    upload(live, "Hat")
+    pin = request_pin(live)
+    texts = [
+        httpx.get(f"{live.url}/_emulator/{path}").text for path in ("contents/codes", "contents/pins", "clock/next")
+    ]
+
+    assert not [text for text in texts if pin in text or "Hat-0" in text]
+
+
+def test_a_pin_that_a_broadcaster_typed_in_is_bound(live: LiveServer):
+    pin = request_pin(live)
+    member(live, role="broadcaster").post("validate_pin", json={"pin": pin}).raise_for_status()
+
+    assert [(CHANNEL, "bound")] == [(row["channel_id"], row["status"]) for row in rows(live, "pins")]
+
+
+def test_a_poll_has_its_status_and_no_latest_vote_before_the_first(live: LiveServer):
+    live.freeze()
+    backend = live.client("backend", channel=CHANNEL)
+    backend.post("vote_config?id=later", json={"config": {"startsIn": 60}}).raise_for_status()
+    backend.post("vote_config?id=over", json={"config": {"endsIn": 60}}).raise_for_status()
+
+    live.advance(61_000)
+
+    assert [("later", "active", 0), ("over", "expired", 0)] == [
+        (row["id"], row["status"], row["latest"]) for row in rows(live, "polls")
+    ]
+
+
+def add(live: LiveServer, kind: str, client_id: str, channel: str, number: int) -> None:
+    viewer, admin = member(live, client_id, channel), live.client("admin", channel=channel, client_id=client_id)
+    match kind:
+        case "polls":
+            viewer.post(f"vote?id=p{number}", json={"value": 1}).raise_for_status()
+        case "rankings":
+            viewer.post(f"rank?id=r{number}", json={"key": "a"}).raise_for_status()
+        case "buffers":
+            viewer.post(f"accumulate?id=b{number}", json=1).raise_for_status()
+        case "stores":
+            opened = live.client("viewer", user=f"{number}", channel=channel, client_id=client_id)
+            opened.post("viewer_state", json={"a": 1}).raise_for_status()
+        case "json_stores":
+            admin.post(f"json_store?id=j{number}", json={}).raise_for_status()
+        case "codes":
+            upload(live, f"set {number}", client_id=client_id)
+        case "pins":
+            request_pin(live, client_id)
+
+
+@every_kind
+def test_pages_show_everything_once(live: LiveServer, kind: str):
+    for client_id in ("ext-a", "ext-b", "ext-c"):
+        for channel in ("1", "2"):
+            for number in range(2):
+                add(live, kind, client_id, channel, number)
+
+    found, cursor = [], "0"
+    while not found or cursor != "0":
+        page = read(live, f"contents/{kind}", limit=2, cursor=cursor)
+        assert 1 <= len(page["rows"]) <= 2
+        found += page["rows"]
+        cursor = page["next"]
+
+    assert found == rows(live, kind)
+    assert (3 if kind == "codes" else 12) == len(found)
+    assert [row["client_id"] for row in found] == sorted(row["client_id"] for row in found)
+
+
+@pytest.mark.parametrize("kind", ["polls", "rankings", "buffers", "stores", "json_stores"])
+def test_a_list_is_limited_to_an_extension_a_channel_or_a_text(live: LiveServer, kind: str):
+    for client_id, channel, number in (("ext-a", "1", 7), ("ext-a", "2", 8), ("ext-b", "1", 9)):
+        add(live, kind, client_id, channel, number)
+    everything = ids(live, kind)
+
+    assert everything[:2] == ids(live, kind, client_id="ext-a")
+    assert [each for each in everything if each[1] == "1"] == ids(live, kind, channel_id="1")
+    assert everything[:1] == ids(live, kind, search="7") == ids(live, kind, search="7", client_id="ext-a")
+    assert [] == ids(live, kind, search="absent") == ids(live, kind, client_id="absent")
+
+
+def test_text_of_others_is_listed_as_it_is(live: LiveServer):
+    name = "<b>'&é%"
+    member(live).post("rank", params={"id": name}, json={"key": "a"}).raise_for_status()
+
+    assert [(CLIENT_ID, CHANNEL, name)] == ids(live, "rankings")
+
+
+@pytest.mark.parametrize(
+    "query", [{"limit": "0"}, {"limit": "201"}, {"limit": "x"}, {"cursor": "x"}, {"cursor": "5b5d"}]
+)
+def test_a_list_refuses_a_wrong_limit_or_cursor(live: LiveServer, query: dict[str, str]):
+    answer = httpx.get(f"{live.url}/_emulator/contents/polls", params=query)
+
+    assert 400 == answer.status_code
+    assert next(iter(query)) in answer.text
+
+
+def test_what_expires_next_is_listed_soonest_first(live: LiveServer):
+    now = live.freeze()
+    fill(live)
+
+    coming = read(live, "clock/next")
+
+    assert now == coming["now"]
+    pin, *others = coming["next"]
+    assert ("pin", now + 300_000, CLIENT_ID) == (pin["kind"], pin["at"], pin["client_id"])
+    assert [("accumulate", 1), ("channel_state", 1), ("rank", 1), ("poll", 7), ("json_store", 14), ("codes", 90)] == [
+        (each["kind"], (each["at"] - now) // DAY) for each in others
+    ]
+    assert [pin] == read(live, "clock/next", limit=1)["next"]
+
+
+def test_what_expires_next_is_what_a_move_of_the_clock_reports(live: LiveServer):
+    live.freeze()
+    fill(live)
+
+    coming = read(live, "clock/next")["next"]
+    expired = live.advance(100 * DAY)
+
+    assert [(each["kind"], each["at"]) for each in coming] == [(each["kind"], each["at"]) for each in expired]
+    assert [] == read(live, "clock/next")["next"]
+
+
+def test_a_namespace_lists_its_own_things(live: LiveServer):
+    fill(live)
+
+    assert {"rows": [], "next": "0"} == httpx.get(f"{live.url}/_ns/blue/_emulator/contents/polls").json()
