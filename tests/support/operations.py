@@ -133,7 +133,7 @@ GET    /_emulator/contents/polls     contents polls
 GET    /_emulator/contents/rankings  contents rankings
 GET    /_emulator/contents/buffers   contents buffers
 GET    /_emulator/contents/stores    contents stores
-GET    /_emulator/contents/json_stores contents json-stores
+GET    /_emulator/contents/json_stores  contents json-stores
 GET    /_emulator/contents/codes     contents codes
 GET    /_emulator/contents/pins      contents pins
 GET    /_emulator/wait               expect sockets --count =0
