@@ -174,7 +174,8 @@ class Row(NamedTuple):
 
 
 def _row(line: str) -> Row:
-    place, command = line[:_WIDTH].split(), line[_WIDTH:].strip()
+    end = line.index(" ", _WIDTH - 1)  # a path may be longer than the column
+    place, command = line[:end].split(), line[end:].strip()
     if place[0] == "socket":
         return Row(" ".join(place), command)
     method, path = place
