@@ -79,7 +79,7 @@ DATA: Final = (
         "Invalid target",
         rows=(
             (r"^target: (?P<target>.+) is neither", "B3", "The broadcast has no such target",
-             "Send to all, or to one user: `extcli broadcast send --target whisper-ID`.",
+             "Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.",
              "target {target}", "broadcast, or whisper-<user id>"),
         ),
     ),
