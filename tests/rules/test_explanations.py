@@ -31,7 +31,7 @@ DYNAMIC = [
     ("Not Found", "there is no rule 'x'; the nearest rules are X1"),
     ("Store too large", "data would be 3000 bytes of compact JSON; the limit is 2048"),
     ("Invalid patch", "operation 0: '-': means an array, and add creates missing objects only; nothing was changed"),
-    ("Invalid codes", "codes[0][2]: is the same code as codes[0][1]"),
+    ("Invalid codes", "codes[0][1] and codes[0][2]: are the same code"),
     ("Request too large", "the request has 70000 bytes; the limit is 65536 for data and 4096 for the rest"),
 ]
 """Refusals whose texts are put together from more than one place."""
@@ -90,7 +90,7 @@ def test_every_case_is_one_of_a_refusal():
 def is_of_a_refusal(case: Case, known: list[tuple[str, str]]) -> bool:
     reasons = set(case.reasons)
     return not case.detail or any(
-        (reason in reasons or (PARAMETER in reasons and re.fullmatch(r"Malformed \w+ parameter", reason)))
+        (reason in reasons or (PARAMETER in reasons and re.fullmatch(r"Malformed \S+ parameter", reason)))
         and re.search(case.detail, detail, re.DOTALL)
         for reason, detail in known
     )

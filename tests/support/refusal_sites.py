@@ -167,6 +167,8 @@ def refusals() -> tuple[Site, ...]:
         for file, function, call in _calls().get(kind, ()):
             place = f"{file}:{call.lineno}"
             for reason, detail in _arguments(kind, function, call):
+                if not reason:  # caught where it is raised
+                    continue
                 found[Site(place, status, reason, detail)] = None
     return tuple(found)
 

@@ -73,7 +73,8 @@ CONTROL: Final = (
     *cases(
         "No journal",
         rows=(
-            (r"", "docs: Journal", "The service keeps no journal", "Start `extcli serve --workers 1`, without --journal 0.",
+            (r"", "docs: Journal", "The service keeps no journal",
+             "Start `extcli serve --workers 1`, without --journal 0.",
              "a service with --journal 0, or several workers", "a journal and one worker"),
         ),
     ),

@@ -44,8 +44,9 @@ _PROBLEMS: Final = tuple(
         (r"^(?P<a>.+?)(?:;| it)+ must be (?P<b>.+)$", "{a}", "{b}"),
         (r"(?:^|\s)must be (?P<b>.+)$", "", "{b}"),
         (r"\bmust (?P<b>.+)$", "", "to {b}"),
+        (r"^(?P<a>'.*?'|\".*?\") has no (?P<b>.+)$", "{a}", "{b}"),
         (r"^(?P<a>.+) does not (?P<b>.+)$", "{a}", "to {b}"),
-        (r"(?:^|; )(?:use|send|give) (?P<b>.+)$", "", "{b}"),
+        (r"(?:^|; )(?:use|send|give|serve) (?P<b>.+)$", "", "{b}"),
         (r"(?P<a>[\d,]+ .+?),? limit (?P<b>[\d,]+)$", "{a}", "at most {b}"),
     )
 )

@@ -174,6 +174,8 @@ INPUT: Final = (
              "Take a new mark shortly before: `extcli wait mark`.", "{sent}", "a mark of this run of the service"),
             (r"^since: sockets", "docs: Waits", "sockets takes no mark", "Leave since out.",
              "since", "no since, as sockets counts what is open"),
+            (r"^as: (?P<problem>.+)", "docs: Journal", "The entry cannot be written in this form",
+             "Choose another form, or another entry: `extcli logs`.", "{problem}", "an entry that has this form"),
             (r"^data", "W6", "data is not JSON", "Send data as JSON, or POST it in the body."),
             (r"^limit", "gaps: Polls and stores", "limit is out of range", "Send a limit in that range."),
             (r"", "{rule}", "A query parameter is malformed", "Correct the parameter {field}."),

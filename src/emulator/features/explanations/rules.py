@@ -144,7 +144,7 @@ def _shortened(text: str) -> str:
 
 def _reason_key(reason: str) -> str:
     """Return the reason by which cases are found: one for the malformed parameters of all names."""
-    return PARAMETER if re.fullmatch(r"Malformed \w+ parameter", reason) else reason
+    return PARAMETER if re.fullmatch(r"Malformed \S+ parameter", reason) else reason
 
 
 _CASES: Final[dict[str, list[Case]]] = {}
