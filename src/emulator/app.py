@@ -110,13 +110,13 @@ class Service:
         self.changes = changes = (
             Changes(clock.now) if settings.environment.has_control and not settings.has_peers else NO_CHANGES
         )
-        self.journal = Journal(settings.journal) if changes is not NO_CHANGES else NO_JOURNAL
+        self.journal = Journal(settings.journal, clock) if changes is not NO_CHANGES else NO_JOURNAL
         self.explanations = Explanations(self.journal)
         self.journals = Journals(self.journal, namespace.get() or DEFAULT, self.explanations.explain)
         self.parity = Parity(
             clock, _absent_in(settings.production), verdicts or Tally(), is_on=settings.environment.has_control
         )
-        self.hub = Hub(changes)
+        self.hub = Hub(changes, self.journal)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(
@@ -217,7 +217,6 @@ class Service:
             changes=changes,
             parity=self.parity,
             journal=self.journal,
-            clock=clock,
         )
         self.gateway: Gateway = Gateway(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),

@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import Caller
+from emulator.clock import Clock
 
 HIDDEN: Final = "[hidden]"
 """Stands for a secret."""
@@ -36,16 +37,17 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
 
     kind: str
     at: int
-    """Unix ms by the service's clock, when it was complete."""
+    """Unix ms by the service's clock, when it was complete. Set by `Journal.add`."""
     offset: int
-    """Milliseconds that this clock was ahead of the system time."""
+    """Milliseconds that this clock was ahead of the system time. Set by `Journal.add`."""
     id: str = ""
     """The request id; of a frame, with the number of the frame after a slash."""
     caller: Caller | None = None
     name: str = ""
     """The method and the declared path of an endpoint, the action of a frame, or the topic of a delivery."""
     path: str = ""
-    """The path and query as sent, without secrets."""
+    """The path and query as sent, without secrets; of a delivery, the client id and channel of the topic, joined by a
+    slash."""
     status: int = 0
     seconds: float = 0.0
     request: bytes = b""
@@ -67,6 +69,8 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     delivered: int = 0
     dropped: int = 0
     """Recipients whose connection was closed, or has more unread than it may."""
+    socket: int = 0
+    """The number of the socket of a frame."""
     number: int = 0
     """Its mark: later entries have higher ones. Set by `Journal.add`."""
 
@@ -79,7 +83,8 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
 class Journal:
     """The latest entries, oldest first, in at most `max_size` bytes; 0 keeps none."""
 
-    def __init__(self, max_size: int) -> None:
+    def __init__(self, max_size: int, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
         self.max_size = max_size
         self.is_on = max_size > 0
         """Whether entries are kept. Callers check it before they build one."""
@@ -94,7 +99,9 @@ class Journal:
         return len(self._entries)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry without secrets, and forget the oldest that have no room."""
+        """Add an entry without secrets, at the present time, and forget the oldest that have no room."""
+        clock = self.clock
+        entry.at, entry.offset = clock.now(), clock.offset
         self.mark = entry.number = self.mark + 1
         self._entries.append(entry)
         self.size += entry.size

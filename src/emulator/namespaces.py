@@ -23,7 +23,8 @@ from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.ids import token_id
-from emulator.observability.request_context import PRODUCTION, bind_context, detached, namespace
+from emulator.journal import Entry
+from emulator.observability.request_context import PRODUCTION, bind_context, context_of, detached, namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
@@ -126,11 +127,11 @@ class Namespaces:
             front = await self._front(_checked(name))
         except ServiceError as error:
             self.refused(error)
-            await error_reply(error, cors=path.startswith("/v1/"))(send)
+            await self._refuse(scope, send, error, cors=path.startswith("/v1/"))
             return
         except EngineError as error:
             _log.error("storage failed in opening the namespace %s: %s", name[:64], error)
-            await error_reply(Unavailable(), cors=path.startswith("/v1/"))(send)
+            await self._refuse(scope, send, Unavailable(), cors=path.startswith("/v1/"))
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         tenant = self._tenants.get(name)
@@ -146,18 +147,25 @@ class Namespaces:
 
     async def _answer(self, scope: HTTPScope, send: Send, work: Callable[[HTTPScope], Awaitable[object]]) -> None:
         """Answer a request about namespaces, of a caller who may control the service."""
-        bind_context(scope)
+        context = bind_context(scope)
         try:
             self._gate(scope)
             body = json_codec.encode(await work(scope))
         except ServiceError as error:
             self.refused(error)
-            await error_reply(error, cors=False)(send)
+            await self._refuse(scope, send, error)
         except EngineError as error:
             _log.error("storage failed in %s %s: %s", scope["method"], scope["path"][:80], error)
-            await error_reply(Unavailable(), cors=False)(send)
+            await self._refuse(scope, send, Unavailable())
         else:
-            await Reply(200, body, cors=False, content_type=JSON, more=_ABSENT_IN_PRODUCTION)(send)
+            reply = Reply(200, body, cors=False, content_type=JSON, more=_ABSENT_IN_PRODUCTION)
+            self._default.record_answer(context, scope["method"], scope["path"], reply)
+            await reply(send)
+
+    async def _refuse(self, scope: HTTPScope, send: Send, error: ServiceError, *, cors: bool = False) -> None:
+        reply = error_reply(error, cors=cors)
+        self._default.record_answer(context_of(scope), scope["method"], scope["path"], reply, error)
+        await reply(send)
 
     async def _list(self, scope: HTTPScope) -> Listing:
         """List the namespaces in use, without `default`."""
@@ -199,6 +207,15 @@ class Namespaces:
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""
         self._default.refused(error)
+
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add an answer that no endpoint gave to the journal of its namespace, or else of the default one."""
+        found = _ADDRESS.fullmatch(path)
+        tenant = self._tenants.get(found["name"]) if found else None
+        if found and tenant is not None and tenant.front is not None:
+            tenant.front.record(found["path"], entry)
+        else:
+            self._default.record(path, entry)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         found = _ADDRESS.fullmatch(path)

@@ -45,6 +45,7 @@ def test_an_entry_has_the_request_its_caller_and_the_answer(live: LiveServer, vi
         "recipients": [],
         "delivered": 0,
         "dropped": 0,
+        "socket": 0,
     } == {
         name: value for name, value in entry.items() if name not in ("number", "system_at", "duration_ms", "production")
     }

@@ -1,57 +1,145 @@
-"""Removes secrets from bodies and query strings before they enter the journal."""
+"""Removes secrets from what enters the journal: bodies, query strings, paths and messages.
+
+Endpoints and actions declare the members that hold secrets. Beside these, tokens are recognized by their form, and some
+members by their name, because clients put secrets in wrong places.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import unquote_plus
 
 import msgspec
 
-from emulator.journal import HIDDEN
+from emulator.journal import HIDDEN, MAX_BODY
 
 EVERYTHING: Final = "*"
 """As the name of a secret member: the whole body is secret."""
+_NAMES: Final = ("pin", "token", "tokens", "access_token", "refresh_token", "secret", "secrets", "password")
+_MEMBER: Final = re.compile(rb'"(?:' + "|".join(_NAMES).encode() + rb')\\*"', re.IGNORECASE)
+_SUSPECT: Final = re.compile(rb"eyJ|" + _MEMBER.pattern, re.IGNORECASE)
+"""Matches if there may be a secret. The name may be in JSON inside a JSON string."""
+_USUAL: Final = frozenset(_NAMES)
+"""Members that are secret wherever they are, if they are texts."""
 _TOKEN: Final = re.compile(rb"eyJ[\w-]{8,}(?:\.[\w-]*)*")
-"""A JWT, or a truncated one: base64 that starts with `{"`."""
+"""A JWT, or the beginning of one: base64 that starts with `{"`."""
+_LARGEST_READ: Final = 65 * 1024
+"""Bytes of a body that is decoded to hide its members."""
+_LONGEST_START: Final = 64
+"""Bytes by which a token is recognized, if the rest is cut off."""
 _HIDDEN: Final = HIDDEN.encode()
+_WORD: Final = re.compile(r"[a-z]+(?:[_.-][a-z]+|[A-Z][a-z]+)*|[0-9]{1,2}(?:\.[0-9]{1,2}){1,2}|_ns|_emulator|v1|")
+"""A part of a path that is not secret: a word, or a version."""
+_LONGEST_WORD: Final = 40
+_LONGEST_CACHED: Final = 256
 
 
-def masked(body: bytes, secrets: frozenset[str], limit: int) -> bytes:
-    """Return at most `limit` bytes of a body, without tokens and without the values of the members named `secrets`.
+def masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
+    """Return the first `MAX_BODY` bytes of a body, without tokens and without the members named `secrets`.
 
-    A body that should be JSON and is not is hidden as a whole.
+    A body that may have secret members and is not JSON, or is large, is hidden as a whole.
     """
+    start = body[: MAX_BODY + _LONGEST_START]
     if secrets:
-        if EVERYTHING in secrets:
+        if EVERYTHING in secrets or len(body) > _LARGEST_READ:
             return _HIDDEN if body else b""
+    elif not _is_suspect(start):
+        return body[:MAX_BODY]
+    if len(body) > _LARGEST_READ and _MEMBER.search(start):
+        return _HIDDEN
+    if secrets or (b'"' in start and len(body) <= _LARGEST_READ):
         try:
-            body = msgspec.json.encode(_without(msgspec.json.decode(body), secrets)) if body else b""
+            start = msgspec.json.encode(_without(msgspec.json.decode(body), secrets)) if body else b""
         except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
             return _HIDDEN
-    if b"eyJ" in body:
-        body = _TOKEN.sub(_HIDDEN, body)
-    return body[:limit]
+    return _TOKEN.sub(_HIDDEN, start[: MAX_BODY + _LONGEST_START])[:MAX_BODY]
+
+
+def _is_suspect(text: bytes) -> bool:
+    """Whether there may be a token, or a member with a name of `_NAMES`. Much faster than the regular expression."""
+    return (
+        b"eyJ" in text or b"pin" in text or b"oken" in text or b"ecret" in text or b"assword" in text or b"PIN" in text
+    ) and _SUSPECT.search(text) is not None
+
+
+def masked_text(text: str) -> str:
+    """Return a text without tokens."""
+    return _TOKEN.sub(_HIDDEN, text.encode(errors="replace")).decode() if "eyJ" in text else text
+
+
+def masked_query(query: bytes, shown: frozenset[str], secrets: frozenset[str] = frozenset()) -> str:
+    """Return a query string with the values of the parameters named `shown`, without tokens and `secrets`.
+
+    The values of other parameters are hidden: the service does not know what they are.
+    """
+    return _cached_query(query, shown, secrets) if len(query) <= _LONGEST_CACHED else _query(query, shown, secrets)
+
+
+def _query(query: bytes, shown: frozenset[str], secrets: frozenset[str]) -> str:
+    return "&".join(_parameter(part, shown, secrets) for part in query.decode("latin-1").split("&"))
+
+
+_cached_query: Final = lru_cache(maxsize=1024)(_query)
+"""A crowd sends the same few queries."""
+
+
+def _parameter(part: str, shown: frozenset[str], secrets: frozenset[str]) -> str:
+    name, equals, value = part.partition("=")
+    if not equals:
+        return part if _is_word(part) or part in shown else HIDDEN
+    if name not in shown or name in secrets:
+        value = HIDDEN if value else ""
+        name = name if name in shown or _is_word(name) else HIDDEN
+    elif "eyJ" in (plain := unquote_plus(value)):
+        value = masked_text(plain)
+    return f"{name}={value}"
+
+
+def masked_path(path: str) -> str:
+    """Return a path that no endpoint has, with its words and versions, and with all other parts hidden."""
+    return "/".join(part if _is_word(part) else HIDDEN for part in path[: _LONGEST_CACHED * 4].split("/"))
+
+
+def without_path(text: str, path: str) -> str:
+    """Return a message without the parts of a path that `masked_path` hides."""
+    for part in sorted(path.split("/"), key=len, reverse=True):
+        if not _is_word(part):
+            for said in (part, unquote_plus(part), part[:100]):
+                text = text.replace(said, HIDDEN)
+    return masked_text(text)
+
+
+def _is_word(text: str) -> bool:
+    return len(text) <= _LONGEST_WORD and _WORD.fullmatch(text) is not None
 
 
 def _without(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, dict):
-        return {name: HIDDEN if name in secrets else _without(each, secrets) for name, each in value.items()}
+        return {name: _member(name, each, secrets) for name, each in value.items()}
     if isinstance(value, list):
         return [_without(each, secrets) for each in value]
-    if isinstance(value, str) and value.startswith(("{", "[")):  # JSON inside a JSON string (ruling W2)
+    if isinstance(value, str) and value[:1] in ("{", "[", '"'):  # JSON inside a JSON string (ruling W2)
         try:
-            return msgspec.json.encode(_without(msgspec.json.decode(value), secrets)).decode()
-        except msgspec.MsgspecError:
-            return value
+            inner = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            return HIDDEN if _SUSPECT.search(value.encode(errors="replace")) else value
+        return msgspec.json.encode(_without(inner, secrets)).decode()
     return value
 
 
-def masked_query(query: bytes, secrets: frozenset[str]) -> bytes:
-    """Return a query string without tokens and without the values of the parameters named `secrets`."""
-    if secrets and query:
-        pairs = [pair.partition(b"=") for pair in query.split(b"&")]
-        query = b"&".join(
-            name + equals + (_HIDDEN if name.decode("latin-1") in secrets or EVERYTHING in secrets else value)
-            for name, equals, value in pairs
-        )
-    return _TOKEN.sub(_HIDDEN, query) if b"eyJ" in query else query
+def _member(name: str, value: Any, secrets: frozenset[str]) -> Any:
+    if name in secrets:
+        return HIDDEN
+    if name in _USUAL or name.lower() in _USUAL:
+        return _without_texts(value)
+    return _without(value, secrets)
+
+
+def _without_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_texts(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_texts(each) for each in value]
+    return HIDDEN if isinstance(value, str) and value else value

@@ -61,6 +61,7 @@ class Bound(Generic[N, T]):
     names: tuple[N, ...]
     roles: frozenset[Role]
     is_open: bool
+    secrets: frozenset[str]
     handler: Callable[[Message], Awaitable[T]] = field(repr=False)
 
 
@@ -73,9 +74,11 @@ class Declared(Generic[S, N, T]):
     roles: frozenset[Role]
     is_open: bool
     """Whether it is allowed before authentication."""
+    secrets: frozenset[str] = frozenset()
+    """The members of the request and of the reply that the journal hides."""
 
     def bind(self, service: S) -> Bound[N, T]:
-        return Bound(self.names, self.roles, self.is_open, partial(self.handler, service))
+        return Bound(self.names, self.roles, self.is_open, self.secrets, partial(self.handler, service))
 
 
 Action = Declared[S, tuple[str, str], object]
@@ -93,11 +96,12 @@ def action(
     roles: frozenset[Role] = ANYONE,
     aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
+    secrets: frozenset[str] = frozenset(),
 ) -> Callable[[Callable[[S, Message], Awaitable[object]]], Action[S]]:
     """Declare the decorated function as the handler of an action. It returns the reply's `data`, an object."""
 
     def declare(handler: Callable[[S, Message], Awaitable[object]]) -> Action[S]:
-        return Declared(((name, target), *aliases), handler, roles, is_open)
+        return Declared(((name, target), *aliases), handler, roles, is_open, secrets)
 
     return declare
 

@@ -37,6 +37,7 @@ from emulator.realtime.admission import Admission
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.recording import frame_entry
 from emulator.realtime.session import Connection, Session
 from emulator.wire.query import query_of
 
@@ -160,7 +161,7 @@ class Gateway:
         session.request_count += 1
         if self._namespace:
             namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
-        context = RequestContext(f"{session.connection.request_id}/{session.request_count}")
+        context = RequestContext(f"{session.connection.request_id}/{session.request_count}", caller=session.caller)
         current.set(context)
         try:
             request = envelope.read_request(text, max_data=self.limits.body)
@@ -190,7 +191,29 @@ class Gateway:
             self._settle(session, context, action, status)
         if self._log_requests:
             log_request({"action": f"socket {action}".rstrip()}, status, seconds, len(reply), session.caller)
+        if self.hub.journal.is_on:
+            name = f"{request.action} {request.target}".rstrip()
+            self.hub.journal.add(
+                frame_entry(
+                    session.number,
+                    context,
+                    session.caller,
+                    name,
+                    text,
+                    reply,
+                    seconds,
+                    error=error,
+                    secrets=self._secrets_of(request),
+                )
+            )
         return reply
+
+    def _secrets_of(self, request: Request) -> frozenset[str]:
+        """The members of a request and of its reply that the journal hides."""
+        found = self._actions.get((request.action, request.target))
+        if found is None and request.action == AUTHENTICATE:
+            found = self._actions[AUTHENTICATE, ""]
+        return found.secrets if found is not None else frozenset()
 
     async def _perform(self, session: Session, request: Request) -> object:
         if session.caller is not None:

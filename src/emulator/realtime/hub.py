@@ -11,7 +11,9 @@ from typing import Final, Protocol
 from emulator.changes import NO_CHANGES, Changes
 from emulator.clock import processor_time
 from emulator.engines.base import Key
+from emulator.journal import NO_JOURNAL, Entry, Journal
 from emulator.realtime.frames import text_frame
+from emulator.realtime.recording import Recipient, add_recipients, delivery_entry
 
 SOCKET: Final = "socket"
 """The kind of the changes of connections and subscriptions."""
@@ -30,7 +32,7 @@ _MAX_JOINED: Final = 64 * 1024
 _MAX_WAITING: Final = 100
 
 
-class Subscriber(Protocol):
+class Subscriber(Recipient, Protocol):
     """A receiver of frames."""
 
     def write(self, frames: bytes, count: int = 1) -> None:
@@ -44,41 +46,48 @@ class _Batch:
     since the last one, in order, with one write.
     """
 
-    def __init__(self, subscribers: list[Subscriber]) -> None:
+    def __init__(self, subscribers: list[Subscriber], journal: Journal) -> None:
         self.subscribers = subscribers
+        self._journal = journal
         self.size = 0
         """Bytes of the frames."""
         self._position = 0
         """Visits so far."""
-        self._frames: deque[tuple[bytes, int]] = deque()
-        """The frames, each with the position after its last visit."""
+        self._frames: deque[tuple[bytes, int, Entry | None]] = deque()
+        """The frames, each with the position after its last visit, and its entry in the journal if there is one."""
 
     def __len__(self) -> int:
         return len(self._frames)
 
-    def add(self, frame: bytes) -> None:
-        self._frames.append((frame, self._position + len(self.subscribers)))
+    def add(self, frame: bytes, entry: Entry | None) -> None:
+        self._frames.append((frame, self._position + len(self.subscribers), entry))
         self.size += len(frame)
 
     def deliver(self, limit: int) -> int:
         """Visit subscribers at the cost of about `limit` bytes; return the cost."""
-        frames = b"".join([frame for frame, _ in self._frames])
+        frames = b"".join([frame for frame, _, _ in self._frames])
         cost = _WRITE + len(frames)
         first = self._position % len(self.subscribers)
         visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
         for subscriber in visited:
             subscriber.write(frames, len(self._frames))
+        if self._journal.is_on:
+            add_recipients([entry for _, _, entry in self._frames if entry is not None], visited)
         self._position += len(visited)
         while self._frames and self._frames[0][1] == self._position:
-            self.size -= len(self._frames.popleft()[0])
+            frame, _, entry = self._frames.popleft()
+            self.size -= len(frame)
+            if entry is not None:
+                self._journal.add(entry)
         return cost * len(visited)
 
 
 class Hub:
     """Maps topics to subscribers. A topic is the key of the thing it reports; the name `*` matches all names."""
 
-    def __init__(self, changes: Changes = NO_CHANGES) -> None:
+    def __init__(self, changes: Changes = NO_CHANGES, journal: Journal = NO_JOURNAL) -> None:
         self.changes = changes
+        self.journal = journal
         self._subscribers: dict[Key, dict[Subscriber, None]] = {}
         self._waiting: deque[_Batch] = deque()
         self._step = _SHORT_STEP
@@ -141,27 +150,36 @@ class Hub:
         if not found:
             return
         frame = text_frame(message)
-        self._send(frame, list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))))
+        entry = delivery_entry(topic, message) if self.journal.is_on else None
+        self._send(frame, list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))), entry)
+
+    def record_undelivered(self, topic: Key, message: bytes) -> None:
+        """Add a message without subscribers in this process to the journal, if there is one."""
+        if self.journal.is_on:
+            self.journal.add(delivery_entry(topic, message))
 
     async def wait_for_room(self) -> None:
         """Return when few messages wait for delivery, so that publishers are no faster than it."""
         while sum(map(len, self._waiting)) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
             await asyncio.sleep(0)
 
-    def _send(self, frame: bytes, subscribers: list[Subscriber]) -> None:
+    def _send(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
         """Write a frame to few subscribers at once; to many in steps, together with the messages that follow."""
         if not self._waiting and len(subscribers) * (_WRITE + len(frame)) <= _STEP:
             for subscriber in subscribers:
                 subscriber.write(frame)
+            if entry is not None:
+                add_recipients([entry], subscribers)
+                self.journal.add(entry)
             return
         last = self._waiting[-1] if self._waiting else None
         if last is None or last.size + len(frame) > _MAX_JOINED or last.subscribers != subscribers:
             if last is None:
                 self._stepped_at = processor_time()
                 asyncio.get_running_loop().call_soon(self._send_some)
-            last = _Batch(subscribers)
+            last = _Batch(subscribers, self.journal)
             self._waiting.append(last)
-        last.add(frame)
+        last.add(frame, entry)
 
     def _send_some(self) -> None:
         now = processor_time()

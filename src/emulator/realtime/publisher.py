@@ -37,6 +37,11 @@ class Publisher:
             await self._hub.wait_for_room()
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
+    def record_undelivered(self, topic: Key, target: str, data: object) -> None:
+        """Add an update without subscribers on this node to the journal, if there is one."""
+        if self._hub.journal.is_on:
+            self._hub.record_undelivered(topic, envelope.update(target, data, now=self._clock.now()))
+
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
         """Like `publish`, but only log an `EngineError`: for a change that is already saved."""
         await _log_failure(self.publish(topic, target, data))

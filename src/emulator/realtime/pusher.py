@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,7 +12,10 @@ from websockets.frames import CloseCode
 
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
+from emulator.observability.masking import masked_text
+from emulator.observability.request_context import RequestContext
 from emulator.realtime.hub import Hub
+from emulator.realtime.recording import frame_entry
 from emulator.realtime.session import Connection
 
 PREFIX: Final = "twitch.pubsub."
@@ -26,12 +28,25 @@ PROTOCOLS: Final = (5, 6, 7)
 _MAX_CHANNEL_LENGTH: Final = 200
 
 
+class _SubscriptionError(Struct):
+    """The data of a refused subscription."""
+
+    type: str
+    error: str
+    status: int
+
+
 class _Frame(Struct, omit_defaults=True):
     """One message; `data` is JSON inside a JSON string."""
 
     event: str
     channel: str = ""
     data: Any = None
+
+
+_CONNECT: Final = "pusher:connect"
+"""The name of the first answer, which follows no message, in the journal."""
+_PRIVATE: Final = _SubscriptionError("AuthError", "only public channels are supported", 403)
 
 
 def pusher_topic(client_id: str, channel_id: str) -> Key:
@@ -80,7 +95,8 @@ class PusherConnection:
     def opened(self) -> None:
         """Greet the page, or close if its protocol version is not supported."""
         if self._protocol not in PROTOCOLS:
-            self._send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
+            error = BadRequest("Bad frame", f"unsupported protocol version; supported: {PROTOCOLS}")
+            self._answer(_CONNECT, b"", _error(4007, error.detail), 400, error.reason, error.detail)
             self.connection.close(4007, "unsupported protocol version")
             return
         data = {"socket_id": f"{self.number}.{self.number * 7919 % 1_000_000}", "activity_timeout": ACTIVITY_TIMEOUT}
@@ -89,10 +105,18 @@ class PusherConnection:
     def received(self, text: bytes | None) -> None:
         """Answer one message; on a malformed one, send an error and keep the connection."""
         self.request_count += 1
+        event = ""
         try:
-            self._act(*_read(text))
+            event, data = _read(text)
+            answer = self._act(event, data)
         except BadRequest as error:
-            self._send(_error(4300, error.detail))
+            self._answer(event, text, _error(4300, error.detail), error.status, error.reason, error.detail)
+            return
+        frame = b"" if answer is None else _frame(*answer)
+        if answer is not None and answer[2] is _PRIVATE:
+            self._answer(event, text, frame, _PRIVATE.status, _PRIVATE.type, _PRIVATE.error)
+        else:
+            self._answer(event, text, frame)
 
     def going_away(self) -> None:
         """Close (1001); the page reconnects."""
@@ -109,6 +133,15 @@ class PusherConnection:
         self._channels.clear()
         self._on_close(self)
 
+    @property
+    def is_reachable(self) -> bool:
+        return self.connection.is_reachable
+
+    @property
+    def label(self) -> str:
+        """Its number, for people."""
+        return f"socket {self.number} (page)"
+
     def write(self, frame: bytes, count: int = 1) -> None:
         """Queue messages in one piece."""
         self.frame_count += count
@@ -118,23 +151,35 @@ class PusherConnection:
         self.frame_count += 1
         self.connection.send(text)
 
-    def _act(self, event: str, data: dict[str, Any]) -> None:
+    def _answer(
+        self, event: str, text: bytes | None, answer: bytes, status: int = 200, reason: str = "", detail: str = ""
+    ) -> None:
+        """Send the answer to a message, if it is not empty, and add both to the journal."""
+        if answer:
+            self._send(answer)
+        if self._hub.journal.is_on:
+            context = RequestContext(f"{self.connection.request_id}/{self.request_count}")
+            entry = frame_entry(self.number, context, None, event, text or b"", answer, status=status)
+            entry.reason, entry.detail = reason, masked_text(detail)
+            self._hub.journal.add(entry)
+
+    def _act(self, event: str, data: dict[str, Any]) -> tuple[str, str, object] | None:
+        """Do what a message asks; return the event, channel and data of the answer, `None` if it has none."""
         if event == "pusher:ping":
-            self._send(_frame("pusher:pong", "", {}))
-        elif event == "pusher:subscribe":
-            self._subscribe(_channel(data))
-        elif event == "pusher:unsubscribe":
+            return "pusher:pong", "", {}
+        if event == "pusher:subscribe":
+            return self._subscribe(_channel(data))
+        if event == "pusher:unsubscribe":
             topic = self._channels.pop(_channel(data), None)
             if topic is not None:
                 self._hub.unsubscribe(topic, self)
         elif event != "pusher:pong":
             raise BadRequest("Bad frame", f"event: unknown event {event[:60]!r}; to send an event, use REST")
+        return None
 
-    def _subscribe(self, channel: str) -> None:
+    def _subscribe(self, channel: str) -> tuple[str, str, object]:
         if channel.startswith(("private-", "presence-")):
-            refusal = {"type": "AuthError", "error": "only public channels are supported", "status": 403}
-            self._send(_frame("pusher:subscription_error", channel, refusal))
-            return
+            return "pusher:subscription_error", channel, _PRIVATE
         if len(self._channels) >= self._max_channels and channel not in self._channels:
             raise BadRequest("Too many subscriptions", f"a page may subscribe to at most {self._max_channels} channels")
         topic = topic_of(channel)
@@ -142,7 +187,7 @@ class PusherConnection:
         if topic is not None:
             self._hub.subscribe(topic, self)
             self._hub.note_subscription(topic)
-        self._send(_frame("pusher_internal:subscription_succeeded", channel, {}))
+        return "pusher_internal:subscription_succeeded", channel, {}
 
 
 def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:
@@ -168,7 +213,7 @@ def _channel(data: dict[str, Any]) -> str:
 
 
 def _frame(event: str, channel: str, data: object) -> bytes:
-    return msgspec.json.encode(_Frame(event, channel, json.dumps(data, ensure_ascii=False, separators=(",", ":"))))
+    return msgspec.json.encode(_Frame(event, channel, msgspec.json.encode(data).decode()))
 
 
 def _error(code: int, message: str) -> bytes:

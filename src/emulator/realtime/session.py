@@ -39,6 +39,8 @@ class Connection(Protocol):
     def unread(self) -> int: ...
     @property
     def is_stalled(self) -> bool: ...
+    @property
+    def is_reachable(self) -> bool: ...
     def send(self, text: bytes) -> None: ...
     def write(self, frame: bytes) -> None: ...
     def close(self, code: int, reason: str = "") -> None: ...
@@ -102,6 +104,17 @@ class Session:
     def topics(self) -> frozenset[Key]:
         """The topics that the connection is subscribed to."""
         return frozenset(self._topics)
+
+    @property
+    def is_reachable(self) -> bool:
+        return self.connection.is_reachable
+
+    @property
+    def label(self) -> str:
+        """Its number and its caller, for people."""
+        caller = self.caller
+        who = "not authenticated" if caller is None else f"{caller.role} {caller.channel_id or ''}".rstrip()
+        return f"socket {self.number} (game, {who})"
 
     # Called by the connection
 

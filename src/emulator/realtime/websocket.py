@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -22,8 +23,10 @@ from websockets.server import ServerProtocol
 
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
+from emulator.journal import Entry
 from emulator.observability.logs import log_request
 from emulator.observability.request_context import RequestContext, bound_to, current, request_id
+from emulator.observability.unrouted import unrouted_entry
 from emulator.realtime.envelope import SMALL
 from emulator.realtime.frames import PING, text_frame
 from emulator.wire.coalescing_transport import CoalescingTransport
@@ -43,6 +46,9 @@ _library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
 
 class Peer(Protocol):
     """Handles the messages of a connection. No method blocks."""
+
+    number: int
+    """Its number among the connections of the service."""
 
     def opened(self) -> None:
         """Called after the handshake."""
@@ -68,6 +74,9 @@ class PeerFactory(Protocol):
 
     def refused(self, error: ServiceError) -> None:
         """Count an error that occurred before a peer was involved."""
+
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add an answer that no endpoint gave to the journal of the path's namespace; `entry` takes the rest of it."""
 
 
 class WebSocket(asyncio.Protocol):
@@ -189,6 +198,11 @@ class WebSocket(asyncio.Protocol):
         return len(self._held or b"") + self._transport.get_write_buffer_size()
 
     @property
+    def is_reachable(self) -> bool:
+        """Whether the connection is open or stalled, and the outbox has not overflowed."""
+        return (self._is_open or self._held is not None) and self.unread <= self._max_outbox
+
+    @property
     def is_stalled(self) -> bool:
         return self._held is not None
 
@@ -228,27 +242,31 @@ class WebSocket(asyncio.Protocol):
         self.request_id = request_id(dict(self.headers))
         response = self._protocol.accept(request)
         response.headers["X-Request-Id"] = self.request_id
+        path, _, query = request.path.partition("?")
         if response.status_code == 101:
-            path, _, query = request.path.partition("?")
             self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
         else:
             with bound_to(RequestContext(self.request_id)):
                 self._log_error_response(response)
+            self._record(path, query, response)
             self._protocol.send_response(response)
 
     async def _open(self, path: str, query: str, response: Response) -> None:
         """Find the peer, then answer the handshake."""
         current.set(RequestContext(self.request_id))
+        refusal: ServiceError | None = None
         try:
             self._peer = await self._factory.open_peer(path, query, self)
         except ServiceError as error:
-            response = self._error_response(error)
+            refusal = error
         except EngineError as error:
             _log.error("storage failed in opening %s: %s", path[:100], error)
-            response = self._error_response(Unavailable())
+            refusal = Unavailable()
         self._opening, self.headers = None, []
-        if self._peer is None:
+        if refusal is not None:
+            response = self._error_response(refusal)
             self._log_error_response(response)
+        self._record(path, query, response, refusal)
         if self._transport.is_closing():
             if self._peer:
                 self._peer.closed()
@@ -298,6 +316,23 @@ class WebSocket(asyncio.Protocol):
         """Log a rejected handshake; after an accepted one, its requests are logged."""
         took = asyncio.get_running_loop().time() - self._started
         log_request({"action": "socket handshake"}, response.status_code, took, len(response.body or b""), None)
+
+    def _record(self, path: str, query: str, response: Response, error: ServiceError | None = None) -> None:
+        """Add the answer to the handshake to the journal."""
+        self._factory.record(
+            path,
+            partial(
+                unrouted_entry,
+                id=self.request_id,
+                method="GET",
+                query=query.encode(),
+                status=response.status_code,
+                seconds=asyncio.get_running_loop().time() - self._started,
+                answer=bytes(response.body or b""),
+                error=error,
+                socket=self._peer.number if self._peer else 0,
+            ),
+        )
 
     def _error_response(self, error: ServiceError) -> Response:
         body = error_body(error)

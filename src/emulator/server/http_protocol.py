@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -19,6 +20,7 @@ from emulator.observability.request_context import (
     context_of,
     request_id,
 )
+from emulator.observability.unrouted import unrouted_entry
 from emulator.server.hot_path import Exchange, is_plain
 from emulator.web.front import HotPath
 from emulator.web.request import WholeRequest
@@ -245,7 +247,7 @@ class Protocol(HttpToolsProtocol):
         else:
             headers = self.headers if self._knows_request else ()
             context = RequestContext(request_id(dict(headers))) if self._in_head else context_of(self.scope)
-            self._record(context, error, len(body))
+            self._record(context, error, body)
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
@@ -255,17 +257,29 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(head.encode() + body)
         self.transport.close()
 
-    def _record(self, context: RequestContext, error: ServiceError, size: int) -> None:
-        """Count and log an error that the application does not see."""
+    def _record(self, context: RequestContext, error: ServiceError, body: bytes) -> None:
+        """Count, log and note in the journal an error that the application does not see."""
         app: Any = self.config.app
         app.refused(error)
-        method = self.scope.get("method", "") if self._knows_request else ""
-        path = self.url.partition(b"?")[0].decode("latin-1") if self._knows_request else ""
+        target, _, query = self.url.partition(b"?") if self._knows_request else (b"", b"", b"")
+        path = target.decode("latin-1")
+        method = self.parser.get_method().decode("latin-1") if target else ""
         seconds = 0.0 if self._since is None else self.loop.time() - self._since
         with bound_to(context):
             if isinstance(error, BadRequest):
                 _log.warning("invalid HTTP request")
-            log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, seconds, size, None)
+            log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, seconds, len(body), None)
+        entry = partial(
+            unrouted_entry,
+            id=context.id,
+            method=method,
+            query=query,
+            status=error.status,
+            seconds=seconds,
+            answer=body,
+            error=error,
+        )
+        app.record(path, entry)
 
 
 async def close_overdue(connections: Iterable[object], timeout: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from litestar.types import Receive, Scope, Send
@@ -9,6 +10,7 @@ from litestar.types import Receive, Scope, Send
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
+from emulator.journal import Entry
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import bind_context
 from emulator.realtime.websocket import Peer, PeerFactory, WebSocket
@@ -47,6 +49,10 @@ class Middleware:
     def refused(self, error: ServiceError) -> None:
         """Count an error response that the application does not see."""
         self._app.refused(error)
+
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add the entry of an answer that no endpoint gave to the journal of the path's namespace."""
+        self._app.record(path, entry)
 
 
 class AccessLog(Middleware):

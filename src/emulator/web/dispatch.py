@@ -12,14 +12,15 @@ from litestar.types import HTTPScope, Receive
 
 from emulator.callers import Caller, Identify, finish_recording, role_error
 from emulator.changes import Changes
-from emulator.clock import Clock, monotonic
+from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
-from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
+from emulator.journal import REQUEST, Entry, Journal
 from emulator.limits.rate_limit import RateLimits
-from emulator.observability.masking import masked, masked_query
+from emulator.observability.masking import masked, masked_query, masked_text
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import RequestContext, current
+from emulator.observability.request_context import PRODUCTION, RequestContext, current
+from emulator.observability.unrouted import unrouted_entry
 from emulator.parity.rules import ENDPOINT
 from emulator.parity.service import Parity, note
 from emulator.web.call import Call
@@ -58,7 +59,6 @@ class Dispatcher:
     changes: Changes
     parity: Parity
     journal: Journal
-    clock: Clock
 
     def __post_init__(self, endpoints: Iterable[Bound]) -> None:
         self.held = HeldRequests()
@@ -81,8 +81,20 @@ class Dispatcher:
         bound = self._bound[method, path]
         request = AsgiRequest(scope, receive, current.get() or RequestContext(""))
         if bound.endpoint.held:
-            return await self.held.answer(lambda: self.answer(bound, request), receive)
+            return await self._held(bound, request, receive)
         return await self.answer(bound, request)
+
+    async def _held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+        """Run a held endpoint; every error becomes a reply."""
+        started = monotonic()
+        try:
+            return await self.held.answer(lambda: self.answer(bound, request), receive)
+        except ServiceError as error:  # `answer` raises none
+            is_page = bound.endpoint.audience is Audience.PAGE
+            reply = error_page(error) if is_page else error_reply(error, cors=bound.endpoint.allows_any_origin)
+            if self.journal.is_on and bound.endpoint.is_recorded:
+                self._record(bound.endpoint, request, reply, monotonic() - started, error)
+            return reply
 
     async def answer(self, bound: Bound, request: Request) -> Reply:
         """Run an endpoint; every error becomes a reply."""
@@ -120,28 +132,39 @@ class Dispatcher:
         self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
     ) -> None:
         """Add an answer to the journal."""
-        context, secrets, clock = request.context, endpoint.secrets, self.clock
-        query, body, answer = request.query, request.raw, reply.body if isinstance(reply.body, bytes) else b""
+        context, secrets, query, body = request.context, endpoint.secrets, request.query, request.raw
+        answer = reply.body if isinstance(reply.body, bytes) else b""
+        id, detail = context.id, failure.detail if failure else ""
         self.journal.add(
             Entry(
                 REQUEST,
-                clock.now(),
-                clock.offset,
-                context.id,
+                0,
+                0,
+                masked_text(id) if "eyJ" in id else id,
                 context.caller,
-                f"{endpoint.method} {endpoint.path}",
-                f"{endpoint.path}?{masked_query(query, secrets).decode('latin-1')}" if query else endpoint.path,
+                endpoint.title,
+                f"{endpoint.path}?{masked_query(query, endpoint.shown, secrets)}" if query else endpoint.path,
                 reply.status,
                 seconds,
-                masked(body, secrets, MAX_BODY),
+                masked(body, secrets),
                 len(body),
-                masked(answer, secrets, MAX_BODY),
+                masked(answer, secrets),
                 len(answer),
                 failure.reason if failure else "",
-                failure.detail if failure else "",
+                masked_text(detail) if "eyJ" in detail else detail,
                 context.production,
             )
         )
+
+    def record_unrouted(
+        self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
+    ) -> None:
+        """Add an answer that no endpoint gave to the journal."""
+        if self.journal.is_on:
+            answer = reply.body if isinstance(reply.body, bytes) else b""
+            entry = unrouted_entry(path, id=context.id, method=method, status=reply.status, answer=answer, error=error)
+            entry.production = context.production or dict(reply.more).get(PRODUCTION, b"").decode()
+            self.journal.add(entry)
 
     async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
         """Run an endpoint for a caller whose token and role need no check. Raises what the endpoint raises."""

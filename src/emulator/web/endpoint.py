@@ -166,6 +166,16 @@ class Endpoint(Generic[S]):
         return self.body() if isinstance(self.body, FunctionType) else self.body
 
     @cached_property
+    def title(self) -> str:
+        """The method and the path."""
+        return f"{self.method} {self.path}"
+
+    @cached_property
+    def shown(self) -> frozenset[str]:
+        """The parameters that the journal shows."""
+        return frozenset(each.name for each in self.query) - self.secrets
+
+    @cached_property
     def allows_any_origin(self) -> bool:
         """Whether web pages of any origin may read the answer."""
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
 from litestar import Litestar
@@ -11,6 +11,7 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
 from emulator.errors import MethodNotAllowed, ServiceError
+from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import MARK, PRODUCTION, RequestContext, bind_context
 from emulator.realtime.gateway import Gateway
@@ -111,6 +112,17 @@ class Front:
         """Count a request rejected before dispatch, such as a malformed one."""
         self._service.metrics.refused(error)
 
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add the entry of an answer that no endpoint gave to the journal, if there is one."""
+        if self._dispatcher.journal.is_on:
+            self._dispatcher.journal.add(entry(path))
+
+    def record_answer(
+        self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
+    ) -> None:
+        """Add an answer that no endpoint gave to the journal, if there is one."""
+        self._dispatcher.record_unrouted(context, method, path, reply, error)
+
     async def reset(self) -> None:
         """Delete all data and close all sockets."""
         self._service.gateway.close_all()
@@ -150,7 +162,9 @@ class Front:
             reply = await self._dispatcher.perform(method, path, scope, receive)
             await reply(send)
         elif method == "OPTIONS":
-            await _preflight_reply(path)(send)
+            reply, error = _preflight_reply(path)
+            self._dispatcher.record_unrouted(context, method, path, reply, error)
+            await reply(send)
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
             inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
@@ -170,8 +184,9 @@ class Front:
         return marked
 
 
-def _preflight_reply(path: str) -> Reply:
+def _preflight_reply(path: str) -> tuple[Reply, ServiceError | None]:
     """Allow any origin to call the service API, and none to call anything else (ruling W5)."""
     if path.startswith("/v1/"):
-        return Reply(200, b"{}", cors=True, more=_PREFLIGHT)
-    return error_reply(MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not support OPTIONS"), cors=False)
+        return Reply(200, b"{}", cors=True, more=_PREFLIGHT), None
+    error = MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not support OPTIONS")
+    return error_reply(error, cors=False), error

@@ -9,7 +9,7 @@ from typing import Any, Final
 from litestar.types import Receive
 
 from emulator.errors import BadRequest, ServiceError, TooManyRequests
-from emulator.web.response import Reply, error_reply
+from emulator.web.response import Reply
 
 MAX_HELD: Final = 1_000
 
@@ -33,10 +33,13 @@ class HeldRequests:
         return len(self._running) + len(self._streams)
 
     async def answer(self, answering: Callable[[], Coroutine[Any, Any, Reply]], receive: Receive) -> Reply:
-        """Run `answering`; cancel it if the client leaves, or at `end`. Returns an error reply beyond the limit."""
+        """Run `answering`; cancel it if the client leaves, or at `end`.
+
+        Raises `TooManyRequests` beyond the limit, `BadRequest` if the client leaves, and `Ended`.
+        """
         if len(self) >= self._limit:
             detail = f"{self._limit} requests wait already; repeat the request when one has ended"
-            return error_reply(TooManyRequests("Too many waits", detail, retry_after=1), cors=False)
+            raise TooManyRequests("Too many waits", detail, retry_after=1)
         task = asyncio.create_task(answering())
         leaving = asyncio.create_task(_client_left(receive))
         self._running.add(task)
@@ -44,8 +47,7 @@ class HeldRequests:
             await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
             if task.done() and not task.cancelled():
                 return task.result()
-            error = BadRequest("Bad Request", "the client left before the answer") if leaving.done() else Ended()
-            return error_reply(error, cors=False)
+            raise BadRequest("Bad Request", "the client left before the answer") if leaving.done() else Ended()
         finally:
             self._running.discard(task)
             for each in (task, leaving):

@@ -16,6 +16,7 @@ from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
 from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
+from emulator.observability.request_context import context_of
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.docs_page import schema_routes
@@ -84,7 +85,11 @@ def _response(reply: Reply) -> Response[Any]:
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """Answer errors raised before an endpoint: unknown path, wrong method, or a request that Litestar rejects."""
-    return _response(error_reply(_as_service_error(request, error), cors=request.scope["path"].startswith("/v1/")))
+    path, failure = request.scope["path"], _as_service_error(request, error)
+    reply = error_reply(failure, cors=path.startswith("/v1/"))
+    dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+    dispatcher.record_unrouted(context_of(request.scope), request.method, path, reply, failure)
+    return _response(reply)
 
 
 def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> ServiceError:

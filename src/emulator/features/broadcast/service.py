@@ -111,9 +111,10 @@ class Broadcasts:
         for spelled in users:
             scope = "whisper" if any(spelled) else "channel" if channel_id else "extension"
             update = Event(name, {} if data is UNSET else data, channel_id, scope)
-            await self._publisher.publish(
-                Key("event", caller.client_id, name, channel_id, "\n".join(spelled)), name, update
-            )
+            of = Key("event", caller.client_id, name, channel_id, "\n".join(spelled))
+            if not self._publisher.has_subscribers(of):
+                self._publisher.record_undelivered(of, name, update)
+            await self._publisher.publish(of, name, update)
             if self._publisher.may_have_subscribers(topic):
                 message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
                 for user in spelled:

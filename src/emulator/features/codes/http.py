@@ -83,7 +83,15 @@ class RedeemedCode(Struct):
     code: str | UnsetType = UNSET
 
 
-@endpoint("PUT", "/v1/e/codes", roles=EXTENSION_WRITERS, body=CodesBody, limit="codes", streamed=True)
+@endpoint(
+    "PUT",
+    "/v1/e/codes",
+    roles=EXTENSION_WRITERS,
+    body=CodesBody,
+    limit="codes",
+    streamed=True,
+    secrets=frozenset({"*"}),
+)
 async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     """Define up to 10 sets of codes, each of fewer than a million codes of 1 to 63 characters.
 
@@ -162,13 +170,20 @@ async def read_eligibility(code_sets: CodeSets, call: Call) -> Eligibility:
     return Eligibility(await code_sets.eligibility(call.caller))
 
 
-@endpoint("GET", "/v1/e/codes/redeemed", roles=ANYONE, answer=RedeemedCodes)
+@endpoint("GET", "/v1/e/codes/redeemed", roles=ANYONE, answer=RedeemedCodes, secrets=frozenset({"redeemed"}))
 async def read_redeemed(code_sets: CodeSets, call: Call) -> RedeemedCodes:
     """Read the codes that the caller has redeemed."""
     return RedeemedCodes(await code_sets.redeemed(call.caller))
 
 
-@endpoint("POST", "/v1/e/codes/redeem", roles=ANYONE, body=RedeemBody, answer=RedeemedCode)
+@endpoint(
+    "POST",
+    "/v1/e/codes/redeem",
+    roles=ANYONE,
+    body=RedeemBody,
+    answer=RedeemedCode,
+    secrets=frozenset({"code", "all_prizes"}),
+)
 async def redeem_code(code_sets: CodeSets, call: Call) -> RedeemedCode:
     """Redeem one code of a set.
 

@@ -20,7 +20,14 @@ class Issued(Struct):
     tokens: list[str] | UnsetType = UNSET
 
 
-@endpoint("POST", "/v1/e/authtoken", audience=Audience.PUBLIC, body=AuthtokenBody, answer=Issued)
+@endpoint(
+    "POST",
+    "/v1/e/authtoken",
+    audience=Audience.PUBLIC,
+    body=AuthtokenBody,
+    answer=Issued,
+    secrets=frozenset({"token", "tokens"}),
+)
 async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
     """Issue tokens for simulated users; sandbox only."""
     body = call.body(AuthtokenBody)

@@ -92,7 +92,7 @@ def _status(text: str) -> Matches:
 
 
 def _path(text: str) -> Matches:
-    return lambda entry: text in (entry.path or entry.name)
+    return lambda entry: text in entry.path or text in entry.name
 
 
 def _method(text: str) -> Matches:
@@ -108,11 +108,21 @@ def _role(text: str) -> Matches:
 
 
 def _client_id(text: str) -> Matches:
-    return lambda entry: entry.caller is not None and entry.caller.client_id == text
+    def matches(entry: Entry) -> bool:
+        if entry.kind == DELIVERY:
+            return entry.path.startswith(f"{text}/")
+        return entry.caller is not None and entry.caller.client_id == text
+
+    return matches
 
 
 def _channel_id(text: str) -> Matches:
-    return lambda entry: entry.caller is not None and entry.caller.channel_id == text
+    def matches(entry: Entry) -> bool:
+        if entry.kind == DELIVERY:
+            return entry.path.endswith(f"/{text}")
+        return entry.caller is not None and entry.caller.channel_id == text
+
+    return matches
 
 
 def _user(text: str) -> Matches:

@@ -89,7 +89,7 @@ class JournalEntry(Struct):
     endpoint: str
     """The method and path of the endpoint, the action of a frame, or the topic of a delivery."""
     path: str
-    """The path and query that were sent."""
+    """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
     status: int
     """The status of the answer; 0 for a delivery."""
     duration_ms: float
@@ -113,6 +113,8 @@ class JournalEntry(Struct):
     """Sockets to which it was written."""
     dropped: int
     """Sockets that were closed or had too much unread."""
+    socket: int
+    """The number of the socket of a frame or of a handshake; 0 for all others."""
 
 
 class Listing(Struct):
@@ -271,6 +273,7 @@ class Journals:
             entry.recipients.split("\n") if entry.recipients else [],
             entry.delivered,
             entry.dropped,
+            entry.socket,
         )
 
     def _shown(self, entries: Iterable[Entry]) -> list[JournalEntry]:

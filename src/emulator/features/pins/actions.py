@@ -23,7 +23,7 @@ class Credentials(Struct):
     jwt: str | None = None
 
 
-@action("authenticate", is_open=True)
+@action("authenticate", is_open=True, secrets=frozenset({"pin", "refresh", "jwt"}))
 async def authenticate(pins: Pins, message: Message) -> Authenticated:
     """Give the connection the rights of a PIN, a refresh token or an access token. A failure changes nothing."""
     session, body = message.session, message.body(Credentials)

@@ -14,6 +14,7 @@ from emulator.web.call import Call
 from emulator.web.endpoint import CHANNEL, Audience, Nothing, endpoint
 
 _BROADCASTER: Final = frozenset({Role.BROADCASTER})
+_SECRETS: Final = frozenset({"pin", "token", "jwt"})
 
 
 class ClientBody(Struct):
@@ -64,7 +65,15 @@ class Existence(Struct):
     exists: bool
 
 
-@endpoint("POST", "/v1/e/link/pin", audience=Audience.CLIENT_ID, body=ClientBody, answer=Pin, query=(CHANNEL,))
+@endpoint(
+    "POST",
+    "/v1/e/link/pin",
+    audience=Audience.CLIENT_ID,
+    body=ClientBody,
+    answer=Pin,
+    query=(CHANNEL,),
+    secrets=_SECRETS,
+)
 async def request_pin(pins: Pins, call: Call) -> Pin:
     """Request a PIN for a game to send over the socket.
 
@@ -79,7 +88,7 @@ async def request_pin(pins: Pins, call: Call) -> Pin:
     return Pin(pin, pin)
 
 
-@endpoint("POST", "/v1/e/pin", audience=Audience.PUBLIC, body=ClientBody, answer=PinAndToken)
+@endpoint("POST", "/v1/e/pin", audience=Audience.PUBLIC, body=ClientBody, answer=PinAndToken, secrets=_SECRETS)
 async def issue_pin(pins: Pins, call: Call) -> PinAndToken:
     """Request a PIN to show to a broadcaster, and a token that is invalid until `validate_pin`.
 
@@ -89,14 +98,14 @@ async def issue_pin(pins: Pins, call: Call) -> PinAndToken:
     return PinAndToken(token, pin)
 
 
-@endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=PinBody)
+@endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=PinBody, secrets=_SECRETS)
 async def validate_pin(pins: Pins, call: Call) -> Nothing:
     """Bind a PIN and its token to the broadcaster's channel."""
     await pins.validate(call.caller, call.body(PinBody).pin)
     return Nothing()
 
 
-@endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=TokenBody)
+@endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=TokenBody, secrets=_SECRETS)
 async def check_pin_token(pins: Pins, call: Call) -> Nothing:
     """Return 200 once the PIN behind a token of `POST pin` was validated, and 401 before.
 

@@ -15,7 +15,15 @@ def _seed() -> object:
     return Seed
 
 
-@endpoint("PUT", "/_emulator/seed", audience=Audience.CONTROL, body=_seed, answer=Seeded, limit="seed")
+@endpoint(
+    "PUT",
+    "/_emulator/seed",
+    audience=Audience.CONTROL,
+    body=_seed,
+    answer=Seeded,
+    limit="seed",
+    secrets=frozenset({"*"}),
+)
 async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
     """Put the data of a seed into the service: all of it, or nothing.
 

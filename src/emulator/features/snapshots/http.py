@@ -12,7 +12,14 @@ from emulator.web.endpoint import Audience, Parameter, Streamed, endpoint
 _KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")
 
 
-@endpoint("GET", "/_emulator/snapshot", audience=Audience.CONTROL, query=(_KEYS,), answer=dict[str, Any])
+@endpoint(
+    "GET",
+    "/_emulator/snapshot",
+    audience=Audience.CONTROL,
+    query=(_KEYS,),
+    answer=dict[str, Any],
+    secrets=frozenset({"*"}),
+)
 async def save_snapshot(snapshots: Snapshots, call: Call) -> Streamed:
     """Save all data and the clock as one JSON document with one record per line."""
     keys = call.text("keys") or "false"
@@ -29,6 +36,7 @@ async def save_snapshot(snapshots: Snapshots, call: Call) -> Streamed:
     answer=Loaded,
     limit="snapshot",
     streamed=True,
+    secrets=frozenset({"*"}),
 )
 async def load_snapshot(snapshots: Snapshots, call: Call) -> Loaded:
     """Replace all data and the clock by a snapshot, in one step. The body is streamed, and checked before.

@@ -11,7 +11,15 @@ from emulator.web.call import Call
 from emulator.web.endpoint import CHANNEL, Nothing, endpoint
 
 
-@endpoint("POST", "/v1/e/bits/transactions", roles=ANYONE, body=TransactionBody, query=(CHANNEL,), status=201)
+@endpoint(
+    "POST",
+    "/v1/e/bits/transactions",
+    roles=ANYONE,
+    body=TransactionBody,
+    query=(CHANNEL,),
+    status=201,
+    secrets=frozenset({"transactionReceipt"}),
+)
 async def record_transaction(transactions: Transactions, call: Call) -> Nothing:
     """Post the receipt of a purchase; the channel's games are notified once.
 

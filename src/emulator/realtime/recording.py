@@ -1,0 +1,90 @@
+"""Journal entries of socket frames and deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from emulator.callers import Caller
+from emulator.engines.base import Key
+from emulator.errors import ServiceError
+from emulator.journal import DELIVERY, FRAME, Entry
+from emulator.observability.masking import masked, masked_text
+from emulator.observability.request_context import RequestContext, current
+
+MAX_NAMED: Final = 10
+"""Recipients that a delivery names."""
+_LONGEST_NAME: Final = 100
+
+
+class Recipient(Protocol):
+    """A receiver of frames, as a delivery names it."""
+
+    @property
+    def label(self) -> str:
+        """Its number and its caller: `socket 12 (game, broadcaster 777)`."""
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether it is open and has no more unread than it may."""
+
+
+def frame_entry(
+    socket: int,
+    context: RequestContext,
+    caller: Caller | None,
+    name: str,
+    request: bytes,
+    answer: bytes,
+    seconds: float = 0.0,
+    *,
+    status: int = 200,
+    error: ServiceError | None = None,
+    secrets: frozenset[str] = frozenset(),
+) -> Entry:
+    """Return the entry of a frame and its reply, without secrets."""
+    return Entry(
+        FRAME,
+        0,
+        0,
+        masked_text(context.id),
+        caller,
+        masked_text(name[:_LONGEST_NAME]),
+        "",
+        error.status if error else status,
+        seconds,
+        masked(request, secrets),
+        len(request),
+        masked(answer, secrets),
+        len(answer),
+        error.reason if error else "",
+        masked_text(error.detail) if error else "",
+        context.production,
+        socket=socket,
+    )
+
+
+def delivery_entry(topic: Key, message: bytes) -> Entry:
+    """Return the entry of a message to the subscribers of a topic, without recipients."""
+    context = current.get()
+    entry = Entry(DELIVERY, 0, 0, "" if context is None else masked_text(context.id))
+    entry.caller = None if context is None else context.caller
+    entry.name = f"{topic.kind}:{topic.name}" if topic.name else topic.kind
+    entry.path = f"{topic.owner}/{topic.channel or ''}"
+    entry.response, entry.response_size = masked(message), len(message)
+    return entry
+
+
+def add_recipients(entries: Iterable[Entry], recipients: Iterable[Recipient]) -> None:
+    """Note that the messages of some entries were written to these recipients."""
+    reached = {recipient: recipient.is_reachable for recipient in recipients}
+    delivered = sum(reached.values())
+    for entry in entries:
+        entry.delivered += delivered
+        entry.dropped += len(reached) - delivered
+        named = entry.recipients.count("\n") + 1 if entry.recipients else 0
+        if named < MAX_NAMED:
+            texts = [entry.recipients] if named else []
+            for recipient, is_reached in list(reached.items())[: MAX_NAMED - named]:
+                texts.append(recipient.label if is_reached else f"{recipient.label}, dropped")
+            entry.recipients = "\n".join(texts)
