@@ -179,6 +179,7 @@ def feature_modules(*files: str) -> Iterator[str]:
         "metrics",
         "page_events",
         "subscribers",
+        "undo",
     )
     for name in modules():
         parts = name.split(".")
@@ -197,7 +198,9 @@ def test_rules_import_only_the_basics():
 
 
 def test_services_import_no_transport():
-    names = feature_modules("service", "updates", "attempt_limit", "links", "metrics", "page_events", "subscribers")
+    names = feature_modules(
+        "service", "updates", "attempt_limit", "links", "metrics", "page_events", "subscribers", "undo"
+    )
     assert not violations(names, in_emulator(SERVICE_IMPORTS))
 
 

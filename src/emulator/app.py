@@ -39,6 +39,7 @@ from emulator.features.codes.service import CodeSets
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import RESET, Control
+from emulator.features.control.undo import Undo
 from emulator.features.datastream.service import Datastream
 from emulator.features.explanations.service import Explanations
 from emulator.features.identity.directory import Directory
@@ -102,6 +103,8 @@ class Service:
         self.extensions = extensions
         self.engine = engine
         self.is_dropped = False
+        self.name = namespace.get() or DEFAULT
+        """The name of the namespace."""
         self.namespaces: Namespaces | None = None
         """All namespaces of the process, for the dashboard; `None` in production."""
         self.clock = clock
@@ -112,7 +115,7 @@ class Service:
         )
         self.journal = Journal(settings.journal, clock) if changes is not NO_CHANGES else NO_JOURNAL
         self.explanations = Explanations(self.journal)
-        self.journals = Journals(self.journal, namespace.get() or DEFAULT, self.explanations.explain)
+        self.journals = Journals(self.journal, self.name, self.explanations.explain)
         self.parity = Parity(
             clock, _absent_in(settings.production), verdicts or Tally(), is_on=settings.environment.has_control
         )
@@ -176,6 +179,13 @@ class Service:
         )
         self.connections = Sockets(lambda: self.gateway.admission.games, lambda: self.gateway.admission.pages, changes)
         self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
+        self.undo = Undo(
+            self.control,
+            clock,
+            lambda: open_engine(settings.data, namespace=f"{settings.environment.name}/{self.name}:undo"),
+            can_copy=engine.can_copy and not settings.has_peers,
+            ended=changes.wake_all,
+        )
         self.snapshots = Snapshots(engine, key, clock, settings, version("extcli"), self.control)
         rate_limits = _rate_limits(settings, clock)
         updates = self.polls.updates
@@ -273,6 +283,7 @@ class Service:
 
     async def close(self) -> None:
         """Stop scheduled and throttled work; wait for what is running."""
+        await self.undo.close()
         await self.polls.updates.close()
         await self.scheduler.close()
 

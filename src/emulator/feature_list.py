@@ -83,6 +83,7 @@ FEATURES: Final = (
     Feature(lambda service: service.control, control_http.monitoring),
     Feature(lambda service: service.metrics, (control_http.metrics,)),
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
+    Feature(lambda service: service.undo, control_http.resets, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.contents, contents_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -28,6 +29,7 @@ from emulator.observability.request_context import PRODUCTION, bind_context, con
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.dispatch import Gate
+from emulator.web.forms import fields_of
 from emulator.web.front import Front, HotPath
 from emulator.web.response import JSON, Reply, error_reply
 from emulator.wire import json_codec
@@ -103,6 +105,11 @@ class Namespaces:
         return self._default.limits
 
     @property
+    def names(self) -> list[str]:
+        """The names of the namespaces in use, without `default`."""
+        return sorted(self._tenants)
+
+    @property
     def hot_path(self) -> HotPath | None:
         """The hot path of the default namespace."""
         return self._default.hot_path
@@ -112,7 +119,8 @@ class Namespaces:
             await self._default(scope, receive, send)
             return
         if scope["path"].strip("/") == _PREFIX[1:] and scope["method"] in ("GET", "POST"):
-            await self._answer(scope, send, self._list if scope["method"] == "GET" else self._create)
+            work = self._list if scope["method"] == "GET" else partial(self._change, receive)
+            await self._answer(scope, send, work)
             return
         found = _ADDRESS.fullmatch(scope["path"])
         if found is None:
@@ -168,6 +176,9 @@ class Namespaces:
         await reply(send)
 
     async def _list(self, scope: HTTPScope) -> Listing:
+        return await self.listing()
+
+    async def listing(self) -> Listing:
         """List the namespaces in use, without `default`."""
         now = monotonic()
         details = [
@@ -181,14 +192,24 @@ class Namespaces:
         await self.drop(_checked(_name_in(scope)))
         return {}
 
+    async def _change(self, receive: Receive, scope: HTTPScope) -> Created | dict[str, str]:
+        """Create a namespace, or drop that in the field `drop` of a form; `name` and `from` are fields, too."""
+        fields = await fields_of(scope, receive)
+        if name := fields.get("drop"):
+            await self.drop(_checked(name))
+            return {}
+        query = scope["query_string"].decode("latin-1")
+        return await self._created(fields.get("name", ""), fields.get("from") or _source_in(query))
+
     async def _create(self, scope: HTTPScope) -> Created:
-        """Create a namespace with the name in the path, or a free one; `?from=NAME` copies that one's data and clock.
+        return await self._created(_name_in(scope), _source_in(scope["query_string"].decode("latin-1")))
+
+    async def _created(self, name: str, source: str) -> Created:
+        """Create a namespace with this name, or a free one; with the data and the clock of a source, if one is given.
 
         Raises `Conflict` if it is in use and not empty, and `NotFound` for a source that is not in use.
         """
-        name = _name_in(scope)
         name = _checked(name) if name else f"ns-{token_id()[:12].lower()}"
-        [source] = parse_qs(scope["query_string"].decode("latin-1")).get("from", [""])[:1]
         if source and source != DEFAULT and _checked(source) not in self._tenants:
             raise NotFound("No such namespace", f"from: there is no namespace {source} in use; GET /_ns lists them")
         is_new = name not in self._tenants and name != DEFAULT
@@ -305,6 +326,10 @@ class Namespaces:
         tenants, self._tenants = self._tenants, {}
         for tenant in tenants.values():
             await tenant.stack.aclose()
+
+
+def _source_in(query: str) -> str:
+    return parse_qs(query).get("from", [""])[0]
 
 
 def _name_in(scope: HTTPScope) -> str:

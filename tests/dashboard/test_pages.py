@@ -47,7 +47,7 @@ def test_the_root_of_a_namespace_leads_to_its_own_dashboard(live: LiveServer):
 
 
 def test_all_links_of_a_page_stay_in_its_namespace(live: LiveServer):
-    text = fetched(f"{live.url}/_ns/blue/_emulator/").text
+    text = fetched(f"{live.url}/_ns/blue/_emulator/ui/faults").text
 
     assert 'href="/_emulator' not in text
     assert 'src="/_emulator' not in text

@@ -147,7 +147,8 @@ PUT    /_emulator/snapshot           snapshot load before.json
 GET    /_emulator/sockets            socket list
 POST   /_emulator/sockets/close      socket close --all
 POST   /_emulator/sockets/stall      socket stall --all --release
-POST   /_emulator/reset              reset
+POST   /_emulator/reset              reset --keep 1m
+POST   /_emulator/undo               reset --undo
 PUT    /_emulator/seed               seed apply seed.toml
 GET    /_emulator/ready              wait
 GET    /_emulator/live               api GET /_emulator/live --no-auth

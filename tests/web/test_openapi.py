@@ -94,6 +94,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("GET", "/_emulator/contents/codes"): "",
     ("GET", "/_emulator/contents/pins"): "",
     ("POST", "/_emulator/reset"): "",
+    ("POST", "/_emulator/undo"): "",
     ("GET", "/_emulator/sockets"): "",
     ("POST", "/_emulator/sockets/close"): '{"all": true}',
     ("POST", "/_emulator/sockets/stall"): '{"all": true, "stalled": false}',
@@ -118,6 +119,7 @@ CALLS: dict[tuple[str, str], str] = {
     },
 }  # fmt: skip
 QUERIES = {
+    "/_emulator/reset": "?undo=60",
     "/_emulator/wait": "?for=sockets&timeout=0",
     "/_emulator/journal/entry": "?id=latest",
     "/_emulator/journal/stream": "?timeout=0",

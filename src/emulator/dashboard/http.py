@@ -41,19 +41,19 @@ async def read_root(service: Any, call: Call) -> Links | Page:
 @endpoint("GET", "/_emulator", audience=Audience.PAGE)
 async def read_overview(service: Any, call: Call) -> Page:
     """Show the overview."""
-    return await _pages(service).page("overview", call.query)
+    return await _pages(service, call).page("overview", call.query)
 
 
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
 async def read_screen(service: Any, call: Call) -> Page:
     """Show a screen."""
-    return await _pages(service).page(call.text("screen"), call.query)
+    return await _pages(service, call).page(call.text("screen"), call.query)
 
 
 @endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)
 async def follow_screen(service: Any, call: Call) -> Page:
     """Send a screen again whenever it changes, as server-sent events."""
-    return _pages(service).events(call.text("screen"), call.query, call.headers)
+    return _pages(service, call).events(call.text("screen"), call.query, call.headers)
 
 
 @endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
@@ -61,7 +61,7 @@ async def read_rig(service: Any, call: Call) -> Page:
     """Show pages of an extension side by side."""
     from emulator.dashboard.rig.page import rig_page
 
-    return await rig_page(_pages(service), call.query, call.headers.get(b"host", b"").decode("latin-1"))
+    return await rig_page(_pages(service, call), call.query, call.headers.get(b"host", b"").decode("latin-1"))
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
@@ -78,10 +78,10 @@ def prefix_of_namespace() -> str:
     return f"/_ns/{name}" if name else ""
 
 
-def _pages(service: Any) -> Pages:
+def _pages(service: Any, call: Call) -> Pages:
     from emulator.dashboard.pages import Pages
 
-    return Pages(service, prefix_of_namespace())
+    return Pages(service, prefix_of_namespace(), call.headers.get(b"host", b"").decode("latin-1"))
 
 
 endpoints: Final = (read_root, read_overview, read_screen, follow_screen, read_rig, read_static_file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,6 +32,10 @@ ORDER: Final = (
 """The screens as the navigation lists them."""
 PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
+_NOTABLE: Final = 1_000
+"""Milliseconds by which a clock is off before every page says so."""
+_DEFAULT_URL: Final = "http://127.0.0.1:8282"
+"""Where commands find the service without `--url`."""
 _EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
@@ -55,10 +60,13 @@ def screens() -> dict[str, Screen]:
 
 @dataclass
 class Pages:
-    """The pages of one service. `prefix` is what the paths of its namespace begin with."""
+    """The pages of one service."""
 
     service: Service
     prefix: str
+    """What the paths of its namespace begin with."""
+    host: str
+    """The host and port of the browser's request."""
 
     async def page(self, name: str, query: Query) -> Page:
         """Return a whole page; of an error, with the error in place of the content."""
@@ -94,7 +102,7 @@ class Pages:
     async def content(self, screen: Screen, query: Query) -> str:
         """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
         values = await screen.read(self.service, query)
-        return self.render(f"{screen.name}.html", {"query": query, **values})
+        return self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""
@@ -102,11 +110,12 @@ class Pages:
 
     @cached_property
     def _common(self) -> dict[str, Any]:
-        return {"prefix": self.prefix, "url": self._url}
+        return {"prefix": self.prefix, "base": self._base, "url": self._url, "cli": self._cli}
 
     @property
-    def _now(self) -> int:
-        return self.service.clock.now()
+    def _base(self) -> str:
+        """The URL of the service, as clients are given it."""
+        return f"http://{self.host}{self.prefix}"
 
     def _url(self, screen: str, **query: object) -> str:
         """Return the path of a screen; parameters that are `None` or empty are left out."""
@@ -114,9 +123,17 @@ class Pages:
         path = f"{self.prefix}/_emulator/{PATHS.get(screen, f'ui/{screen}')}"
         return f"{path}?{urlencode(given)}" if given else path
 
+    def _cli(self, *words: object) -> str:
+        """Return a command line that does the same on this service."""
+        url = [] if self._base == _DEFAULT_URL else ["--url", self._base]
+        return shlex.join(["extcli", *map(str, words), *url])
+
     def _frame(self, screen: Screen | None, query: Query, content: str, is_live: bool) -> dict[str, Any]:
         shown = {name: value for name, value in query.items() if name != "screen"}
+        clock = self.service.clock
         return {
+            "clock": clock,
+            "clock_state": "frozen" if clock.frozen else "moved" if abs(clock.offset) > _NOTABLE else "",
             "screen": screen,
             "screens": screens().values(),
             "content": Markup(content),

@@ -11,6 +11,8 @@ from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.engine import Engine
 from emulator.features.control.service import Control
+from emulator.features.control.undo import Undo
+from emulator.features.journal.service import Journals
 from emulator.journal import Journal
 from emulator.namespaces import Namespaces
 from emulator.web.dispatch import Dispatcher
@@ -19,6 +21,8 @@ from emulator.web.dispatch import Dispatcher
 class Service(Protocol):
     """The parts of a running service that screens read."""
 
+    name: str
+    """The name of the namespace."""
     settings: Settings
     extensions: Extensions
     engine: Engine
@@ -26,8 +30,10 @@ class Service(Protocol):
     changes: Changes
     journal: Journal
     control: Control
+    journals: Journals
     dispatcher: Dispatcher
     namespaces: Namespaces | None
+    undo: Undo
 
     @property
     def sockets(self) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from shlex import quote
 from typing import Any, Final
 
+import msgspec
 from markupsafe import Markup, escape
 
 from emulator.clock import DAY, HOUR, MINUTE, SECOND
@@ -14,6 +17,9 @@ from emulator.engines.base import NEVER
 
 _UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 _LONGEST: Final = 200
+_BRACKET: Final = re.compile(r"[\[\]{}]")
+_MAX_DEPTH: Final = 40
+"""Levels of JSON that are indented: the space before a line grows with each."""
 
 
 def duration(ms: int) -> str:
@@ -62,7 +68,39 @@ def text(value: Any, most: int = _LONGEST) -> Markup:
     return Markup("<bdi>{}</bdi>").format(escape(shown[:most] + end))
 
 
+def pretty(content: str) -> str:
+    """Return JSON with line breaks and indents; anything else, or what is nested too deeply for that, as it is."""
+    depths = accumulate(1 if each in "[{" else -1 for each in _BRACKET.findall(content))
+    if not content.startswith(("{", "[")) or max(depths, default=0) > _MAX_DEPTH:
+        return content
+    try:
+        return msgspec.json.format(content, indent=2)
+    except (msgspec.DecodeError, RecursionError):
+        return content
+
+
+def offset(ms: int) -> str:
+    """Return how far the clock is from the system's."""
+    return "none" if abs(ms) < SECOND else f"{duration(ms)} {'ahead' if ms > 0 else 'behind'}"
+
+
+def verdict(production: str) -> str:
+    """Return what production would have done, in words; the argument is the header `X-Emulator-Production`."""
+    did, _, rule = production.partition("; rule=")
+    words = {"refuse": "production refuses this", "unknown": "production: unknown", "differ": "production differs"}
+    return f"{words.get(did, did)}: {rule}" if rule else words.get(did, did)
+
+
+def pairs(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
+    """Return options of a select, with the text `empty` for the value without characters."""
+    return [(value, value or empty) for value in values]
+
+
 FILTERS: Final = {
+    "offset": offset,
+    "verdict": verdict,
+    "pairs": pairs,
+    "pretty": pretty,
     "duration": duration,
     "ago": ago,
     "until": until,

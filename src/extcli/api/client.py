@@ -294,8 +294,12 @@ class Service:
         query = {**_given(**only), "limit": 200, "cursor": cursor}
         return self.perform(Call("GET", f"{CONTROL}contents/{kind}", query, signed=False))
 
-    def reset(self) -> Answer:
-        return self.perform(Call("POST", f"{CONTROL}reset", signed=False))
+    def reset(self, keep: int = 0) -> Answer:
+        """Delete all data. With `keep`, the reset can be undone for so many seconds."""
+        return self.perform(Call("POST", f"{CONTROL}reset", _given(undo=keep or None), signed=False))
+
+    def undo_reset(self) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}undo", signed=False))
 
     def list_sockets(self, limits: Mapping[str, Any]) -> Answer:
         """List the open sockets, at most 1,000, of all or only one client id and channel."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from emulator.clock import monotonic
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import ClockMove, ClockRecord, Control, MovedClock, Readiness
+from emulator.features.control.undo import MAX_SECONDS, Undo
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Nothing, Text, endpoint
+from emulator.web.endpoint import Audience, Nothing, Parameter, Text, endpoint
 
 _METRICS_TYPE = "text/plain; version=0.0.4"  # Litestar adds the charset
 
@@ -45,10 +46,30 @@ async def read_metrics(metrics: Metrics, call: Call) -> Text:
     return Text(text_of(metrics, lag=lag), _METRICS_TYPE)
 
 
-@endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL)
-async def reset(control: Control, call: Call) -> Nothing:
+class ResetDone(Struct):
+    """The answer to a reset."""
+
+    undo: str | UnsetType = UNSET
+    """The token to undo it; absent if it cannot be undone."""
+
+
+_KEPT = Parameter(
+    "undo", f"Seconds, at most {MAX_SECONDS}, in which the reset can be undone; none when absent.", "integer"
+)
+_TOKEN = Parameter("undo", "The token that the reset returned; that of the latest when absent.")
+
+
+@endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL, query=(_KEPT,), answer=ResetDone)
+async def reset(undo: Undo, call: Call) -> ResetDone:
     """Delete all data, and set the clock back to the system time."""
-    await control.reset()
+    token = await undo.reset(call.integer("undo", 0))
+    return ResetDone(token or UNSET)
+
+
+@endpoint("POST", "/_emulator/undo", audience=Audience.CONTROL, query=(_TOKEN,))
+async def undo_reset(undo: Undo, call: Call) -> Nothing:
+    """Undo the latest reset, if it kept the data for that. What was written since is replaced."""
+    await undo.undo(call.text("undo"))
     return Nothing()
 
 
@@ -66,4 +87,5 @@ async def move_clock(control: Control, call: Call) -> MovedClock:
 
 monitoring: Final = (read_liveness, read_readiness)
 metrics: Final = read_metrics
-control: Final = (reset, read_clock, move_clock)
+control: Final = (read_clock, move_clock)
+resets: Final = (reset, undo_reset)

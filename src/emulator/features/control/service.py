@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
+from emulator.features.control.rules import instant_of
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.recorder import Recorder
 
@@ -29,11 +31,19 @@ _MAX_UNREPORTED = 10_000
 class ClockMove(Struct):
     """A move of the clock: first `set`, then `advance`. `freeze` stops or restarts the clock at the result."""
 
-    set: int | None = None
-    """In Unix ms."""
+    set: int | str | None = None
+    """In Unix ms, or a time such as `2030-01-31T18:00:00Z`."""
     advance: int | None = None
     """In ms, 0 or more."""
     freeze: bool | None = None
+
+
+class ClockState(NamedTuple):
+    """The time in Unix ms, its offset from the system time in ms, and whether it stands still."""
+
+    now: int
+    offset: int
+    frozen: bool
 
 
 class ClockRecord(Struct):
@@ -170,6 +180,12 @@ class Control:
         """Return how many things the namespace holds, without the signing key. Raises `EngineError`."""
         return max(0, await self._engine.size() - 1)
 
+    async def copy_to(self, engine: Engine) -> ClockState:
+        """Copy all data to another namespace of the same storage, and return the state of the clock."""
+        state = self._clock_state()
+        await engine.copy(self._engine, now=state.now)
+        return state
+
     async def copy(self, source: Control) -> None:
         """Replace all data and the clock by those of another namespace. Raises `Forbidden` if storage cannot copy."""
         if not self._engine.can_copy:
@@ -177,13 +193,20 @@ class Control:
                 f"namespaces on {self._engine.name} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
             )
             raise Forbidden(NO_FORK, detail)
+        await self.replace(source._engine, source._clock_state())
+
+    async def replace(self, source: Engine, clock: ClockState) -> None:
+        """Replace all data by those of another namespace of the same storage, and the clock by that state."""
         async with self._moving:
-            await self._engine.copy(source._engine, now=source._clock.now())
-            self._clock.restore(source._clock.offset, source._clock.now() if source._clock.frozen else None)
+            await self._engine.copy(source, now=clock.now)
+            self._clock.restore(clock.offset, clock.now if clock.frozen else None)
             await self._key.restore()
             self._unreported.clear()
             self._forget()
         await self._notify_peers()
+
+    def _clock_state(self) -> ClockState:
+        return ClockState(self._clock.now(), self._clock.offset, self._clock.frozen)
 
     def _forget(self) -> None:
         """Drop what is kept outside the data, after a load."""
@@ -214,13 +237,13 @@ class Control:
         """
         self._check_movable()
         async with self._moving:
-            _check(move, self._clock.now())
+            target = _target(move, self._clock.now())
             with self._clock.paused() as before:
                 self._unreported += await self._purge(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)
-            if move.set is not None:
-                self._clock.set(move.set)
+            if target is not None:
+                self._clock.set(target)
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
             self._unreported += await self._purge(record.now)
@@ -243,15 +266,17 @@ class Control:
         return [each for each in expired if not is_quota_record(each.key)]
 
 
-def _check(move: ClockMove, now: int) -> None:
-    """Raise `BadRequest` for a negative `advance`, or for a target before 1970 or after the year 9999."""
+def _target(move: ClockMove, now: int) -> int | None:
+    """Return the instant to set. Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999."""
     if move.advance is not None and move.advance < 0:
         raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to move the clock back")
-    target = (now if move.set is None else move.set) + (move.advance or 0)
+    chosen = None if move.set is None else instant_of(move.set)
+    target = (now if chosen is None else chosen) + (move.advance or 0)
     if target != clamp_instant(target):
         raise BadRequest(
             "Invalid body", f"set, advance: the clock would be at {target} ms; it must be 0 to {END_OF_TIME - 1}"
         )
+    return chosen
 
 
 def _item_of(expired: Expired) -> ExpiredItem:

@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from extcli.cli.confirm import guarded
 from extcli.cli.shared_options import shared
-from extcli.output import views
+from extcli.errors import UsageError
+from extcli.output import times, views
 from extcli.session import Session
+
+_MAX_SECONDS = 600
 
 
 @shared
 @guarded("all data is deleted")
-def reset(session: Session) -> None:
+def reset(
+    session: Session,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Bring back the data and the clock of the latest reset.")
+    ] = False,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="DURATION", help="Allow --undo for this long, at most 10m.")
+    ] = None,
+) -> None:
     """Delete all data of the emulator, and reset its clock to real time.
 
     Deletes the stored links to it, too: they are no longer valid.
 
-    Example: extcli reset
+    With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything
+    back. What was written since is replaced. Data on Redis cannot be kept.
+
+    \b
+    Examples:
+      extcli reset
+      extcli reset --keep 1m && extcli reset --undo
     """
     from extcli.realtime import login
 
-    session.output.show(session.anonymous_service().reset(), views.NOTHING)
+    if undo and keep is not None:
+        raise UsageError("--undo and --keep exclude each other")
+    if undo:
+        session.output.show(session.anonymous_service().undo_reset(), views.NOTHING)
+        session.output.note("the data and the clock are back")
+        return
+    session.output.show(session.anonymous_service().reset(_seconds(keep)), views.NOTHING)
     session.output.note("deleted all data; the clock shows real time")
     login.delete_links(session)
+
+
+def _seconds(keep: str | None) -> int:
+    """Return whole seconds; 0 if the data is not kept. Raises `UsageError`."""
+    if keep is None:
+        return 0
+    seconds = times.duration(keep) // 1_000
+    if not 1 <= seconds <= _MAX_SECONDS:
+        raise UsageError(f"--keep: {keep} is not within 1s to 10m")
+    return seconds

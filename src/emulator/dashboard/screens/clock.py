@@ -1,0 +1,25 @@
+"""The clock: the time by both clocks, what expires next, and moves."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from emulator.clock import DAY, HOUR, MINUTE
+from emulator.dashboard.screen import Query, Screen, Service
+
+_STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR), ("1 d", DAY), ("8 d", 8 * DAY))
+"""Moves that the screen offers: after 8 days, everything that expires on its own has."""
+
+
+async def read(service: Service, query: Query) -> dict[str, Any]:
+    """Return the values of the clock."""
+    clock = service.control.read_clock()
+    return {
+        "clock": clock,
+        "system": clock.now - clock.offset,
+        "can_move": not service.settings.has_peers,
+        "steps": _STEPS,
+    }
+
+
+SCREEN = Screen("clock", "Clock", read, every=1.0)

@@ -1,0 +1,94 @@
+"""The clock, faults and namespaces."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from support.pages import chromium, main_of
+from support.service import Client, LiveServer
+
+START = 2_000_000_000_000
+DAY = 86_400_000
+
+
+def test_it_shows_both_clocks_and_what_lies_between(live: LiveServer):
+    live.set(START)
+    main = main_of(f"{live.url}/_emulator/ui/clock")
+
+    assert "2033-05-18 03:33:20.000 UTC" in main
+    assert "<dd>frozen</dd>" in main
+    assert "ahead</dd>" in main
+
+
+def test_every_page_says_that_the_clock_is_moved_or_frozen(live: LiveServer):
+    assert "clock frozen" not in httpx.get(f"{live.url}/_emulator/").text
+    live.set(START)
+    assert "clock frozen" in httpx.get(f"{live.url}/_emulator/").text
+    live.set(START, freeze=False)
+    assert "clock moved" in httpx.get(f"{live.url}/_emulator/").text
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [("2033-05-18T03:33:20Z", START), ("2033-05-18T03:33:20", START), ("2033-05-18T05:33:20+02:00", START),
+     (str(START), START), ("2033-05-18", START - 12_800_000)],
+)  # fmt: skip
+def test_the_clock_can_be_set_to_a_time_in_words(live: LiveServer, stranger: Client, text: str, instant: int):
+    answer = stranger.post("/_emulator/clock", json={"set": text, "freeze": True})
+
+    assert instant == answer.json()["now"]
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "", "2033-13-01", "99999-01-01", "9" * 30])
+def test_a_time_that_cannot_be_read_is_refused(live: LiveServer, stranger: Client, text: str):
+    answer = stranger.post("/_emulator/clock", json={"set": text, "freeze": True})
+
+    assert 400 == answer.status_code
+    assert answer.json()["info"].startswith("set: ")
+    assert not stranger.get("/_emulator/clock").json()["frozen"]
+
+
+def test_its_forms_move_set_and_freeze_the_clock(live: LiveServer):
+    live.set(START)
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{live.url}/_emulator/ui/clock")
+        page.click("text=+ 1 d")
+        page.wait_for_selector("#result:has-text('The clock has moved.')")
+        assert START + DAY == live.now()
+        page.fill("#set-set", "2033-05-18T03:33:21")
+        page.click("#set .submit > button")
+        page.wait_for_selector("#result:has-text('The clock is set.')")
+        assert START + 1_000 == live.now()
+        page.click("text=Let it run")
+        expect(page.locator("dl")).to_contain_text("running")
+
+
+def test_there_are_no_faults(live: LiveServer):
+    assert "None." in main_of(f"{live.url}/_emulator/ui/faults")
+
+
+def test_namespaces_are_listed_with_what_they_hold(live: LiveServer):
+    httpx.post(f"{live.url}/_ns/lilac").raise_for_status()
+    main = main_of(f"{live.url}/_emulator/ui/namespaces")
+
+    assert '<a href="/_ns/lilac/_emulator/">lilac</a>' in main
+    assert "extcli ns rm lilac" in main
+
+
+def test_forms_create_fork_and_delete_namespaces(live: LiveServer, stranger: Client):
+    form = {"name": "teal"}
+    assert {"namespace": "teal"} == stranger.post("/_ns", data=form).json()
+    assert {"namespace": "azure"} == stranger.post("/_ns", data={"name": "azure", "from": "teal"}).json()
+    assert {} == stranger.post("/_ns", data={"drop": "teal"}).json()
+
+    names = stranger.get("/_ns").json()["namespaces"]
+    assert "azure" in names
+    assert "teal" not in names
+
+
+@pytest.mark.parametrize("form", [{"name": "a b"}, {"drop": "a/b"}, {"name": "a" * 5_000}])
+def test_a_form_with_a_wrong_name_is_refused(stranger: Client, form: dict[str, str]):
+    assert 400 == stranger.post("/_ns", data=form).status_code

@@ -1,0 +1,91 @@
+"""Requests: search, one entry, send again."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from emulator.config.settings import Settings
+from support.pages import chromium, fetched, main_of
+from support.service import LiveServer, live_server
+
+
+@pytest.fixture
+def requests(live: LiveServer) -> str:
+    """The URL of the screen, after a vote, a refused vote and a refused deletion."""
+    viewer = live.client("viewer", user="1", channel="777")
+    viewer.post("vote", params={"id": "rps"}, json={"value": 1})
+    viewer.post("vote", json={"value": 900})
+    viewer.delete("vote")
+    return f"{live.url}/_emulator/ui/requests"
+
+
+def latest(live: LiveServer) -> int:
+    return int(httpx.get(f"{live.url}/_emulator/journal").json()["mark"])
+
+
+def test_it_lists_requests_with_why_they_were_refused(requests: str):
+    main = main_of(requests)
+
+    assert "POST /v1/e/vote?id=rps" in main
+    assert "value: 900 is not within -99 to 99" in main
+    assert "viewer @ <bdi>777</bdi>" in main
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("status=403", 1), ("status=4xx", 2), ("search=rps", 1), ("method=POST&path=vote", 2), ("role=admin", 0),
+     ("path=vote&status=200", 1)],
+)  # fmt: skip
+def test_it_filters_as_the_journal_does(requests: str, query: str, found: int):
+    assert found == main_of(f"{requests}?{query}").count('<tr id="entry-')
+
+
+def test_a_wrong_filter_is_a_page_that_names_it(requests: str):
+    answer = fetched(f"{requests}?status=many")
+
+    assert 400 == answer.status_code
+    assert "status: &#39;many&#39; is not a status" in answer.text
+
+
+def test_it_shows_at_most_a_page_and_links_to_the_next(live: LiveServer):
+    viewer = live.client("viewer", user="1", channel="777")
+    for _ in range(101):
+        viewer.get("vote")
+    screen = f"{live.url}/_emulator/ui/requests?method=GET"
+    main = main_of(screen)
+
+    assert 100 == main.count('<tr id="entry-')
+    (before,) = [part.split("?")[0].split('"')[0] for part in main.replace("&amp;", "?").split("?before=")[1:]]
+    assert 1 == main_of(f"{screen}&before={before}").count('<tr id="entry-')
+
+
+def test_an_entry_shows_bodies_caller_and_refusal(live: LiveServer, requests: str):
+    main = main_of(f"{requests}?entry={latest(live) - 1}")
+
+    assert "<b><bdi>Value out of bounds</bdi></b>" in main
+    assert "&#34;value&#34;: 900" in main
+    assert "viewer of my-extension" in main
+    assert "extcli explain" in main
+
+
+def test_an_entry_that_is_gone_is_404(requests: str):
+    assert 404 == fetched(f"{requests}?entry=999999").status_code
+
+
+def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str):
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{requests}?entry={latest(live) - 1}")
+        page.click("#replay .submit > button")
+        page.wait_for_selector("#result:has-text('value: 900 is not within')")
+        page.fill("#replay-body", '{"value": 2}')
+        page.click("#replay .submit > button")
+        page.wait_for_selector("#result:has-text('The service accepts it.')")
+
+    assert 2 == live.client("viewer", user="1", channel="777").get("vote").json()["vote"]
+
+
+def test_without_a_journal_it_says_so():
+    with live_server(Settings(journal=0)) as live:
+        assert "The journal is off" in main_of(f"{live.url}/_emulator/ui/requests")

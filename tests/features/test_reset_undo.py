@@ -1,0 +1,125 @@
+"""A reset that can be undone for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.config.settings import Settings
+from support.service import Client, LiveServer, live_server
+
+DAY = 86_400_000
+START = 2_000_000_000_000
+
+
+@pytest.fixture(params=["memory", "file"])
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveServer]:
+    """A service in memory, then one on a file."""
+    data = "sqlite://" if request.param == "memory" else f"sqlite://{tmp_path}/data.db"
+    with live_server(Settings(data=data)) as live:
+        yield live
+
+
+def control(live: LiveServer) -> Client:
+    return Client(base_url=live.url)
+
+
+def votes(live: LiveServer) -> int:
+    return int(live.client("viewer", user="1", channel="777").get("vote").raise_for_status().json()["stats"]["count"])
+
+
+def vote(live: LiveServer, user: str) -> None:
+    live.client("viewer", user=user, channel="777").post("vote", json={"value": 1}).raise_for_status()
+
+
+def reset(live: LiveServer, seconds: int = 60) -> dict[str, Any]:
+    return dict(control(live).post("/_emulator/reset", params={"undo": seconds}).raise_for_status().json())
+
+
+def test_undo_brings_back_the_data_and_the_clock(service: LiveServer):
+    service.set(START)
+    vote(service, "1")
+    token = reset(service)["undo"]
+    assert 0 == votes(service)
+    assert START != service.now()
+
+    answer = control(service).post("/_emulator/undo", params={"undo": token})
+
+    assert (200, {}) == (answer.status_code, answer.json())
+    assert (1, START) == (votes(service), service.now())
+
+
+def test_undo_replaces_what_was_written_since(service: LiveServer):
+    vote(service, "1")
+    reset(service)
+    vote(service, "2")
+    vote(service, "3")
+
+    control(service).post("/_emulator/undo").raise_for_status()
+
+    assert 1 == votes(service)
+
+
+def test_tokens_from_before_the_reset_are_valid_after_undo(service: LiveServer):
+    client = control(service)
+    body = {"client_id": "my-extension", "app_id": "my-extension", "channel_id": "777", "role": "viewer"}
+    before = client.get("/_emulator/ready").json()
+    token = client.post("/v1/e/authtoken", json=body).raise_for_status().json()["token"]
+    reset(service)
+    client.post("/_emulator/undo").raise_for_status()
+
+    assert before == client.get("/_emulator/ready").json()
+    assert 200 == service.bearer(token).get("vote").status_code
+
+
+def test_a_reset_without_undo_keeps_nothing(live: LiveServer):
+    assert {} == control(live).post("/_emulator/reset").json()
+
+    answer = control(live).post("/_emulator/undo")
+
+    assert (404, "Nothing to undo") == (answer.status_code, answer.json()["reason"])
+
+
+def test_a_reset_can_be_undone_once(live: LiveServer):
+    reset(live)
+    control(live).post("/_emulator/undo").raise_for_status()
+
+    assert 404 == control(live).post("/_emulator/undo").status_code
+
+
+def test_only_the_latest_reset_can_be_undone(live: LiveServer):
+    vote(live, "1")
+    first = reset(live)["undo"]
+    vote(live, "1")
+    vote(live, "2")
+    second = reset(live)["undo"]
+
+    assert 409 == control(live).post("/_emulator/undo", params={"undo": first}).status_code
+    control(live).post("/_emulator/undo", params={"undo": second}).raise_for_status()
+    assert 2 == votes(live)
+
+
+@pytest.mark.parametrize("seconds", ["-1", "601", "soon"])
+def test_a_wrong_time_for_undo_deletes_nothing(live: LiveServer, seconds: str):
+    vote(live, "1")
+
+    answer = control(live).post("/_emulator/reset", params={"undo": seconds})
+
+    assert (400, 1) == (answer.status_code, votes(live))
+
+
+def test_each_namespace_has_its_own_undo(live: LiveServer):
+    reset(live)
+
+    assert 404 == control(live).post("/_ns/other/_emulator/undo").status_code
+    assert 200 == control(live).post("/_emulator/undo").status_code
+
+
+def test_nothing_of_the_copy_is_listed_as_a_namespace(live: LiveServer):
+    before = control(live).get("/_ns").json()["namespaces"]
+    reset(live)
+
+    assert before == control(live).get("/_ns").json()["namespaces"]

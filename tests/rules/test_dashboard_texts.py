@@ -1,0 +1,69 @@
+"""Times, sizes and texts of the dashboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.clock import DAY, HOUR, MINUTE
+from emulator.dashboard import texts
+from emulator.engines.base import NEVER
+
+NOW = 1_800_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [(0, "0 s"), (999, "0 s"), (59_999, "59 s"), (MINUTE, "1 min"), (MINUTE + 1_500, "1 min 1 s"),
+     (3 * HOUR + 20 * MINUTE, "3 h 20 min"), (DAY, "1 d"), (-2 * DAY - 5 * HOUR, "2 d 5 h")],
+)  # fmt: skip
+def test_a_duration_has_its_largest_two_units(ms: int, shown: str):
+    assert shown == texts.duration(ms)
+
+
+@pytest.mark.parametrize(("at", "shown"), [(NOW, "0 s ago"), (NOW - HOUR, "1 h ago"), (NOW + HOUR, "in 1 h")])
+def test_a_time_is_relative_to_now(at: int, shown: str):
+    assert shown == texts.ago(at, NOW)
+
+
+@pytest.mark.parametrize(("at", "shown"), [(NEVER, "never"), (NOW, "expired"), (NOW + DAY, "in 1 d")])
+def test_an_expiry_is_never_past_or_coming(at: int, shown: str):
+    assert shown == texts.until(at, NOW)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (16 << 20, "16.0 MiB")])
+def test_a_size_has_the_unit_that_fits(count: int, shown: str):
+    assert shown == texts.size(count)
+
+
+def test_an_instant_is_in_utc_with_milliseconds():
+    assert "2027-01-15 08:00:00.007 UTC" == texts.instant(NOW + 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("<script>", "<bdi>&lt;script&gt;</bdi>"), ('"', "<bdi>&#34;</bdi>"), ("\u202eabc", "<bdi>\u202eabc</bdi>")],
+)
+def test_a_text_of_a_client_is_escaped_and_isolated(given: str, shown: str):
+    assert shown == texts.text(given)
+
+
+def test_a_long_text_is_cut():
+    assert f"<bdi>{'a' * 200}…</bdi>" == texts.text("a" * 201)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [('{"a":[1]}', '{\n  "a": [\n    1\n  ]\n}'), ("{", "{"), ("no JSON", "no JSON"), ("[" * 41 + "]" * 41,) * 2,
+     ("[" * 30_000,) * 2, ("", "")],
+)  # fmt: skip
+def test_json_is_indented_unless_it_is_nested_deeply(given: str, shown: str):
+    assert shown == texts.pretty(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("refuse; rule=stage", "production refuses this: stage"), ("unknown; rule=signature",
+     "production: unknown: signature"), ("differ; rule=lifetime", "production differs: lifetime")],
+)  # fmt: skip
+def test_a_verdict_is_in_words(given: str, shown: str):
+    assert shown == texts.verdict(given)
