@@ -1,8 +1,7 @@
-"""The shapes of refusals, explanations and the table between them; reading the detail of an error. Pure."""
+"""The shapes of refusals, of explanations and of the table between them. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -61,48 +60,3 @@ def cases(*reasons: str, rows: Iterable[tuple[str, ...]]) -> Iterator[Case]:
     """Yield the cases of these reasons; the first whose detail matches counts."""
     for detail, rule, title, next_step, *facts in rows:
         yield Case(reasons, detail, rule, title, next_step, *facts)
-
-
-class Facts(NamedTuple):
-    """What a detail says about a value. Empty texts are unknown."""
-
-    field: str = ""
-    held: str = ""
-    needed: str = ""
-
-
-_FIELD: Final = re.compile(r"(?P<field>[\w.$-]+(?:\[[^\]]*\][\w.]*)*): (?P<problem>.+)", re.DOTALL)
-_PROBLEMS: Final = tuple(
-    (re.compile(pattern, re.DOTALL), held, needed)
-    for pattern, held, needed in (
-        (r"^(?P<a>\S+) is not within (?P<b>\S+) to (?P<c>.+)$", "{a}", "{b} to {c}"),
-        (r"expected `(?P<a>[^`]+)`(?: of (?P<c>[^,]+))?, got `(?P<b>[^`]+)`", "{b}", "{a} {c}"),
-        (r"^(?:object )?missing required field `(?P<a>\w+)`", "no {a}", "{a}"),
-        (
-            r"^(?:has |the \w+ has |the \w+ would be )?(?P<a>[\d,]+ [\w ]+?)(?: given)?; "
-            r"(?:the limit is|limit) (?P<b>[\d,]+.*)$",
-            "{a}",
-            "at most {b}",
-        ),
-        (r"^(?P<a>'.*?'|\".*?\") is not one of (?P<b>.+)$", "{a}", "one of {b}"),
-        (r"^(?P<a>'.*?'|\".*?\") is not (?P<b>.+)$", "{a}", "{b}"),
-        (r"^(?P<a>'.*?'|\".*?\") is (?P<b>neither .+)$", "{a}", "a value that is {b}"),
-        (r"^(?P<a>'.*?'|\".*?\") must be (?P<b>.+)$", "{a}", "{b}"),
-        (r"^is missing", "nothing", "{field}"),
-        (r"^(?P<a>.+?); must be (?P<b>.+)$", "{a}", "{b}"),
-        (r"^must be (?P<b>.+)$", "", "{b}"),
-        (r"(?:^|; )use (?P<b>.+)$", "", "{b}"),
-        (r"(?P<a>[\d,]+ .+?),? limit (?P<b>[\d,]+)$", "{a}", "at most {b}"),
-    )
-)
-
-
-def facts_of(detail: str) -> Facts:
-    """Return the field that a detail names, what it held and what was needed."""
-    named = _FIELD.match(detail)
-    field, problem = (named["field"], named["problem"]) if named else ("", detail)
-    for pattern, held, needed in _PROBLEMS:
-        if found := pattern.search(problem):
-            values = {"field": field, **{name: text or "" for name, text in found.groupdict().items()}}
-            return Facts(field, held.format_map(values).strip(), needed.format_map(values).strip())
-    return Facts(field)

@@ -71,8 +71,26 @@ CONTROL: Final = (
         ),
     ),
     *cases(
+        "No journal",
+        rows=(
+            (r"", "docs: Journal", "The service keeps no journal",
+             "Start `extcli serve --workers 1`, without --journal 0.",
+             "a service with --journal 0, or several workers", "a journal and one worker"),
+        ),
+    ),
+    *cases(
+        "No such entry",
+        rows=(
+            (r"^id: the journal has no (?P<id>.+?);", "docs: Journal", "The journal has no such entry",
+             "List what it has: `extcli logs`.", "id {id}", "an entry that is still kept"),
+        ),
+    ),
+    *cases(
         "Invalid seed",
         rows=(
+            (r"reads version (?P<known>\d+) of seeds, not (?P<found>\S+)", "docs: Seeds",
+             "The seed has another version", "Set its field extcli to {known}; `extcli seed example` prints a seed.",
+             "version {found}", "version {known}"),
             (r"", "docs: Seeds", "The seed is invalid", "Correct it; `extcli seed check FILE` finds the line.",
              "{held}", "{needed}"),
         ),

@@ -79,7 +79,7 @@ DATA: Final = (
         "Invalid target",
         rows=(
             (r"^target: (?P<target>.+) is neither", "B3", "The broadcast has no such target",
-             "Send to all, or to one user: `extcli broadcast send --target whisper-ID`.",
+             "Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.",
              "target {target}", "broadcast, or whisper-<user id>"),
         ),
     ),
@@ -110,7 +110,7 @@ DATA: Final = (
             (r"the set at (?P<index>\S+) has this name", "C2", "Another set has this name",
              "Choose another name; `extcli codes list` shows the names.",
              "a name that the set at {index} has", "a name that no active set has"),
-            (r"occurs|twice|again|duplicate|also", "C2", "A code occurs twice",
+            (r"are the same code", "C2", "A code occurs twice",
              "Remove the duplicates: `extcli codes check` finds them.",
              "{detail}", "codes that differ from each other"),
             (r"", "C2", "The code sets are malformed", "Correct them; `extcli codes check` finds errors in files."),

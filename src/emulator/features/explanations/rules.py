@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -13,11 +12,12 @@ import msgspec
 
 from emulator.callers import Role
 from emulator.features.explanations.access_cases import ACCESS
-from emulator.features.explanations.cases import PARAMETER, Case, Explanation, Refusal, facts_of
+from emulator.features.explanations.cases import PARAMETER, Case, Explanation, Refusal
 from emulator.features.explanations.control_cases import CONTROL
 from emulator.features.explanations.data_cases import DATA
+from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
-from emulator.features.explanations.socket_cases import SOCKETS
+from emulator.features.explanations.socket_cases import CLOSES, SOCKETS
 
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""
@@ -57,25 +57,29 @@ _SUBJECTS: Final = tuple(
 
 def explain(refusal: Refusal) -> Explanation | None:
     """Return why a request was refused, without the text of the rule; `None` for an unknown kind of refusal."""
-    for case in _CASES.get(_reason_key(refusal.reason), ()):
+    return next(_explained(_CASES.get(_reason_key(refusal.reason), ()), refusal), None)
+
+
+def _explained(table: Iterable[Case], refusal: Refusal) -> Iterator[Explanation]:
+    for case in table:
         if found := re.search(case.detail, refusal.detail, re.DOTALL):
             values = values_of(refusal, found.groupdict())
-            rule, title, next_step, held, needed = (
-                _shortened(text.format_map(values))
-                for text in (case.rule, case.title, case.next_step, case.held, case.needed)
-            )
-            return Explanation(rule, title, held, needed, next_step)
-    return None
+            texts = (case.rule, case.title, case.held, case.needed, case.next_step)
+            yield Explanation(*(_shortened(text.format_map(values)) for text in texts))
+
+
+def explain_close(reason: str) -> Explanation | None:
+    """Return why a socket was closed with this reason; `None` for an unknown reason."""
+    return next(_explained(CLOSES, Refusal(0, "", reason)), None)
 
 
 def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, str]:
     """Return the values for the texts of a case."""
     caller, facts = refusal.caller, facts_of(refusal.detail)
-    named = {name: text for name, text in groups.items() if text is not None}
+    named = {name: refusal.detail if text is None else text for name, text in groups.items()}
     sent = _sent(refusal, facts.field)
     rule, roles_rule = _rules_about(refusal.name or refusal.path)
-    values: dict[str, str] = defaultdict(lambda: "unknown")
-    values |= {
+    values = {
         "role": str(caller.role) if caller else "none",
         "channel": caller.channel_id or "none" if caller else "none",
         "client_id": caller.client_id if caller else "none",
@@ -85,13 +89,14 @@ def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, s
         "field": facts.field or "the body",
         "sent": f"{facts.field} {sent}" if sent else "another value",
         "held": f"{facts.field} {sent}" if sent else facts.held or refusal.detail,
-        "needed": facts.needed or f"no request of which this is true: {refusal.detail}",
+        "needed": facts.needed or "what /schema/openapi.json of the service describes",
         "rule": rule,
         "roles_rule": roles_rule,
         **named,
     }
     if "allowed" in named:
-        roles = sorted(named["allowed"].split(", "), key=_ROLES.index)
+        allowed = named["allowed"].split(", ")
+        roles = [role for role in _ROLES if role in allowed] or allowed
         values["allowed"] = " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
         values["one_role"] = roles[0]
     if "exp" in named and "now" in named:
@@ -139,7 +144,7 @@ def _shortened(text: str) -> str:
 
 def _reason_key(reason: str) -> str:
     """Return the reason by which cases are found: one for the malformed parameters of all names."""
-    return PARAMETER if re.fullmatch(r"Malformed \w+ parameter", reason) else reason
+    return PARAMETER if re.fullmatch(r"Malformed \S+ parameter", reason) else reason
 
 
 _CASES: Final[dict[str, list[Case]]] = {}

@@ -30,6 +30,7 @@ SOCKETS: Final = (
         rows=(
             (r"has (?P<size>\d+) bytes; the limit is (?P<limit>\d+) for data", "X3", "The request is too large",
              "Send less data, or raise --max-body of `extcli serve`.", "{size} bytes", "at most {limit} bytes of data"),
+            (r"", "X3", "The request is too large", "Send less data, or raise --max-body of `extcli serve`."),
         ),
     ),
     *cases(
@@ -41,6 +42,13 @@ SOCKETS: Final = (
              "event {event}", "pusher:subscribe, pusher:unsubscribe or pusher:ping"),
             (r"", "X3", "The message is not of the Pusher protocol", "Send what a Pusher client sends.",
              "{held}", "{needed}"),
+        ),
+    ),
+    *cases(
+        "AuthError",
+        rows=(
+            (r"", "B1", "The page asked for a private channel", "Subscribe to a public channel.",
+             "a private or presence channel", "a public channel"),
         ),
     ),
     *cases(
@@ -65,7 +73,7 @@ SOCKETS: Final = (
         "Not authenticated in time", "Replaced by a newer connection", "Too much before authentication",
         "Too much to be read",
         rows=(
-            (r"(?i)not authenticated(?: with)?in (?P<limit>.*)", "gaps: Links and sockets",
+            (r"(?i)not authenticated", "gaps: Links and sockets",
              "The connection did not authenticate in time", "Send authenticate soon after connecting.",
              "no authentication", "authenticate within the limit of --login-timeout"),
             (r"(?i)replaced", "gaps: Links and sockets", "A newer connection took its place",

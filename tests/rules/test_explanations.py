@@ -1,0 +1,253 @@
+"""Every refusal has a rule, says what was held and what was needed, and what to do."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+
+import pytest
+import typer.main
+
+from emulator.callers import Caller, Role
+from emulator.features.explanations import texts
+from emulator.features.explanations.cases import PARAMETER, Case, Refusal
+from emulator.features.explanations.rules import TABLE, explain, explain_close, values_of
+from emulator.features.explanations.service import verdict_of
+from emulator.features.explanations.socket_cases import CLOSES
+from emulator.parity.rules import ANSWERS
+from extcli.app import NOUNS, app, load_noun
+from support import ruling_texts
+from support.refusal_sites import SAMPLE, Site, closes, refusals
+
+VIEWER = Caller("my-extension", Role.VIEWER, "777", "5", "U5")
+ROLES = "User was unauthorized to access this resource"
+
+
+DYNAMIC = [
+    ("Invalid body", "value: expected `int`, got `str`"),
+    ("Not Found", "there is no /v1/e/nothing; the endpoints are under /v1/e/"),
+    ("Not Found", "the journal has no entry of 'x'; the nearest rules are X1"),
+    ("Not Found", "there is no rule 'x'; the nearest rules are X1"),
+    ("Store too large", "data would be 3000 bytes of compact JSON; the limit is 2048"),
+    ("Invalid patch", "operation 0: '-': means an array, and add creates missing objects only; nothing was changed"),
+    ("Invalid codes", "codes[0][1] and codes[0][2]: are the same code"),
+    ("Request too large", "the request has 70000 bytes; the limit is 65536 for data and 4096 for the rest"),
+]
+"""Refusals whose texts are put together from more than one place."""
+
+
+def explained(site: Site) -> object:
+    return explain(Refusal(site.status, site.reason, site.detail))
+
+
+def is_known(detail: str) -> bool:
+    """Whether more of a detail is known than the value that stands for what only the running service knows."""
+    return bool(set(re.findall(r"[a-z]{3,}", detail)) - {"line", "links", "body", "data", "query", "config"})
+
+
+def test_the_walk_finds_the_refusals_of_the_service():
+    found = {(site.status, site.reason) for site in refusals()}
+
+    assert len(refusals()) > 300
+    assert {
+        (401, ROLES), (403, "role is not authorized"), (413, "Body too large"), (400, "poll is closed"),
+        (429, "Too many connections"), (503, "Service Unavailable"), (404, "Not Found"), (405, "Method Not Allowed"),
+    } <= found  # fmt: skip
+
+
+def test_every_refusal_has_an_explanation():
+    assert [] == [site for site in refusals() if explained(site) is None]
+
+
+def test_every_explanation_says_what_was_held_and_needed_and_what_to_do():
+    incomplete = []
+    for site in refusals():
+        found = explain(Refusal(site.status, site.reason, site.detail))
+        assert found is not None
+        is_guessed = "/schema/" in found.needed and is_known(site.detail)
+        if is_guessed or not all((found.rule, found.title, found.held, found.needed, found.next_step)):
+            incomplete.append((site, found))
+
+    assert [] == incomplete
+
+
+def test_every_reason_of_a_closed_socket_has_an_explanation():
+    reasons = [(place, reason) for place, reason in closes() if reason != SAMPLE]
+
+    assert len(reasons) > 10
+    assert [] == [
+        each for each in reasons if explain_close(each[1].lower() if each[1][0].isupper() else each[1]) is None
+    ]
+
+
+def test_every_case_is_one_of_a_refusal():
+    known = [*DYNAMIC, *((site.reason, site.detail) for site in refusals())]
+
+    assert [] == [case for case in TABLE if not is_of_a_refusal(case, known)]
+
+
+def is_of_a_refusal(case: Case, known: list[tuple[str, str]]) -> bool:
+    reasons = set(case.reasons)
+    return not case.detail or any(
+        (reason in reasons or (PARAMETER in reasons and re.fullmatch(r"Malformed \S+ parameter", reason)))
+        and re.search(case.detail, detail, re.DOTALL)
+        for reason, detail in known
+    )
+
+
+def test_every_rule_of_the_table_has_a_text():
+    named = {case.rule for case in (*TABLE, *CLOSES) if "{" not in case.rule}
+    named |= {explain(Refusal(400, "Invalid body", "x: y", name)).rule for name in ("POST /v1/e/vote", "set state")}  # type: ignore[union-attr]
+
+    assert set() == {rule for rule in named if rule not in texts.rules()}
+
+
+@pytest.mark.parametrize(
+    "name", ["POST /v1/e/vote", "PATCH /v1/e/channel_state", "PUT /_emulator/seed", "get poll", ""]
+)
+def test_the_rule_about_an_input_follows_from_the_endpoint(name: str):
+    found = explain(Refusal(400, "Invalid body", "field: must be something", name))
+
+    assert found is not None
+    assert found.rule in texts.rules()
+
+
+def test_the_texts_of_cases_use_only_values_that_exist():
+    common = set(values_of(Refusal(400, "", ""), {}))
+    unknown = {
+        (case.title, field)
+        for case in (*TABLE, *CLOSES)
+        for text in case[2:]
+        for _, field, _, _ in string.Formatter().parse(text)
+        if field and field not in common | set(re.compile(case.detail).groupindex) | derived(case)
+    }
+
+    assert set() == unknown
+
+
+def derived(case: Case) -> set[str]:
+    groups = set(re.compile(case.detail).groupindex)
+    return {*({"one_role"} if "allowed" in groups else ()), *({"ago", "exp_at"} if "exp" in groups else ())}
+
+
+def commands() -> Iterator[str]:
+    """The commands that explanations and rules recommend, without `extcli`."""
+    for text in (*(case.next_step for case in (*TABLE, *CLOSES)), *(each.next_step for each in texts.rules().values())):
+        yield from re.findall(r"`extcli ([^`]+)`", text)
+
+
+def test_every_recommended_command_exists():
+    shared = {name for each in typer.main.get_command(app).params for name in each.opts}
+    wrong = []
+    for line in commands():
+        noun, *words = line.split()
+        command = load_noun(noun) if noun in NOUNS else None
+        if words and hasattr(command, "commands"):
+            command = command.commands.get(words[0], command if words[0].startswith("-") else None)
+        options = {name for each in getattr(command, "params", ()) for name in each.opts} | shared
+        if command is None or any(word != "--help" and word.startswith("--") and word not in options for word in words):
+            wrong.append(line)
+
+    assert [] == wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "detail", "rule", "held", "needed"),
+    [
+        (403, "role is not authorized", "the role viewer may not do this; allowed: admin, backend, broadcaster",
+         "spec: Authentication", "role viewer", "role broadcaster, admin or backend"),
+        (403, "role is not authorized", "id: all channels share global-x, so the role broadcaster may not change it; "
+         "allowed: admin, backend", "A4", "role broadcaster, id global-x", "role admin or backend"),
+        (413, "Body too large", "the body has 66000 bytes; the limit is 65536", "W8", "66000 bytes",
+         "at most 65536 bytes"),
+        (401, ROLES, "token expired: exp 1000 is not after 1720", "A1", "exp 1970-01-01T00:16:40Z, 12 min ago",
+         "exp in the future"),
+        (400, "Value out of bounds", "value: 100 is not within -99 to 99", "P2", "100", "-99 to 99"),
+        (400, "Invalid body", "count: expected `int`, got `str`", "P2", "str", "int"),
+        (429, "Too many requests", "too many requests from this caller; retry in 3 s", "gaps: Limits",
+         "requests from this caller above the rate", "the next request in 3 s"),
+        (400, "Message too large", "data: 9000 bytes of compact JSON, 5000 bytes compressed; the limit is 4096", "B2",
+         "9000 bytes of compact JSON, 5000 bytes compressed", "at most 4096 bytes, as JSON or compressed"),
+    ],
+)  # fmt: skip
+def test_held_and_needed_are_read_from_the_detail(
+    status: int, reason: str, detail: str, rule: str, held: str, needed: str
+):
+    found = explain(Refusal(status, reason, detail, "POST /v1/e/vote"))
+
+    assert found is not None
+    assert (rule, held, needed) == (found.rule, found.held, found.needed)
+
+
+@pytest.mark.parametrize(
+    ("detail", "path", "body", "held"),
+    [
+        ("count: expected `int`, got `str`", "/v1/e/vote", b'{"count":"3"}', 'count "3"'),
+        ("config.options: expected `array`, got `int`", "/v1/e/vote_config", b'{"config":{"options":5}}',
+         "config.options 5"),
+        ("prizes[1]: there is nothing", "/v1/e/codes", b'{"prizes":[0,9]}', "prizes[1] 9"),
+        ("limit: must be 0 or more", "/v1/e/vote_logs?limit=-1", b"", 'limit "-1"'),
+        ("count: expected `int`, got `str`", "/v1/e/vote", b'{"count":', "str"),
+    ],
+)  # fmt: skip
+def test_what_was_sent_is_shown_if_it_is_known(detail: str, path: str, body: bytes, held: str):
+    found = explain(Refusal(400, "Invalid body", detail, f"POST {path}", path, body, VIEWER))
+
+    assert found is not None
+    assert held == found.held
+
+
+def test_a_long_value_is_shortened():
+    found = explain(Refusal(400, "Invalid body", "x: must be short", body=b'{"x":"' + b"y" * 4000 + b'"}'))
+
+    assert found is not None
+    assert len(found.held) == 200
+
+
+def test_an_unknown_refusal_has_no_explanation():
+    assert explain(Refusal(418, "I am a teapot", "short and stout")) is None
+
+
+@pytest.mark.parametrize("rule", ANSWERS)
+def test_every_rule_of_production_has_a_text_and_a_next_step(rule: str):
+    found = verdict_of(f"refuse; rule={rule}")
+
+    assert found is not None
+    assert ("refuse", rule) == (found.verdict, found.rule)
+    assert found.text
+    assert found.why
+    assert found.next_step
+
+
+@pytest.mark.parametrize("header", ["", "nonsense"])
+def test_no_difference_of_production_has_no_explanation(header: str):
+    assert verdict_of(header) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [("a1", "A1"), ("A1", "A1"), ("trivia", "gaps: Trivia"), ("spec:authentication", "spec: Authentication"),
+     ("Links and Sockets", "gaps: Links and sockets"), ("caller-rate", "caller-rate")],
+)  # fmt: skip
+def test_a_rule_is_found_in_any_case_and_without_its_prefix(name: str, id: str):
+    found = texts.find(name)
+
+    assert found is not None
+    assert id == found.id
+
+
+@pytest.mark.parametrize(
+    ("name", "id"), [("A11", "A1"), ("authentification", "spec: Authentication"), ("stag", "stage")]
+)
+def test_the_nearest_rules_are_those_that_look_alike(name: str, id: str):
+    assert texts.find(name) is None
+    assert id in texts.nearest(name)
+
+
+def test_the_texts_of_rulings_are_those_of_the_documentation():
+    assert ruling_texts.page() == ruling_texts.FILE.read_text()
+
+
+def test_every_rule_says_where_it_is_documented():
+    assert [] == [rule.id for rule in texts.rules().values() if not rule.text or not rule.documented]
