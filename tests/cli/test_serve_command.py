@@ -49,6 +49,19 @@ def test_an_invalid_value_is_reported_with_its_limits(extcli, args, env, message
     assert result.stderr.endswith(f": {message}\n")
 
 
+@pytest.mark.parametrize("size", ["16", "63KiB", "16MB", "MiB", "-1", "1.5MiB", "16 MiB", ""])
+def test_an_unusable_size_of_the_journal_is_reported(extcli, size):
+    result = extcli("serve", f"--journal={size}")
+
+    assert (
+        2,
+        f"extcli serve: --journal: {size!r} must be 0, for none, or a size of at least 64KiB, such as 16MiB\n",
+    ) == (
+        result.exit_code,
+        result.stderr,
+    )
+
+
 def test_port_0_is_suggested_only_if_the_port_is_taken(extcli, live):
     taken = extcli("serve", "--port", live.url.rpartition(":")[2])
     elsewhere = extcli("serve", "--host", "192.0.2.1")

@@ -16,6 +16,10 @@ from emulator.observability.logs import LogSettings
 
 KIB = 1024
 MIB = 1024 * KIB
+MIN_JOURNAL = 64 * KIB
+"""Bytes of the smallest journal; an entry has up to 12 KiB."""
+_UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
+_SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
@@ -132,6 +136,7 @@ def read_settings(
     logs: LogSettings | None = None,
     traces: bool = False,
     namespace_idle: int | None = None,
+    journal: str = "16MiB",
 ) -> Settings:
     """Build settings from the options of `serve`; raises `ConfigurationError` with one line. `leeway` is in seconds.
 
@@ -160,6 +165,7 @@ def read_settings(
     return Settings(
         environment=environment,
         namespace_idle=namespace_idle,
+        journal=_journal_size(journal),
         data=data,
         extensions=read_extensions(extensions) if extensions else {},
         extensions_file=extensions,
@@ -173,6 +179,17 @@ def read_settings(
         logs=logs or LogSettings(),
         traces=traces,
     )
+
+
+def _journal_size(text: str) -> int:
+    """Return the bytes of `512KiB`, `16MiB`, `1GiB`, or `0`. Raises `ConfigurationError`."""
+    match = _SIZE.fullmatch(text)
+    size = int(match["number"]) * _UNITS[match["unit"]] if match else -1
+    if size and size < MIN_JOURNAL:
+        raise ConfigurationError(
+            f"--journal: {text!r} must be 0, for none, or a size of at least {MIN_JOURNAL // KIB}KiB, such as 16MiB"
+        )
+    return size
 
 
 def _check_host(text: str) -> None:

@@ -199,6 +199,15 @@ NamespaceIdle = Annotated[
         metavar="DURATION",
     ),
 ]
+Journal = Annotated[
+    str,
+    _option(
+        "journal",
+        "Memory for the latest requests, frames and deliveries of each namespace: 512KiB, 16MiB; 0: none. "
+        "Production has none.",
+        metavar="SIZE",
+    ),
+]
 Lifeline = Annotated[
     int | None,
     _option(

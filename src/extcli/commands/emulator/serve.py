@@ -84,6 +84,7 @@ def serve(
     log_requests: options.LogRequests = False,
     otel: options.Otel = False,
     namespace_idle: options.NamespaceIdle = None,
+    journal: options.Journal = "16MiB",
     seed: options.Seed = None,
     import_: options.Import = None,
     export_on_exit: options.ExportOnExit = None,
@@ -149,6 +150,7 @@ def serve(
             logs=logs,
             traces=otel,
             namespace_idle=None if namespace_idle is None else _seconds("--namespace-idle", namespace_idle),
+            journal=journal,
         )
         prepare, finish = _preparation(seed, production=production), None
         if import_ is not None or export_on_exit is not None:
