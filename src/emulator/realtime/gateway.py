@@ -28,6 +28,7 @@ from emulator.errors import (
 )
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
+from emulator.observability.masking import EVERYTHING
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current, namespace
 from emulator.parity.service import Parity
@@ -192,7 +193,8 @@ class Gateway:
         if self._log_requests:
             log_request({"action": f"socket {action}".rstrip()}, status, seconds, len(reply), session.caller)
         if self.hub.journal.is_on:
-            name = f"{request.action} {request.target}".rstrip()
+            secrets = self._secrets_of(request)
+            name = request.action if EVERYTHING in secrets else f"{request.action} {request.target}".rstrip()
             self.hub.journal.add(
                 frame_entry(
                     session.number,
@@ -203,7 +205,7 @@ class Gateway:
                     reply,
                     seconds,
                     error=error,
-                    secrets=self._secrets_of(request),
+                    secrets=secrets,
                 )
             )
         return reply
@@ -211,8 +213,8 @@ class Gateway:
     def _secrets_of(self, request: Request) -> frozenset[str]:
         """The members of a request and of its reply that the journal hides."""
         found = self._actions.get((request.action, request.target))
-        if found is None and request.action == AUTHENTICATE:
-            found = self._actions[AUTHENTICATE, ""]
+        if found is None and request.action == AUTHENTICATE:  # its target may be a secret in the wrong place
+            return frozenset({EVERYTHING})
         return found.secrets if found is not None else frozenset()
 
     async def _perform(self, session: Session, request: Request) -> object:
