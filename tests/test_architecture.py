@@ -82,6 +82,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "limits",
         "namespaces",
         "observability",
+        "parity",
         "realtime",
         "web",
     },

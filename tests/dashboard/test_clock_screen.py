@@ -66,6 +66,17 @@ def test_its_forms_move_set_and_freeze_the_clock(live: LiveServer):
         expect(page.locator("dl")).to_contain_text("running")
 
 
+def test_it_lists_what_expires_next_and_jumps_there(live: LiveServer, stranger: Client):
+    live.client("viewer", user="1", channel="777").post("vote", params={"id": "rps"}, json={"value": 1})
+    main = main_of(f"{live.url}/_emulator/ui/clock")
+    (at,) = [each["at"] for each in stranger.get("/_emulator/clock/next").json()["next"] if each["id"] == "rps"]
+
+    assert "<bdi>rps</bdi>" in main
+    assert f'name="set" value="{at}"' in main
+    moved = stranger.post("/_emulator/clock", data={"set": str(at)}).json()
+    assert ["rps"] == [each["id"] for each in moved["expired"] if each["kind"] == "poll"]
+
+
 def test_there_are_no_faults(live: LiveServer):
     assert "None." in main_of(f"{live.url}/_emulator/ui/faults")
 

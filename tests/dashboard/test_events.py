@@ -53,8 +53,8 @@ def test_a_change_sends_the_screen_again(live: LiveServer, overview: str):
         live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
         _, after = stream.read()
 
-    assert "<dt>Records</dt><dd>0</dd>" in before
-    assert "<dt>Records</dt><dd>0</dd>" not in after
+    assert "polls: <b>0</b>" in before
+    assert "polls: <b>0</b>" not in after
 
 
 def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview: str):
@@ -65,7 +65,7 @@ def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview
         identifier, data = stream.read()
 
     assert shown != identifier
-    assert "<dt>Records</dt><dd>0</dd>" not in data
+    assert "polls: <b>0</b>" not in data
 
 
 def test_the_stream_of_an_unknown_screen_is_404(live: LiveServer):
@@ -87,6 +87,6 @@ def test_an_open_page_shows_a_vote_at_once(live: LiveServer):
         page.goto(live.url)
         page.wait_for_selector("#reload", state="hidden")
         live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
-        expect(page.locator("dl")).not_to_contain_text("Records0")
+        expect(page.locator(".counts")).not_to_contain_text("polls: 0")
 
         assert f"{live.url}/_emulator/" == page.url

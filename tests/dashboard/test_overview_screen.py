@@ -76,3 +76,17 @@ def test_deleting_everything_and_undoing_it_say_what_happened(live: LiveServer):
         page.wait_for_selector("#result:has-text('The data is back.')")
 
     assert 1 == live.client("viewer", user="1", channel="777").get("vote").json()["stats"]["count"]
+
+
+def test_it_counts_what_the_service_holds(live: LiveServer):
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
+
+    assert "polls: <b>1</b>" in main_of(f"{live.url}/_emulator/")
+
+
+def test_it_warns_of_what_production_would_refuse(live: LiveServer):
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
+    main = main_of(f"{live.url}/_emulator/")
+
+    assert '<a href="/_emulator/ui/requests?production=exp">exp</a>' in main
+    assert "extcli explain exp" in main

@@ -89,3 +89,18 @@ def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str)
 def test_without_a_journal_it_says_so():
     with live_server(Settings(journal=0)) as live:
         assert "The journal is off" in main_of(f"{live.url}/_emulator/ui/requests")
+
+
+def test_an_entry_can_be_copied_for_curl_extcli_and_pytest(live: LiveServer, requests: str):
+    main = main_of(f"{requests}?entry={latest(live) - 1}")
+
+    assert all(f"<summary>As {form}</summary>" in main for form in ("curl", "extcli", "pytest"))
+    assert f"{live.url}/v1/e/vote" in main
+
+
+def test_an_entry_says_what_was_held_and_needed_and_what_production_does(live: LiveServer, requests: str):
+    main = main_of(f"{requests}?entry={latest(live)}")
+
+    assert "<dt>Had</dt><dd>role viewer</dd>" in main
+    assert "<dt>Needed</dt><dd>role broadcaster, admin or backend</dd>" in main
+    assert "production refuses this: exp" in main

@@ -67,3 +67,7 @@ def test_json_is_indented_unless_it_is_nested_deeply(given: str, shown: str):
 )  # fmt: skip
 def test_a_verdict_is_in_words(given: str, shown: str):
     assert shown == texts.verdict(given)
+
+
+def test_backticks_become_code():
+    assert "Use <code>a &lt; b</code> &lt;now&gt;" == texts.prose("Use `a < b` <now>")

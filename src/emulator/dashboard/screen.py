@@ -10,11 +10,14 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.engine import Engine
+from emulator.features.contents.service import Contents
 from emulator.features.control.service import Control
 from emulator.features.control.undo import Undo
+from emulator.features.explanations.service import Explanations
 from emulator.features.journal.service import Journals
 from emulator.journal import Journal
 from emulator.namespaces import Namespaces
+from emulator.parity.service import Parity
 from emulator.web.dispatch import Dispatcher
 
 
@@ -31,6 +34,9 @@ class Service(Protocol):
     journal: Journal
     control: Control
     journals: Journals
+    explanations: Explanations
+    contents: Contents
+    parity: Parity
     dispatcher: Dispatcher
     namespaces: Namespaces | None
     undo: Undo

@@ -68,6 +68,14 @@ def text(value: Any, most: int = _LONGEST) -> Markup:
     return Markup("<bdi>{}</bdi>").format(escape(shown[:most] + end))
 
 
+def prose(value: str) -> Markup:
+    """Return a text of the documentation, with the parts between backticks as code."""
+    parts = value.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
+    )
+
+
 def pretty(content: str) -> str:
     """Return JSON with line breaks and indents; anything else, or what is nested too deeply for that, as it is."""
     depths = accumulate(1 if each in "[{" else -1 for each in _BRACKET.findall(content))
@@ -100,6 +108,7 @@ FILTERS: Final = {
     "offset": offset,
     "verdict": verdict,
     "pairs": pairs,
+    "prose": prose,
     "pretty": pretty,
     "duration": duration,
     "ago": ago,

@@ -9,6 +9,8 @@ from emulator.dashboard.screen import Query, Screen, Service
 
 _STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR), ("1 d", DAY), ("8 d", 8 * DAY))
 """Moves that the screen offers: after 8 days, everything that expires on its own has."""
+_COMING: Final = 50
+"""Expiries that the screen lists."""
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
@@ -19,6 +21,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "system": clock.now - clock.offset,
         "can_move": not service.settings.has_peers,
         "steps": _STEPS,
+        "coming": (await service.contents.upcoming(_COMING)).next,
     }
 
 

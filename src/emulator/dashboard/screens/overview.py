@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import to_builtins
+
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.parity.rules import UNKNOWN
 
 _EXAMPLE: Final = "my-extension"
 _LOOKED_AT: Final = 100
@@ -25,6 +28,9 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "can_undo": engine.can_copy and not settings.has_peers,
         "clock": service.control.read_clock(),
         "things": await service.size(),
+        "counts": to_builtins(await service.contents.counts()),
+        "verdicts": [each for each in service.parity.tally.seen if each.verdict != UNKNOWN],
+        "unknown": sum(each.count for each in service.parity.tally.seen if each.verdict == UNKNOWN),
         "sockets": service.sockets,
         "held": len(service.dispatcher.held),
         "journal": journal,

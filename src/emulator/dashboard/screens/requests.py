@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from emulator.callers import Role
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.features.explanations.service import verdict_of
 from emulator.features.journal.rules import FILTERS
-from emulator.journal import DELIVERY, FRAME, REQUEST
+from emulator.features.journal.snippets import FORMS, snippet_of
+from emulator.journal import DELIVERY, FRAME, REQUEST, Entry
 
 _ROWS: Final = "100"
 _SHOWN: Final = ("search", "status", "path", "method", "role", "client_id", "channel_id", "kind", "production")
@@ -29,10 +32,22 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     if not service.journal.is_on:
         return common
     if query.get("entry"):
-        entry = service.journals.entry({"id": query["entry"]})
-        return common | {"entry": entry, "can_replay": entry.kind == REQUEST and entry.path.startswith("/v1/e/")}
+        found = service.journals.find(query["entry"])
+        can_replay = found.kind == REQUEST and found.path.startswith("/v1/e/")
+        return common | {
+            "entry": service.journals.shown(found),
+            "explanation": service.explanations.explain(found),
+            "production": verdict_of(found.production),
+            "can_replay": can_replay,
+            "snippets": partial(_snippets, found) if can_replay else None,
+        }
     before = {"before": query["before"]} if query.get("before") else {}
     return common | {"listing": await service.journals.page({**filters, **before, "limit": _ROWS})}
+
+
+def _snippets(entry: Entry, url: str) -> dict[str, str]:
+    """Return the entry as a command line for curl and extcli, and as a test, for the service at this URL."""
+    return {form: snippet_of(entry, form, url) for form in FORMS}
 
 
 SCREEN = Screen("requests", "Requests", read)

@@ -34,6 +34,24 @@ CONTROL: Final = (
         ),
     ),
     *cases(
+        "Cannot undo",
+        rows=(
+            (r"", "docs: Control", "This service cannot keep the data for an undo",
+             "Leave undo out, or start `extcli serve --workers 1 --data sqlite://`.",
+             "data on Redis, or several workers", "one worker and data on SQLite"),
+        ),
+    ),
+    *cases(
+        "Nothing to undo",
+        rows=(
+            (r"earlier reset", "docs: Control", "A later reset can be undone, this one no more",
+             "Undo the latest reset: `extcli reset --undo`.", "the token of an earlier reset", "that of the latest"),
+            (r"", "docs: Control", "No reset can be undone now",
+             "Keep the data at the next reset: `extcli reset --keep 1m`.",
+             "no reset that kept its data", "one within the time that it gave"),
+        ),
+    ),
+    *cases(
         "No such namespace",
         rows=(
             (r"no namespace (?P<source>\S+) in use", "docs: Namespaces", "The source namespace is not in use",
