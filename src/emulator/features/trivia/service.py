@@ -149,6 +149,8 @@ class Trivia:
         self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
         now = self._clock.now()
-        self._lapses.changed(keys, now)
+        self._lapses.read(keys, now)
         expires_at = self._environment.expires_at(now, self._environment.state_lifetime)
-        return await self._documents.update(keys, change, now=now, expires_at=expires_at)
+        written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
+        self._lapses.changed(written, now)
+        return written

@@ -1,0 +1,78 @@
+"""A sandbox and a service in production answer the same random requests: each verdict says what production did."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import httpx
+import pytest
+
+from emulator.parity.rules import (
+    ANSWERS,
+    CLAIMS,
+    DIFFER,
+    ENDPOINT,
+    EXP,
+    FREER_RATE,
+    REFUSE,
+    REGISTRATION,
+    SIGNATURE,
+    STAGE,
+    rule_of,
+    verdict_of,
+)
+from support.parity_twin import DAY, HOUR, SECOND, VERDICT, Sent, Twins, comparable, twins
+
+REQUESTS = int(os.environ.get("PARITY_REQUESTS", "400"))
+"""`PARITY_REQUESTS=5000` finds what is rare."""
+SEED = int(os.environ.get("PARITY_SEED", "0"))
+MOVES = (SECOND, SECOND, SECOND, SECOND, 10 * SECOND, 60 * SECOND, 2 * HOUR, DAY + HOUR, 31 * DAY)
+
+
+def run(both: Twins, count: int) -> Counter[str]:
+    """Send random requests, alone and in bursts, and move the clock between; return how often each verdict came."""
+    seen: Counter[str] = Counter()
+    number = 0
+    while number < count:
+        chosen = both.random.random()
+        if chosen < 0.05:
+            both.move(both.random.choice(MOVES))
+            continue
+        sent = both.request()
+        for _ in range(both.random.randint(5, 30) if chosen > 0.93 else 1):
+            seen[check(sent, *both.send(sent))] += 1
+            number += 1
+    return seen
+
+
+def check(sent: Sent, sandbox: httpx.Response, production: httpx.Response) -> str:
+    """Compare a verdict with what production did, and return it."""
+    verdict = sandbox.headers.get(VERDICT, "")
+    told = f"{sent.kind}: {sent.method} {sent.path} {sent.body}\n  {verdict!r}, {sandbox.text} / {production.text}"
+    assert VERDICT not in production.headers, told
+    if not verdict:
+        assert sandbox.status_code == production.status_code, told
+        if sandbox.is_success and "/_emulator/" not in sent.path:
+            assert comparable(sandbox) == comparable(production), told
+    elif verdict_of(verdict) == REFUSE:
+        assert production.status_code == ANSWERS[rule_of(verdict)] != sandbox.status_code, told
+    else:
+        assert verdict_of(verdict) == DIFFER, told  # never unknown, because the secrets are known
+    return verdict
+
+
+@pytest.mark.slow
+def test_each_verdict_is_what_a_production_twin_does():
+    with twins(SEED) as both:
+        seen = run(both, REQUESTS)
+
+    assert {"", SIGNATURE, STAGE, EXP, CLAIMS, ENDPOINT, REGISTRATION} <= set(seen)
+
+
+@pytest.mark.slow
+def test_rates_of_client_ids_count_what_a_production_twin_counts():
+    with twins(SEED, client_rate=6) as both:
+        seen = run(both, REQUESTS // 2)
+
+    assert FREER_RATE in seen
