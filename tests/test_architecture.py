@@ -113,7 +113,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "seeds": {"errors", "output", "config", "codes", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
-    "running": {"errors", "clock", "output", "config", "extensions"},
+    "running": {"errors", "clock", "output", "config", "extensions", "parity"},
     "journal": {"errors", "clock", "output", "api", "session"},
     "testing": {"errors", "clock", "output", "config", "api", "session", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},

@@ -14,8 +14,6 @@ from support.operations import FILES, ROWS
 
 UNDECLARED = {"GET /_ns", "POST /_ns", "POST /_ns/NAME", "DELETE /_ns/NAME", "socket unsubscribe state"}
 """Operations that belong to no feature."""
-WITHOUT_COMMAND = {"GET /_emulator/parity"}
-"""Operations that no command has yet."""
 FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 """Audiences that need no command of their own: `extcli api` is enough."""
 
@@ -47,7 +45,7 @@ def test_every_operation_is_in_the_table():
     listed = {row.operation for row in ROWS}
 
     assert len(listed) == len(ROWS)
-    assert set() == {*endpoints(), *UNDECLARED, *(names[0] for names in actions())} - listed - WITHOUT_COMMAND
+    assert set() == {*endpoints(), *UNDECLARED, *(names[0] for names in actions())} - listed
     assert set() == listed - {*endpoints(), *UNDECLARED, *(name for names in actions() for name in names)}
 
 

@@ -137,6 +137,7 @@ GET    /_emulator/contents/json_stores  contents json-stores
 GET    /_emulator/contents/codes     contents codes
 GET    /_emulator/contents/pins      contents pins
 GET    /_emulator/wait               expect sockets --count =0
+GET    /_emulator/parity             expect parity pin-guesses
 GET    /_emulator/explain            explain
 GET    /_emulator/journal            logs --status 4xx
 GET    /_emulator/journal/entry      logs show latest

@@ -216,7 +216,7 @@ class Twins:
 
     def _remember(self, sent: Sent, sandbox: httpx.Response, production: httpx.Response) -> None:
         """Keep new PINs: those that only the sandbox has issued cannot be compared."""
-        if sent.path in ("/v1/e/pin", "/v1/e/link/pin") and sandbox.is_success:
+        if sent.method == "POST" and sent.path in ("/v1/e/pin", "/v1/e/link/pin") and sandbox.is_success:
             if sent.path == "/v1/e/pin":
                 self.pin_tokens = [*self.pin_tokens[-5:], sandbox.json()["token"]]
             if production.is_success:
@@ -225,7 +225,8 @@ class Twins:
     def _repeat(self, sent: Sent, live: LiveServer, index: int) -> None:
         """Make a service do what only the other has done."""
         name = sent.path.removeprefix("/v1/e/").partition("?")[0]
-        if sent.method == "GET" or sent.header.startswith(OTHER_ID) or name in ("pin", "link/pin", "authtoken"):
+        is_issued = sent.method == "POST" and name in ("pin", "link/pin", "authtoken")
+        if sent.method == "GET" or sent.header.startswith(OTHER_ID) or is_issued:
             return
         token = jwt.encode(sent.claims | {"exp": self._in(HOUR)}, SECRET)
 

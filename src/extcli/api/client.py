@@ -349,6 +349,10 @@ class Service:
     def load_snapshot(self, body: Body) -> Answer:
         return self.perform(Call("PUT", f"{CONTROL}snapshot", body=body, signed=False))
 
+    def read_parity(self, of: str) -> Answer:
+        """Read what production would have done differently, of the `namespace` or of the whole `service`."""
+        return self.perform(Call("GET", f"{CONTROL}parity", {"of": of}, signed=False))
+
     def list_namespaces(self) -> Answer:
         return self.perform(Call("GET", NAMESPACES, signed=False))
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
@@ -15,6 +16,9 @@ from extcli.running.failure_report import FailureReport
 from extcli.running.log import Log
 from extcli.running.place import Place, registered
 from extcli.running.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from extcli.running.verdicts import FailOn
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Plan:
     report: FailureReport | None
     quiet: bool
     extensions: Path | None
+    fail_on: FailOn | None = None
 
     @classmethod
     def of(
@@ -37,18 +42,19 @@ class Plan:
         on_failure: Path | None,
         quiet: bool,
         extensions: Path | None,
+        fail_on: FailOn | None = None,
     ) -> Plan:
         """Check the arguments. Raises `UsageError`."""
         if on_failure is not None and on_failure.exists() and not on_failure.is_dir():
             raise UsageError(f"--on-failure {on_failure} is not a directory")
         report = FailureReport(on_failure) if on_failure else None
-        return cls(command, [Template.parse(each) for each in env], client_id, report, quiet, extensions)
+        return cls(command, [Template.parse(each) for each in env], client_id, report, quiet, extensions, fail_on)
 
 
 def run(plan: Plan, serve: Callable[[int], int]) -> int:
     """Run the service and the command, and return the exit code. Raises `UsageError`.
 
-    It is the command's, or 128+n for a signal. If the command succeeds and the service fails, it is the service's.
+    It is the command's, or 128+n for a signal. If the command succeeds, it is that of `--fail-on`, or the service's.
     `serve` runs the service in the process that calls it, with the descriptor of a lifeline.
     """
     place = Place()
@@ -60,6 +66,8 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
             return _end_without_command(plan, supervisor, log)
         url = reachable(url)
         code = _run_command(plan, supervisor, place, url)
+        if not code and plan.fail_on:
+            code = _check(plan.fail_on, url)
         if code and plan.report:
             _try_report(plan.report.fetch, url)
         served = supervisor.stop_service()
@@ -79,6 +87,14 @@ def _run_command(plan: Plan, supervisor: Supervisor, place: Place, url: str) -> 
         place.write_secret(secret)
         environment = environment_of(os.environ, url, place, client_id, plan.templates)
         return supervisor.run_command(plan.command, environment)
+    except CliError as error:
+        _note(error.what)
+        return error.exit_code
+
+
+def _check(fail_on: FailOn, url: str) -> int:
+    try:
+        return fail_on.check(url)
     except CliError as error:
         _note(error.what)
         return error.exit_code

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from extcli.cli.shared_options import noun
+from extcli.cli.shared_options import command, noun
 from extcli.commands.checks.conditions import Condition, add_conditions
+from extcli.commands.checks.parity import parity
 from extcli.session import Session
 
 app = noun("Check a condition now: exits 7 if it is not met. `extcli wait` also waits for it.")
@@ -16,3 +17,4 @@ def _meet(session: Session, condition: Condition) -> None:
 
 
 add_conditions(app, "expect", "Expect", _meet)
+command(app)(parity)

@@ -6,7 +6,7 @@ import copy
 import inspect
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
+
+if TYPE_CHECKING:
+    from extcli.running.verdicts import FailOn
 
 _HIDDEN = {"lifeline"}
 _OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://", "name": None}
@@ -45,6 +48,14 @@ def exec_(
             "--on-failure", metavar="DIR", help="On failure, write the service's log, metrics and data to DIR."
         ),
     ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on",
+            metavar="parity[=RULE,…]",
+            help="Exit 7 if production would have acted differently; see `extcli expect parity --help`.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Do not show the service's log.")] = False,
     **options: Any,
 ) -> None:
@@ -53,6 +64,7 @@ def exec_(
     The service takes a free port and keeps its data in memory. The command starts when the
     service is ready, and finds it through EXTCLI_URL, EXTCLI_WS_URL, EXTCLI_CLIENT_ID and
     EXTCLI_SECRET_FILE. Exits with the command's exit code, or 128+n if signal n ended it.
+    With --fail-on, exits 7 if the command succeeds but would not in production.
     The options of `serve` are options of `exec`, too.
 
     \b
@@ -65,12 +77,19 @@ def exec_(
     try:
         if not hasattr(os, "fork"):
             raise UsageError("this system has no process groups", fix="use `extcli serve` and `extcli wait`")
-        plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"])
+        failing = _fail_on(fail_on, options) if fail_on is not None else None
+        plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"], failing)
         code = run(plan, lambda lifeline: _serve(options, lifeline))
     except CliError as error:
         write_stderr([f"extcli exec: {'; '.join(filter(None, (error.what, error.why, error.fix)))}"])
         code = error.exit_code
     raise typer.Exit(code)
+
+
+def _fail_on(text: str, options: dict[str, Any]) -> FailOn:
+    from extcli.running.verdicts import FailOn
+
+    return FailOn.parse(text, production=options["production"], workers=options["workers"])
 
 
 def _serve(options: dict[str, Any], lifeline: int) -> int:

@@ -1,0 +1,75 @@
+"""`extcli expect parity`: checks what production would have done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from extcli.errors import ExpectationFailed, Refused, UsageError
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.parity import Selection, lines_of
+from extcli.session import Session
+
+
+def parity(
+    session: Session,
+    rules: Annotated[
+        str,
+        typer.Argument(metavar="RULE,…", help="Only these rules; `rate` means both rates. Default: all but unknown."),
+    ] = "",
+    whole: Annotated[bool, typer.Option("--service", help="Of all namespaces, since the service started.")] = False,
+) -> None:
+    """Expect that production would have answered every request in the same way.
+
+    Exits 7 and lists what production would have done differently since the namespace was
+    last reset. `unknown` must be named: without --extensions, the service cannot say
+    whether production accepts a token.
+
+    Plain output is `rule<TAB>verdict<TAB>count<TAB>first request<TAB>latest request`.
+
+    \b
+    Examples:
+      extcli expect parity
+      extcli expect parity stage,rate,unknown
+    """
+    selection = Selection(rules)
+    try:
+        answer = session.anonymous_service().read_parity("service" if whole else "namespace")
+    except Refused as refused:
+        if refused.status == 404:
+            raise UsageError(
+                f"{session.resolver.url()} gives no verdicts", why="only an emulator in sandbox does"
+            ) from None
+        raise
+    found = selection.failures(json.loads(answer.content))
+    session.output.show_value({"rules": found}, VERDICTS)
+    if found:
+        raise ProductionDiffers(found)
+
+
+class ProductionDiffers(ExpectationFailed):
+    """Production would have answered some requests differently."""
+
+    def __init__(self, found: list[Mapping[str, Any]]) -> None:
+        super().__init__("production would have acted differently")
+        self._found = found
+
+    def lines(self) -> list[str]:
+        """Return each rule with what it means and its requests."""
+        return [*super().lines(), *map(visible, lines_of(self._found))]
+
+
+def _row(seen: Mapping[str, Any]) -> list[str]:
+    ids = [field(each["request_id"]) for each in seen["examples"]]
+    return [seen["rule"], seen["verdict"], str(seen["count"]), ids[0], ids[-1]]
+
+
+VERDICTS = View(
+    table=lambda document: "",  # the error says it
+    rows=lambda document: map(_row, document["rules"]),
+    items=lambda document: document["rules"],
+)

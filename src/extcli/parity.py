@@ -1,0 +1,73 @@
+"""The verdicts of the sandbox: the rules by which production differs, and which of them are failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from extcli.errors import UsageError
+
+RULES: Final[Mapping[str, str]] = {
+    "endpoint": "production does not have this endpoint",
+    "registration": "the client id is not in the extensions file",
+    "signature": "no secret of the extension signed the token",
+    "stage": "the token is for the sandbox: sign it with the extension's secret",
+    "exp": "the token has no exp in seconds",
+    "claims": "the token is for another extension, or a claim is malformed",
+    "caller-rate": "the caller sends more requests per second than production takes",
+    "client-rate": "the client id sends more requests per second than --client-rate",
+    "role": "the role may do this in the sandbox only",
+    "receipt": "the receipt of a purchase is not signed, has expired or is another user's",
+    "pin-guesses": "too many PINs were requested, or typed wrong",
+    "pin-channel": "the PIN is bound to no channel",
+    "lifetime": "a store expired that production would still have",
+}
+"""The rules in the order in which production applies them, and what each means."""
+UNKNOWN: Final = "unknown"
+"""Selects the verdicts that production may refuse: the secret, which decides that, is not known to the service."""
+GROUPS: Final = {"rate": ("caller-rate", "client-rate")}
+_DID: Final = {"refuse": "would refuse", UNKNOWN: "may refuse", "differ": "would differ"}
+
+Seen = Mapping[str, Any]
+"""A rule, its verdict, how often it was given, and examples, as `GET /_emulator/parity` returns them."""
+
+
+class Selection:
+    """The rules that are failures: all but the unknown ones, or those that a list names."""
+
+    def __init__(self, names: str = "") -> None:
+        """`names` is separated by commas. Raises `UsageError` for an unknown name."""
+        named = [name.strip() for name in names.split(",") if name.strip()]
+        for name in named:
+            if name not in (*RULES, *GROUPS, UNKNOWN):
+                known = ", ".join((*RULES, *GROUPS, UNKNOWN))
+                raise UsageError(f"there is no rule {name[:40]!r}", fix=f"the rules are {known}")
+        self._rules = {rule for name in named for rule in GROUPS.get(name, (name,))} or set(RULES)
+
+    def failures(self, document: Mapping[str, Any]) -> list[Seen]:
+        """Return what this selects of the answer of `GET /_emulator/parity`."""
+        return [each for each in document["rules"] if self._selects(each)]
+
+    def _selects(self, seen: Seen) -> bool:
+        return (UNKNOWN if seen["verdict"] == UNKNOWN else seen["rule"]) in self._rules
+
+
+def lines_of(failures: Iterable[Seen]) -> list[str]:
+    """Return two lines for each rule: what it means, and the requests."""
+    lines: list[str] = []
+    for seen in failures:
+        lines.append(f"  {seen['rule']}: {_DID[seen['verdict']]} {_requests(seen['count'])}: {_meaning(seen)}")
+        names = ("first", "latest") if len(seen["examples"]) > 1 else ("request",)
+        examples = zip(names, seen["examples"], strict=False)
+        lines.append("    " + ", ".join(f"{name} {each['request_id']} {each['endpoint']}" for name, each in examples))
+    return lines
+
+
+def _meaning(seen: Seen) -> str:
+    if seen["verdict"] == UNKNOWN:
+        return "the service knows no secret: start it with --extensions"
+    return RULES[seen["rule"]]
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"

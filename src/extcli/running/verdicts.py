@@ -1,0 +1,68 @@
+"""What production would have done differently during a run, and whether that is a failure of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from extcli.errors import CliError, ExitCode, UsageError
+from extcli.output.printer import write_stderr
+from extcli.output.sanitize import visible
+from extcli.parity import Selection, lines_of
+
+PARITY = "parity"
+_PATH = "/_emulator/parity?of=service"
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailOn:
+    """The verdicts on which a run fails."""
+
+    text: str
+    """The option as given."""
+    selection: Selection
+
+    @classmethod
+    def parse(cls, text: str, *, production: bool, workers: int) -> FailOn:
+        """Read `parity` or `parity=RULE,…`. Raises `UsageError`."""
+        name, _, rules = text.partition("=")
+        if name != PARITY:
+            raise UsageError(f"--fail-on {text[:40]!r}: must be {PARITY} or {PARITY}=RULE,…")
+        if production:
+            raise UsageError("--fail-on: --production gives no verdicts, because it is production")
+        if workers > 1:
+            raise UsageError("--fail-on: each of --workers counts for itself", fix="use one worker")
+        return cls(text, Selection(rules))
+
+    def check(self, url: str) -> int:
+        """Report what production would have done differently, and return the exit code. Raises `CliError`."""
+        found = self.selection.failures(_read(url))
+        if not found:
+            return ExitCode.DONE
+        head = f"extcli exec: production would have acted differently (--fail-on {self.text}):"
+        write_stderr([visible(line) for line in (head, *lines_of(found))])
+        return ExitCode.EXPECTATION_NOT_MET
+
+
+def _read(url: str) -> Mapping[str, Any]:
+    """Return the counts of a service. Raises `CliError` if it does not answer."""
+    from http.client import HTTPConnection, HTTPException
+    from urllib.parse import urlsplit
+
+    address = urlsplit(url)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
+    try:
+        connection.request("GET", _PATH)
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise CliError(f"the service does not say what production would have done: {answer.status}")
+        found: Mapping[str, Any] = json.loads(body)
+        return found
+    except (HTTPException, OSError, ValueError) as error:
+        raise CliError(f"the service does not say what production would have done: {error}") from None
+    finally:
+        connection.close()

@@ -1,0 +1,111 @@
+"""`extcli exec --fail-on parity`: a run fails if production would have acted differently."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.exec_process import run_exec
+from support.service import CHANNEL, CLIENT_ID, SECRET
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = """
+import os, sys, time, urllib.request
+import jwt
+claims = {{"role": "viewer", "user_id": "1", "channel_id": {channel!r}, **{claims!r}}}
+token = jwt.encode(claims, {secret!r})
+url = os.environ["EXTCLI_URL"]
+headers = {{"Authorization": f"{client_id} {{token}}", "X-Request-Id": "of-the-command"}}
+urllib.request.urlopen(urllib.request.Request(f"{{url}}{path}/v1/e/vote", headers=headers))
+if {reset}:
+    urllib.request.urlopen(urllib.request.Request(f"{{url}}/_emulator/reset", method="POST"))
+sys.exit({code})
+"""
+
+
+@pytest.fixture
+def extensions(tmp_path: Path) -> list[str]:
+    """The options for an extensions file with the secret of the tests."""
+    import base64
+
+    file = tmp_path / "extensions.toml"
+    file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+    return ["--extensions", str(file)]
+
+
+def run(
+    *args: str, claims: dict[str, object] | None = None, code: int = 0, path: str = "", reset: bool = False
+) -> tuple[int, str]:
+    """Run a command that makes one call; return the exit code and standard error."""
+    program = PROGRAM.format(
+        channel=CHANNEL, claims=claims or {}, secret=SECRET, client_id=CLIENT_ID, code=code, path=path, reset=reset
+    )
+    ended, _, log = run_exec("--quiet", *args, "--", sys.executable, "-c", program)
+    return ended, log
+
+
+def test_a_run_fails_if_production_would_have_refused_a_request(extensions: list[str]):
+    code, log = run("--fail-on", "parity", *extensions)
+
+    assert 7 == code
+    assert [
+        "extcli exec: production would have acted differently (--fail-on parity):",
+        "  exp: would refuse 1 request: the token has no exp in seconds",
+        "    request of-the-command GET /v1/e/vote",
+    ] == log.splitlines()
+
+
+def test_a_run_succeeds_if_production_would_have_done_the_same(extensions: list[str]):
+    assert (0, "") == run("--fail-on", "parity", *extensions, claims={"exp": 4_000_000_000})
+
+
+def test_only_the_named_rules_count(extensions: list[str]):
+    assert (0, "") == run("--fail-on", "parity=stage,rate", *extensions)
+
+
+def test_unknown_verdicts_count_only_if_they_are_named():
+    claims: dict[str, object] = {"exp": 4_000_000_000}
+
+    assert (0, "") == run("--fail-on", "parity", claims=claims)
+    code, log = run("--fail-on", "parity=unknown", claims=claims)
+
+    assert 7 == code
+    assert "signature: may refuse 1 request" in log
+
+
+def test_the_failure_of_the_command_counts_first(extensions: list[str]):
+    assert (3, "") == run("--fail-on", "parity", *extensions, code=3)
+
+
+@pytest.mark.parametrize("where", [{"reset": True}, {"path": "/_ns/other"}])
+def test_requests_before_a_reset_and_in_namespaces_count(extensions: list[str], where: dict[str, object]):
+    code, log = run("--fail-on", "parity", *extensions, **where)  # type: ignore[arg-type]
+
+    assert (7, True) == (code, "exp: would refuse 1 request" in log)
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["--fail-on", "errors"], "must be parity or parity=RULE"),
+        (["--fail-on", "parity=stages"], "there is no rule 'stages'"),
+        (["--fail-on", "parity", "--production", "--extensions", "x.toml"], "--production gives no verdicts"),
+        (["--fail-on", "parity", "--workers", "2"], "each of --workers counts for itself"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_the_command_runs(args: list[str], problem: str):
+    code, printed, log = run_exec(*args, "--", "echo", "ran")
+
+    assert (2, "") == (code, printed)
+    assert problem in log
+
+
+def test_the_report_on_failure_is_written(extensions: list[str], tmp_path: Path):
+    code, log = run("--fail-on", "parity", "--on-failure", str(tmp_path / "report"), *extensions)
+
+    assert 7 == code
+    assert "the service's log and metrics are in" in log
+    assert (tmp_path / "report" / "snapshot.json").exists()
