@@ -132,6 +132,7 @@ class Service:
             key,
             self._caller,
             changes,
+            engine.catalog,
             new_id,
         )
         directory = self._directory = Directory(engine.documents, clock)

@@ -205,15 +205,24 @@ def test_clients_of_the_service_send_no_forms(viewer):
 
 @pytest.mark.parametrize(
     "headers",
-    [{"origin": "http://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "http://evil.example", "sec-fetch-site": "same-origin"},
+        {"origin": "null"},
+        {"origin": "null", "sec-fetch-site": "cross-site"},
+        {"origin": "null", "sec-fetch-site": "same-site"},
+        {"origin": "null", "sec-fetch-site": "none"},
+        {"sec-fetch-site": "cross-site"},
+    ],
 )
 @pytest.mark.parametrize("path", ["/_emulator/call", "/_emulator/clock", "/_emulator/reset"])
 def test_a_form_on_a_page_of_another_origin_is_refused(stranger: Client, path: str, headers: dict[str, str]):
     assert 403 == stranger.post(path, data={"freeze": "true"}, headers=headers).status_code
 
 
-def test_a_form_on_a_page_of_the_service_is_accepted(live: LiveServer, stranger: Client):
-    headers = {"origin": live.url, "sec-fetch-site": "same-origin"}
+@pytest.mark.parametrize("hides_origin", [False, True])
+def test_a_form_on_a_page_of_the_service_is_accepted(live: LiveServer, stranger: Client, hides_origin: bool):
+    headers = {"origin": "null" if hides_origin else live.url, "sec-fetch-site": "same-origin"}
 
     assert 200 == stranger.post("/_emulator/clock", data={"freeze": "true"}, headers=headers).status_code
 

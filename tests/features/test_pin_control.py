@@ -35,6 +35,15 @@ def test_a_pin_is_named_by_its_digest(live: LiveServer, broadcaster: Client, str
     assert 400 == validate(broadcaster, pin)
 
 
+def test_a_pin_is_named_by_the_digest_of_the_list_of_contents(live: LiveServer, broadcaster: Client, stranger: Client):
+    pin = create_pin(broadcaster)
+    (row,) = stranger.get("/_emulator/contents/pins").json()["rows"]
+
+    assert [404, 404] == [expire(stranger, digest=each) for each in (row["id"][:15], row["id"][1:])]
+    assert 200 == expire(stranger, digest=row["id"])
+    assert 400 == validate(broadcaster, pin)
+
+
 def test_a_link_outlives_its_expired_pin(broadcaster: Client, stranger: Client):
     issued = stranger.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
     assert 200 == validate(broadcaster, issued["pin"])

@@ -10,6 +10,7 @@ from emulator.observability.request_context import namespace
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Page, endpoint
 from emulator.web.response import HTML, PAGE_HEADERS
+from emulator.wire.query import query_of
 
 if TYPE_CHECKING:
     from emulator.dashboard.pages import Pages
@@ -50,6 +51,12 @@ async def read_screen(service: Any, call: Call) -> Page:
     return await _pages(service, call).page(call.text("screen"), call.query)
 
 
+@endpoint("POST", "/_emulator/ui/{screen}", audience=Audience.PAGE, limit="frame")
+async def submit_form(service: Any, call: Call) -> Page:
+    """Show a screen with what the fields of a form bring about."""
+    return await _pages(service, call).page(call.text("screen"), call.query, query_of(call.raw))
+
+
 @endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)
 async def follow_screen(service: Any, call: Call) -> Page:
     """Send a screen again whenever it changes, as server-sent events."""
@@ -84,4 +91,4 @@ def _pages(service: Any, call: Call) -> Pages:
     return Pages(service, prefix_of_namespace(), call.headers.get(b"host", b"").decode("latin-1"))
 
 
-endpoints: Final = (read_root, read_overview, read_screen, follow_screen, read_rig, read_static_file)
+endpoints: Final = (read_root, read_overview, read_screen, submit_form, follow_screen, read_rig, read_static_file)

@@ -21,7 +21,7 @@ from emulator.dashboard import texts
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import events_of
-from emulator.errors import EngineError, NotFound, ServiceError, Unavailable
+from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError, Unavailable
 from emulator.web.endpoint import Page
 from emulator.web.response import HTML, PAGE_HEADERS
 
@@ -68,18 +68,19 @@ class Pages:
     host: str
     """The host and port of the browser's request."""
 
-    async def page(self, name: str, query: Query) -> Page:
-        """Return a whole page; of an error, with the error in place of the content."""
+    async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
+        """Return a whole page; of an error, with the error in place of the content. `fields` are those of a form."""
         status = 200
         screen = screens().get(name)
         try:
             if screen is None:
                 raise NotFound("Not Found", f"there is no screen {name[:60]}")
-            content = await self.content(screen, query)
+            content = await self.content(screen, query, fields)
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else Unavailable()
             status, content = failure.status, self.render("error.html", {"error": failure})
-        return self.whole(screen, query, content, status, is_live=status == 200)
+        is_live = screen is not None and status == 200 and fields is None and screen.is_live(query)
+        return self.whole(screen, query, content, status, is_live=is_live)
 
     def whole(
         self, screen: Screen | None, query: Query, content: str, status: int = 200, *, is_live: bool, frames: str = ""
@@ -99,9 +100,14 @@ class Pages:
         body = events_of(self.service, screen.every, lambda: self.content(screen, query), known)
         return Page(self.service.dispatcher.held.stream(body), "text/event-stream", _EVENT_HEADERS)
 
-    async def content(self, screen: Screen, query: Query) -> str:
+    async def content(self, screen: Screen, query: Query, fields: Query | None = None) -> str:
         """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
-        values = await screen.read(self.service, query)
+        if fields is None:
+            values = await screen.read(self.service, query)
+        elif screen.submit is not None:
+            values = await screen.submit(self.service, query, fields)
+        else:
+            raise MethodNotAllowed("Method Not Allowed", f"the screen {screen.name} takes no forms")
         return self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:

@@ -10,11 +10,14 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.engine import Engine
+from emulator.features.calls.service import Calls
+from emulator.features.codes.service import CodeSets
 from emulator.features.contents.service import Contents
 from emulator.features.control.service import Control
 from emulator.features.control.undo import Undo
 from emulator.features.explanations.service import Explanations
 from emulator.features.journal.service import Journals
+from emulator.features.sockets.service import Sockets
 from emulator.journal import Journal
 from emulator.namespaces import Namespaces
 from emulator.parity.service import Parity
@@ -33,6 +36,9 @@ class Service(Protocol):
     changes: Changes
     journal: Journal
     control: Control
+    connections: Sockets
+    calls: Calls
+    code_sets: CodeSets
     journals: Journals
     explanations: Explanations
     contents: Contents
@@ -63,3 +69,8 @@ class Screen(NamedTuple):
     """Takes the `Service` and the query; returns the values of the template. Raises `ServiceError`."""
     every: float = 5.0
     """Seconds after which an open page is rendered again although nothing changed: times go by."""
+    submit: Callable[[Any, Query, Query], Awaitable[dict[str, Any]]] | None = None
+    """Takes the `Service`, the query and the fields of a form that the page sends to itself; returns the values of the
+    template. Raises `ServiceError`."""
+    is_live: Callable[[Query], bool] = lambda query: True
+    """Whether an open page follows changes: not while a text is edited that a change must not replace."""

@@ -206,8 +206,9 @@ class Dispatcher:
             self.control_gate(request.scope)
         elif endpoint.audience is Audience.PAGE:
             self.page_gate(request.scope)
-        # The control API has no callers, and its limits are for all.
-        is_large = endpoint.audience is Audience.CONTROL if caller is None else caller.role in endpoint.limit_roles
+        # The control API and pages have no callers, and their limits are for all.
+        is_own = endpoint.audience in (Audience.CONTROL, Audience.PAGE)
+        is_large = is_own if caller is None else caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         body = b"" if endpoint.streamed else await request.body(limit)
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:

@@ -30,7 +30,10 @@ class ControlGate:
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
         is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != _authority(headers).lower()
-        if is_foreign or headers.get(b"sec-fetch-site", b"none") in (b"cross-site", b"same-site"):
+        site = headers.get(b"sec-fetch-site", b"none")
+        # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
+        is_own_form = origin == "null" and site == b"same-origin"
+        if (is_foreign and not is_own_form) or site in (b"cross-site", b"same-site"):
             raise Forbidden("Forbidden", "the control API does not answer web pages of another origin")
 
     def page(self, scope: HTTPScope) -> None:

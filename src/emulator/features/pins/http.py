@@ -42,7 +42,8 @@ class Expiry(Struct):
     client_id: str
     pin: str = ""
     digest: str = ""
-    """The digest under which the service keeps the PIN, as `GET /_emulator/contents/pins` lists it."""
+    """The digest under which the service keeps the PIN, or its first 16 characters, as `GET /_emulator/contents/pins`
+    lists them."""
 
 
 class Pin(Struct):

@@ -13,6 +13,10 @@ from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 
+PIN: Final = "pin"
+"""The kind of the keys of PINs."""
+MIN_DIGEST: Final = 16
+"""Characters of a digest that name a PIN."""
 PIN_LIFETIME: Final = 5 * MINUTE
 """An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one."""
 ACCESS_LIFETIME: Final = 7 * DAY
@@ -108,7 +112,7 @@ def checked_client_id(client_id: str, field: str) -> str:
 def pin_key(client_id: str, pin: str, secret: str) -> Key:
     """Return the key of a PIN. It contains a keyed digest, so the time of a lookup reveals nothing about the PIN."""
     digest = hmac.new(secret.encode(), f"{client_id}\n{pin}".encode(), hashlib.sha256)
-    return Key("pin", client_id, digest.hexdigest())
+    return Key(PIN, client_id, digest.hexdigest())
 
 
 def link_key(client_id: str, channel_id: str) -> Key:

@@ -19,11 +19,14 @@ from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
+from emulator.engines.catalog import Catalog
 from emulator.errors import BadRequest, EngineError, NotFound, Unauthorized
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links, ended_link
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
+    MIN_DIGEST,
+    PIN,
     PIN_LIFETIME,
     REFRESH_LIFETIME,
     TEST_CHANNEL,
@@ -74,6 +77,7 @@ class Pins:
     _service_key: SigningKey
     _authenticate: Callable[[str], Awaitable[Caller]]
     _changes: Changes
+    _catalog: Catalog
     _new_id: NewId = token_id
 
     def __post_init__(self) -> None:
@@ -183,11 +187,20 @@ class Pins:
         await self._publish(caller.client_id, channel_id, "revoked")
 
     async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
-        """Make a live PIN expire now. Raises `BadRequest` for a PIN, and `NotFound` for a digest, that is not live."""
-        key = pin_key(client_id, pin, self._service_key.value) if pin else Key("pin", client_id, digest)
-        if not await self._documents.drop([key], now=self._clock.now()):
+        """Make a live PIN expire now. Raises `BadRequest` for a PIN, and `NotFound` for a digest, that is not live.
+
+        Of the digest, the first 16 characters are enough.
+        """
+        keys = [pin_key(client_id, pin, self._service_key.value)] if pin else await self._keys(client_id, digest)
+        if not keys or not await self._documents.drop(keys, now=self._clock.now()):
             raise wrong_pin() if pin else NotFound("Not Found", "digest: there is no live PIN with this digest")
         self._note("expired", client_id, "")
+
+    async def _keys(self, client_id: str, digest: str) -> list[Key]:
+        """Return the key of the live PIN whose digest begins so, if there is one."""
+        now, found = self._clock.now(), len(digest) >= MIN_DIGEST
+        things = await self._catalog.things([PIN], now=now, limit=2, owner=client_id, matching=digest) if found else []
+        return [thing.key for thing in things if thing.key.name.startswith(digest)]
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
@@ -301,7 +314,7 @@ class Pins:
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
     def _note(self, did: str, client_id: str, channel_id: str) -> None:
-        self._changes.note(Key("pin", client_id, "", channel_id), did)
+        self._changes.note(Key(PIN, client_id, "", channel_id), did)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
         return _decode((await self._documents.read([key], now=self._clock.now())).get(key), shape)

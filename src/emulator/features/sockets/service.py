@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from msgspec import Struct
@@ -140,6 +141,12 @@ class Sockets:
         found = sorted((each for each in matching if each.number > after), key=lambda each: each.number)
         more = len(found) > page.limit
         return SocketList(found[: page.limit], len(matching), str(found[page.limit - 1].number) if more else FIRST)
+
+    def find(self, number: int) -> SocketRecord | None:
+        """Return an open connection by its number."""
+        games = (_game(each) for each in self._games() if each.number == number)
+        pages = (_page(each) for each in self._pages() if each.number == number)
+        return next(chain(games, pages), None)
 
     def close(self, closing: Closing) -> Selected:
         """Close connections with a code and a reason; a stalled one first gets what was held back."""

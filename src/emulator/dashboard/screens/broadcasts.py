@@ -1,0 +1,122 @@
+"""Broadcasts: the latest deliveries of events, from the journal, and forms that send one."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from emulator.callers import EXTENSION_WRITERS
+from emulator.dashboard.callers import suggested
+from emulator.dashboard.json_text import compact
+from emulator.dashboard.screen import Query, Screen, Service
+from emulator.journal import DELIVERY, MAX_BODY, Entry
+
+ROWS: Final = 50
+_LOOKED_AT: Final = 5_000
+"""Entries of the journal that one view looks at."""
+_LONGEST_ARGUMENT: Final = 200
+_SCOPES: Final = {"channel": "channel", "extension": "all channels", "whisper": "one user"}
+
+
+class _Event(msgspec.Struct):
+    event: str = ""
+    data: Any = None
+    channel_id: str = ""
+    scope: str = ""
+
+
+class _Update(msgspec.Struct):
+    data: _Event = msgspec.field(default_factory=_Event)
+
+
+class Delivery(NamedTuple):
+    """One broadcast: its delivery to games, and those to pages."""
+
+    entry: Entry
+    event: str
+    client_id: str
+    channel_id: str
+    scope: str
+    """Empty if the payload is too long for the journal."""
+    payload: str
+    """As JSON, or its beginning."""
+    is_cut: bool
+    pages: list[Entry]
+    compressed: bool
+    """Whether pages get it compressed."""
+
+    @property
+    def delivered(self) -> int:
+        return self.entry.delivered + sum(each.delivered for each in self.pages)
+
+    @property
+    def dropped(self) -> int:
+        return self.entry.dropped + sum(each.dropped for each in self.pages)
+
+    @property
+    def recipients(self) -> list[str]:
+        """The first recipients."""
+        return [line for each in (self.entry, *self.pages) for line in each.recipients.split("\n") if line]
+
+    @property
+    def can_be_resent(self) -> bool:
+        return not self.is_cut and self.scope in ("channel", "extension")
+
+    @property
+    def argument(self) -> str:
+        """The payload as an argument of a command."""
+        return self.payload if len(self.payload) <= _LONGEST_ARGUMENT else "@message.json"
+
+    @property
+    def role(self) -> str:
+        """The role that sends it again."""
+        caller = self.entry.caller
+        if self.scope == "extension":
+            return caller.role if caller and caller.role in EXTENSION_WRITERS else "admin"
+        return "broadcaster"
+
+
+async def read(service: Service, query: Query) -> dict[str, Any]:
+    """Return the latest broadcasts, newest first."""
+    wanted = query.get("event", "")
+    return {
+        "is_on": service.journal.is_on,
+        "event": wanted,
+        "rows": list(islice((each for each in _deliveries(service) if wanted in each.event), ROWS)),
+        "most": ROWS,
+        "scopes": _SCOPES,
+        "caller": suggested(service, query),
+    }
+
+
+def _deliveries(service: Service) -> Any:
+    pages: dict[str, list[Entry]] = {}
+    for entry in islice(service.journal.newest(), _LOOKED_AT):
+        if entry.kind != DELIVERY:
+            continue
+        if entry.name == "page":
+            pages.setdefault(entry.id, []).insert(0, entry)
+        elif entry.name.startswith("event:"):
+            yield _delivery(entry, pages.pop(entry.id, []))
+
+
+def _delivery(entry: Entry, pages: list[Entry]) -> Delivery:
+    client_id, _, channel_id = entry.path.partition("/")
+    is_cut = entry.response_size > MAX_BODY
+    event = _Event()
+    if not is_cut:
+        try:
+            event = msgspec.json.decode(entry.response, type=_Update).data
+        except msgspec.MsgspecError:
+            is_cut = True
+    payload = entry.response.decode("utf-8", "replace") if is_cut else compact(event.data)
+    compressed = any(b'\\"message\\"' in each.response and b'\\"message\\":\\"{' not in each.response for each in pages)
+    return Delivery(
+        entry, entry.name.removeprefix("event:"), client_id, channel_id, event.scope,
+        payload, is_cut, pages, compressed,
+    )  # fmt: skip
+
+
+SCREEN = Screen("broadcasts", "Broadcasts", read)

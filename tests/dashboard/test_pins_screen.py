@@ -1,0 +1,73 @@
+"""The screen of live PINs."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from support.forms import forms_of
+from support.pages import main_of
+from support.pins import create_pin, validate
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+
+
+@pytest.fixture
+def screen(live: LiveServer, broadcaster: Client) -> str:
+    """The URL of the screen, after a request of a broadcaster."""
+    broadcaster.get("user_info")
+    return f"{live.url}/_emulator/ui/pins"
+
+
+def test_it_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, screen: str, broadcaster: Client):
+    pin = create_pin(broadcaster)
+    live.freeze()
+    live.advance(61_000)
+
+    main = main_of(screen)
+
+    assert "in 3 min 5" in main
+    assert pin not in main
+    live.advance(300_000)
+    assert "<p>None.</p>" in main_of(screen)
+
+
+def test_a_pin_that_it_requests_is_in_the_answer_only(live: LiveServer, screen: str, broadcaster: Client):
+    answer = forms_of(screen)["request"].send(client_id=CLIENT_ID, channel_id=CHANNEL).raise_for_status().json()
+    pin = answer["body"]["pin"]
+
+    assert 6 == len(pin)
+    assert pin not in main_of(screen)
+    assert pin not in httpx.get(f"{live.url}/_emulator/journal").text
+    assert 200 == validate(broadcaster, pin)
+
+
+def test_it_types_a_pin_in_as_broadcaster(live: LiveServer, screen: str, broadcaster: Client, stranger: Client):
+    issued = stranger.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
+
+    answer = forms_of(screen)["validate"].send(body__pin=issued["pin"]).raise_for_status()
+
+    assert 200 == answer.json()["status"]
+    assert broadcaster.get("pin_token_exists").json()["exists"]
+    assert issued["pin"] not in httpx.get(f"{live.url}/_emulator/journal").text
+
+
+def test_a_wrong_pin_answers_with_the_refusal(screen: str):
+    answer = forms_of(screen)["validate"].send(body__pin="QQ22QQ").raise_for_status().json()
+
+    assert (400, "Invalid PIN") == (answer["status"], answer["body"]["reason"])
+
+
+def test_a_pin_expires_by_its_form(screen: str, broadcaster: Client):
+    pin = create_pin(broadcaster)
+    (form,) = [form for name, form in forms_of(screen).items() if name.startswith("expire-")]
+
+    form.send().raise_for_status()
+
+    assert 400 == validate(broadcaster, pin)
+
+
+def test_it_is_filtered_by_client_id_and_channel(screen: str, broadcaster: Client):
+    create_pin(broadcaster)
+
+    assert "<p>None.</p>" in main_of(f"{screen}?client_id=another")
+    assert "expire-" in main_of(f"{screen}?client_id={CLIENT_ID}")

@@ -1,0 +1,77 @@
+"""The screen of open sockets."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from support.forms import forms_of
+from support.pages import fetched, main_of
+from support.pusher_client import subscribed_page
+from support.service import LiveServer
+from support.socket_client import SocketClient
+
+
+@pytest.fixture
+def screen(live: LiveServer) -> str:
+    return f"{live.url}/_emulator/ui/sockets"
+
+
+@pytest.fixture
+def number(live: LiveServer, game: SocketClient) -> int:
+    """The number of a game that follows an event with a hostile name."""
+    game.data("subscribe", "broadcast", {"topic_id": "<script>x</script>"})
+    return int(httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][-1]["number"])
+
+
+def test_it_lists_games_and_pages_with_what_they_follow(live: LiveServer, screen: str, number: int):
+    with subscribed_page(live):
+        main = main_of(screen)
+
+    assert f"socket={number}" in main
+    assert "event:&lt;script&gt;x&lt;/script&gt;" in main
+    assert "twitch.pubsub.my-extension.777" in main
+    assert "extcli socket list" in main
+
+
+def test_it_says_that_there_are_no_sockets(screen: str):
+    assert "No sockets." in main_of(f"{screen}?client_id=nobody")
+
+
+def test_a_socket_is_closed_from_its_page(screen: str, number: int, game: SocketClient):
+    forms_of(f"{screen}?socket={number}")["close"].send(code="4321", reason="bye").raise_for_status()
+
+    assert (4321, "bye") == (game.close_code(), game.socket.close_reason)
+    assert "It is not open any more." in main_of(f"{screen}?socket={number}")
+
+
+def test_a_socket_is_stalled_and_released_from_its_page(screen: str, number: int, game: SocketClient):
+    page = f"{screen}?socket={number}"
+    forms_of(page)["stall"].send().raise_for_status()
+
+    assert "stalled" in main_of(page)
+    assert "stall" not in forms_of(page)
+
+    forms_of(page)["release"].send().raise_for_status()
+    assert game.no_update()
+
+
+def test_all_sockets_are_stalled_released_and_closed(screen: str, number: int, game: SocketClient):
+    for name in ("stall-all", "release-all"):
+        assert number in forms_of(screen)[name].send().raise_for_status().json()["sockets"]
+    assert game.no_update()
+
+    forms_of(screen)["close-all"].send().raise_for_status()
+    assert 1012 == game.close_code()
+
+
+@pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 40, "<b>"])
+def test_a_number_without_a_socket_is_no_error(screen: str, number: str):
+    assert "It is not open any more." in main_of(f"{screen}?socket={number}")
+
+
+def test_a_malformed_cursor_is_a_page_with_the_reason(screen: str):
+    answer = fetched(f"{screen}?cursor=x")
+
+    assert 400 == answer.status_code
+    assert "Malformed cursor" in answer.text

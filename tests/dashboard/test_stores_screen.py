@@ -1,0 +1,200 @@
+"""The screen of stores: what they hold, and the editor."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from support.forms import Form, forms_in, forms_of
+from support.pages import fetched, main_of
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+
+HOSTILE = "</textarea><script>alert(1)</script>\u202e\"'{{ 7 * 7 }} hx-get=/x"
+PLACE = {"store": "channel_state", "client_id": CLIENT_ID, "channel_id": CHANNEL}
+
+
+@pytest.fixture
+def screen(live: LiveServer) -> str:
+    return f"{live.url}/_emulator/ui/stores"
+
+
+def at(screen: str, **place: str) -> str:
+    return str(httpx.URL(screen, params=place))
+
+
+def editor_at(screen: str, **place: str) -> Form:
+    return forms_of(at(screen, edit="1", **place))["editor"]
+
+
+def compared(form: Form, document: Any) -> httpx.Response:
+    """Send a text to be compared, and return the page with the differences."""
+    text = document if isinstance(document, str) else json.dumps(document)
+    return form.send(text=text, step="compare").raise_for_status()
+
+
+def saved(page: httpx.Response) -> httpx.Response:
+    """Press `Save` on a page with differences. It comes before the editor."""
+    first = page.text.replace('class="editor"', 'class="save"', 1)
+    return forms_in(httpx.Response(200, text=first, request=page.request))["save"].send(step="save").raise_for_status()
+
+
+def test_it_lists_stores_of_every_scope(screen: str, live: LiveServer, broadcaster: Client, admin: Client, viewer):
+    broadcaster.post("channel_state", json={"a": 1}).raise_for_status()
+    admin.post("extension_config", json={"a": 1}).raise_for_status()
+    viewer("5").post("viewer_state", json={"a": 1}).raise_for_status()
+    viewer("5").post("extension_viewer_state", json={"a": 1}).raise_for_status()
+    broadcaster.post("json_store", params={"id": "highscore"}, json={"a": 1}).raise_for_status()
+
+    main = main_of(screen)
+
+    for name in ("channel_state", "extension_config", "viewer_state", "extension_viewer_state", "json_store"):
+        assert f"store={name}" in main
+    assert "user=U5" in main
+
+
+@pytest.mark.parametrize(
+    ("place", "write"),
+    [
+        ({"store": "extension_state"}, "extension_state"),
+        ({"store": "channel_state"}, "channel_state"),
+        ({"store": "extension_hidden_state"}, "extension_hidden_state"),
+        ({"store": "extension_config"}, "extension_config"),
+        ({"store": "channel_config"}, "channel_config"),
+        ({"store": "json_store", "id": "high score&x=1"}, "json_store?id=high%20score%26x%3D1"),
+        ({"store": "json_store", "id": "global-motd"}, "json_store?id=global-motd"),
+    ],
+)
+def test_a_store_is_shown_edited_compared_and_saved(screen: str, admin: Client, place: dict[str, str], write: str):
+    admin.post(write, json={"round": 1, "old": [1, 2]}).raise_for_status()
+    place = {**PLACE, **place}
+    assert "&#34;round&#34;: 1" in main_of(at(screen, **place))
+
+    page = compared(editor_at(screen, **place), {"round": 2, "new": "x"})
+    assert "<code><bdi>/round</bdi></code>" in page.text
+    assert {"round": 1, "old": [1, 2]} == admin.get(write).json()
+
+    page = saved(page)
+    assert "Saved. The store now holds:" in page.text
+    assert "&#34;new&#34;: &#34;x&#34;" in page.text
+    assert {"round": 2, "new": "x"} == admin.get(write).json()
+
+
+@pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state"])
+@pytest.mark.parametrize("user", ["5", "U5"])
+def test_a_store_of_a_viewer_is_edited_by_either_id(screen: str, viewer, store: str, user: str):
+    viewer("5").post(store, json={"team": "red"}).raise_for_status()
+    place = {**PLACE, "store": store, "user": user}
+    assert "&#34;team&#34;: &#34;red&#34;" in main_of(at(screen, **place))
+
+    saved(compared(editor_at(screen, **place), {"team": "blue"}))
+
+    assert {"team": "blue"} == viewer("5").get(store).json()
+
+
+def test_a_store_that_changed_meanwhile_is_not_overwritten(screen: str, broadcaster: Client):
+    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
+    editor = editor_at(screen, **PLACE)
+    broadcaster.post("channel_state", json={"round": 7}).raise_for_status()
+
+    page = compared(editor, {"round": 2})
+
+    assert "The store has changed since you opened the editor." in page.text
+    assert "&#34;round&#34;: 7" in page.text
+    assert "&#34;round&#34;: 2" in page.text
+    assert {"round": 7} == broadcaster.get("channel_state").json()
+    assert "Saved." in saved(page).text
+    assert {"round": 2} == broadcaster.get("channel_state").json()
+
+
+def test_a_store_that_changes_before_the_save_is_not_overwritten(screen: str, broadcaster: Client):
+    page = compared(editor_at(screen, **PLACE), {"round": 2})
+    broadcaster.post("channel_state", json={"round": 7}).raise_for_status()
+
+    page = saved(page)
+
+    assert "Saved." not in page.text
+    assert "The store has changed since you opened the editor." in page.text
+    assert {"round": 7} == broadcaster.get("channel_state").json()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("{", "the body is not valid JSON"), ("[1]", "expected `object`, got `array`"), ("", "not valid JSON")],
+)
+def test_a_text_that_is_no_object_is_not_saved_and_not_lost(screen: str, text: str, problem: str):
+    page = compared(editor_at(screen, **PLACE), text)
+
+    assert problem in page.text
+    assert text == forms_in(page)["editor"].fields["text"]
+
+
+def test_a_text_that_is_too_long_is_refused_with_the_limit(screen: str, broadcaster: Client):
+    page = saved(compared(editor_at(screen, **PLACE), {"a": "x" * 65_600}))
+
+    assert "the limit is 65536" in page.text
+    assert {} == broadcaster.get("channel_state").json()
+
+
+def test_a_full_store_fits_on_its_page(screen: str, broadcaster: Client):
+    document = {f"k{number}": 'é\\"' * 2 for number in range(2_000)}
+    broadcaster.post("channel_state", json=document).raise_for_status()
+
+    page = compared(editor_at(screen, **PLACE), {**document, "k1": 1})
+
+    assert 'value="' in page.text
+    assert "Saved." in saved(page).text
+    assert 1 == broadcaster.get("channel_state").json()["k1"]
+
+
+def test_many_differences_are_cut(screen: str):
+    page = compared(editor_at(screen, **PLACE), {str(number): number for number in range(300)})
+
+    assert 200 == page.text.count('<td data-head="You save">')
+    assert "There are more differences." in page.text
+
+
+def test_hostile_content_is_shown_as_text(screen: str, broadcaster: Client):
+    broadcaster.post("channel_state", json={HOSTILE: HOSTILE}).raise_for_status()
+    page = compared(editor_at(screen, **PLACE), {HOSTILE: "x"})
+
+    for text in (main_of(at(screen, **PLACE)), fetched(at(screen, edit="1", **PLACE)).text, page.text):
+        assert "<script>alert" not in text
+        assert "{{ 7 * 7 }}" in text
+        assert "\u202e" not in text.replace("\u202e", "", text.count("<bdi>"))
+    assert {HOSTILE: HOSTILE} == json.loads(editor_at(screen, **PLACE).fields["text"])
+
+
+def test_the_editor_is_not_replaced_by_changes(screen: str):
+    assert "hx-sse:connect" in fetched(at(screen, **PLACE)).text
+    assert "hx-sse:connect" not in fetched(at(screen, edit="1", **PLACE)).text
+
+
+@pytest.mark.parametrize(
+    ("place", "detail"),
+    [({"store": "nothing"}, "is not one of"), ({"store": "viewer_state"}, "name one")],
+)
+def test_an_unknown_store_is_a_page_with_the_reason(screen: str, place: dict[str, str], detail: str):
+    answer = fetched(at(screen, **place))
+
+    assert 400 == answer.status_code
+    assert detail in answer.text
+
+
+def test_reading_never_writes(screen: str, broadcaster: Client):
+    fetched(at(screen, **PLACE, step="save", text='{"a": 1}', base="e3b0c44298fc1c149afbf4c8996fb924"))
+
+    assert {} == broadcaster.get("channel_state").json()
+
+
+def test_a_form_of_another_origin_changes_nothing(screen: str, broadcaster: Client):
+    answer = httpx.post(screen, data={**PLACE, "step": "save", "text": '{"a":1}'}, headers={"Origin": "http://x"})
+
+    assert 403 == answer.status_code
+    assert {} == broadcaster.get("channel_state").json()
+
+
+def test_screens_without_forms_of_their_own_refuse_a_post(live: LiveServer):
+    assert 405 == httpx.post(f"{live.url}/_emulator/ui/faults", data={"a": "1"}).status_code
