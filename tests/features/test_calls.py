@@ -168,11 +168,28 @@ def test_a_form_has_members_of_an_object_as_fields(stranger: Client, broadcaster
     assert 200 == stranger.post("/_emulator/call", data=call | message).raise_for_status().json()["status"]
 
 
+def test_a_form_has_lists_as_lines_and_members_at_any_depth(stranger: Client, broadcaster: Client):
+    call = {
+        "method": "POST",
+        "path": "/v1/e/vote_config",
+        "client_id": CLIENT_ID,
+        "role": "admin",
+        "channel_id": CHANNEL,
+    }
+    config = {"body.config.prompt": "Which?", "body.config.options:lines": "Rock\r\n\r\nPaper, thin"}
+
+    assert 200 == stranger.post("/_emulator/call", data=call | config).json()["status"]
+    defined = broadcaster.get("vote_config").json()
+    assert ("Which?", ["Rock", "Paper, thin"]) == (defined["prompt"], defined["options"])
+
+
 @pytest.mark.parametrize(
     ("fields", "info"),
     [
         ({"body.data:json": "{"}, "body.data: must be JSON; put texts in double quotes"),
         ({"body": "{}", "body.data": "1"}, "body: the form has both body and body.data; send one of them"),
+        ({"body.data": "1", "body": "{}"}, "body: the form has it twice, as a whole or in parts; send it once"),
+        ({"body.a": "1", "body.a.b": "1"}, "body.a: the form has both body.a and body.a.b; send one of them"),
     ],
 )
 def test_a_form_with_invalid_json_or_a_member_given_twice_is_refused(

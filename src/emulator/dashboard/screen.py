@@ -35,13 +35,13 @@ class Service(Protocol):
     clock: Clock
     changes: Changes
     journal: Journal
+    contents: Contents
     control: Control
     connections: Sockets
     calls: Calls
     code_sets: CodeSets
     journals: Journals
     explanations: Explanations
-    contents: Contents
     parity: Parity
     dispatcher: Dispatcher
     namespaces: Namespaces | None

@@ -21,10 +21,10 @@ _JSON_STARTS: Final = (b"{", b"[", b'"')
 def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     """Return the body as JSON of this shape, if it is a form; else unchanged. Fields without a value are left out.
 
-    The field `body.event` is the member `event` of the object `body`. A name that ends with `:json` has JSON as its
-    value: `body.data:json`. The first of a repeated field counts. A body that starts as JSON is never a form: curl
-    sends JSON with a form's content type by default, and browsers escape these characters. Raises `BadRequest` naming
-    a field of a wrong type.
+    The field `body.event` is the member `event` of the object `body`, at any depth. A name that ends with `:json` has
+    JSON as its value, as `body.data:json`; one that ends with `:lines` has a list with its lines that are not empty.
+    The first of a repeated field counts. A body that starts as JSON is never a form: curl sends JSON with a form's
+    content type by default, and browsers escape these characters. Raises `BadRequest` naming a field of a wrong type.
     """
     is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"=" in body
     if not is_form or body.lstrip().startswith(_JSON_STARTS):
@@ -41,16 +41,23 @@ def _members(fields: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field, text in fields.items():
         name, _, kind = field.partition(":")
-        value = _parsed(name, text) if kind == "json" else text
-        outer, _, inner = name.partition(".")
-        if not inner:
-            found[name] = value
-            continue
-        members = found.setdefault(outer, {})
-        if not isinstance(members, dict):
-            raise BadRequest("Invalid body", f"{outer}: the form has both {outer} and {name}; send one of them")
-        members[inner] = value
+        *outer, last = name.split(".")
+        members, place = found, ""
+        for part in outer:
+            place = f"{place}.{part}" if place else part
+            members = members.setdefault(part, {})
+            if not isinstance(members, dict):
+                raise BadRequest("Invalid body", f"{place}: the form has both {place} and {name}; send one of them")
+        if last in members:
+            raise BadRequest("Invalid body", f"{name}: the form has it twice, as a whole or in parts; send it once")
+        members[last] = _value(name, kind, text)
     return found
+
+
+def _value(name: str, kind: str, text: str) -> Any:
+    if kind == "lines":
+        return [line for line in text.splitlines() if line]
+    return _parsed(name, text) if kind == "json" else text
 
 
 def _parsed(name: str, text: str) -> Any:

@@ -1,0 +1,79 @@
+"""Buffers: a list of all, and one with its newest entries."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from emulator.clock import clamp_instant
+from emulator.dashboard.lists import ROWS, chosen, command, listed
+from emulator.dashboard.screen import Query, Screen, Service
+from emulator.engines.base import Item, Key
+from emulator.errors import BadRequest
+from emulator.features.accumulation.service import LIMIT, BufferEntry
+
+_MAX_DIGITS: Final = 15
+
+
+class Line(NamedTuple):
+    """One entry."""
+
+    at: int
+    opaque_id: str
+    user_id: str
+    """The shared id; empty if the user does not share it."""
+    text: str
+    """The value as indented JSON."""
+    size: int
+    """Bytes of compact JSON."""
+
+
+async def read(service: Service, query: Query) -> dict[str, Any]:
+    """Return the list of buffers, or one buffer. Raises `BadRequest`."""
+    key = chosen("accumulate", query)
+    if key is None:
+        return {"buffer": None, **await listed(service, "buffers", query)}
+    return {"buffer": await _buffer(service, key, query)}
+
+
+async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    now, start = service.clock.now(), _start(query.get("start", ""))
+    latest, pages = await service.engine.logs.read(key, now=now, since=start)
+    found: list[Item] = []
+    async for page in pages:
+        found += page
+        if len(found) > ROWS:
+            break
+    since = ("--start", str(start)) if start else ()
+    return {
+        "id": key.name,
+        "client_id": key.owner,
+        "channel_id": key.channel,
+        "latest": latest,
+        "start": start,
+        "minute": (now - 60_000) // 10_000 * 10_000,
+        "lines": [_line(item) for item in found[:ROWS]],
+        "has_more": len(found) > ROWS,
+        "limit": LIMIT,
+        "now": now,
+        "adding": command("accumulate", "add", key.name, "5", key=key, role="viewer:U1"),
+        "reading": command("accumulate", "get", key.name, *since, key=key),
+    }
+
+
+def _line(item: Item) -> Line:
+    entry = msgspec.json.decode(item.value, type=BufferEntry)
+    data = bytes(entry.data)
+    shown = json.dumps(json.loads(data), ensure_ascii=False, indent=2)
+    return Line(item.at, entry.opaque_user_id, entry.user_id, shown, len(data))
+
+
+def _start(text: str) -> int:
+    if text and not (text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise BadRequest("Malformed start parameter", f"start: {text[:40]!r} is not a Unix time in ms")
+    return clamp_instant(int(text or 0))
+
+
+SCREEN = Screen("buffers", "Buffers", read)

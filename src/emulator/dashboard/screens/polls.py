@@ -1,0 +1,119 @@
+"""Polls: a list of all, and one with its votes as they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from emulator.callers import opaque_id_of
+from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
+from emulator.dashboard.screen import Query, Screen, Service
+from emulator.engines.base import Entry, Key
+from emulator.features.votes.definitions import Definition, status_of
+from emulator.features.votes.rules import (
+    GLOBAL,
+    HIGHEST,
+    LIFETIME,
+    LOWEST,
+    SPECIFIC_VALUES,
+    checked_poll_id,
+    is_global,
+    stats_of,
+)
+
+_OUTSIDE: Final = 20
+"""Values outside 0 to 63 that are shown."""
+
+
+class Voter(NamedTuple):
+    """One line of the voters."""
+
+    opaque_id: str
+    user_id: str
+    """The shared id; empty if the vote has none."""
+    value: str
+    times: int
+    at: int
+
+
+async def read(service: Service, query: Query) -> dict[str, Any]:
+    """Return the list of polls, or one poll. Raises `BadRequest`."""
+    key = chosen("poll", query)
+    if key is None:
+        return {"poll": None, **await listed(service, "polls", query)}
+    checked_poll_id(key.name)
+    return {"poll": await _poll(service, key._replace(channel="" if is_global(key.name) else key.channel), query)}
+
+
+async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    now, ballots = service.clock.now(), service.engine.ballots
+    counts, _ = await ballots.tally(key, now=now)
+    text = await ballots.definition(key, now=now)
+    definition = None if text is None else msgspec.json.decode(text, type=Definition)
+    votes = {int(choice): count for choice, count in counts}
+    page = await entries(service, key, query.get("from", ""))
+    oldest = page.rows[0].cast_at if page.rows and not query.get("from") else None
+    manager = manager_of(key, GLOBAL)
+    return {
+        "id": key.name,
+        "client_id": key.owner,
+        "channel_id": key.channel,
+        "definition": definition,
+        "status": "active" if definition is None else status_of(definition, now=now),
+        "is_disabled": definition is not None and definition.disabled,
+        "stats": stats_of(counts),
+        "bars": _bars(votes, definition.options if definition else [], show_all="all" in query),
+        "shows_all": "all" in query,
+        "outside": sorted(((value, count) for value, count in votes.items() if not _is_specific(value)),
+                          key=lambda each: -each[1])[:_OUTSIDE],
+        "outside_count": sum(count for value, count in votes.items() if not _is_specific(value)),
+        "voters": [_voter(entry) for entry in page.rows],
+        "next": page.next,
+        "start": query.get("from", ""),
+        "found": await _found(service, key, query.get("voter", "").strip()),
+        "voter": query.get("voter", ""),
+        "is_earlier": oldest is not None and oldest < service.contents.started_at <= now,
+        "oldest": oldest,
+        "now": now,
+        "lifetime": LIFETIME,
+        "lowest": LOWEST,
+        "highest": HIGHEST,
+        "manager": manager,
+        "casting": command("vote", "cast", key.name, "--value", "0", key=key, role="viewer:U1"),
+        "reading": command("vote", "get", key.name, key=key),
+        "logging": command("vote", "logs", key.name, key=key),
+        "deleting": command("vote", "rm", key.name, key=key, role=manager),
+    }  # fmt: skip
+
+
+def _bars(votes: dict[int, int], options: Sequence[str], *, show_all: bool) -> list[tuple[int, str, int]]:
+    """Return value, option and votes of the values 0 to 63: of those with votes or an option, or of all."""
+    shown = range(SPECIFIC_VALUES) if show_all else sorted({*filter(_is_specific, votes), *range(len(options))})
+    return [(value, options[value] if value < len(options) else "", votes.get(value, 0)) for value in shown]
+
+
+def _is_specific(value: int) -> bool:
+    return 0 <= value < SPECIFIC_VALUES
+
+
+def _voter(entry: Entry) -> Voter:
+    # The note is a part of the JSON of the vote, or all of it, if the user shares their id.
+    note = entry.note if entry.note.endswith(b"}") else entry.note + b"}"
+    user_id = msgspec.json.decode(note).get("identifier", "") if entry.note else ""
+    return Voter(entry.voter, user_id, entry.choice, entry.times, entry.cast_at)
+
+
+async def _found(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
+    """Return the opaque id of a user and their vote, if any; `None` if the page looks for no one."""
+    if not user:
+        return None
+    for opaque_id in dict.fromkeys((user, opaque_id_of(user))):
+        choice = (await service.engine.ballots.tally(key, now=service.clock.now(), voter=opaque_id, top=1)).choice
+        if choice is not None:
+            return opaque_id, choice
+    return user, None
+
+
+SCREEN = Screen("polls", "Polls", read)

@@ -1,0 +1,45 @@
+"""Rankings: a list of all, and one with its most frequent answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
+from emulator.dashboard.screen import Query, Screen, Service
+from emulator.engines.base import Key
+from emulator.features.ranking.service import GLOBAL, TOP
+
+
+async def read(service: Service, query: Query) -> dict[str, Any]:
+    """Return the list of rankings, or one ranking. Raises `BadRequest`."""
+    key = chosen("rank", query)
+    if key is None:
+        return {"ranking": None, **await listed(service, "rankings", query)}
+    return {"ranking": await _ranking(service, key, query)}
+
+
+async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    now = service.clock.now()
+    counts, _ = await service.engine.ballots.tally(key, now=now, top=TOP)
+    start = query.get("from", "")
+    page = await entries(service, key, start)
+    manager = manager_of(key, GLOBAL)
+    return {
+        "id": key.name,
+        "client_id": key.owner,
+        "channel_id": key.channel,
+        "top": TOP,
+        "scores": counts,
+        "users": sum(score for _, score in counts),
+        "answers": page.rows,
+        "start": start,
+        "next": page.next,
+        "now": now,
+        "manager": manager,
+        "submitting": command("rank", "submit", key.name, "--key", "blue", key=key, role="viewer:U1"),
+        "reading": command("rank", "get", key.name, key=key),
+        "deleting": command("rank", "rm", key.name, key=key, role=manager),
+    }
+
+
+SCREEN = Screen("rankings", "Rankings", read)

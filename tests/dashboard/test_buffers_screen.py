@@ -1,0 +1,96 @@
+"""The screen of buffers, read as plain HTML."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+from support.html_pages import HtmlPage, read_page
+from support.pages import fetched
+from support.service import CHANNEL, CLIENT_ID, LiveServer
+
+RATINGS = {"id": "ratings", "client_id": CLIENT_ID, "channel_id": CHANNEL}
+
+
+def buffers(live: LiveServer, **query: str) -> HtmlPage:
+    return read_page(f"{live.url}/_emulator/ui/buffers?{urlencode(query)}")
+
+
+def add(live: LiveServer, value: object, user: str = "5") -> None:
+    viewer = live.client("viewer", user=user, channel=CHANNEL)
+    viewer.post("accumulate?id=ratings", json=value).raise_for_status()
+
+
+def test_buffers_are_listed(live: LiveServer):
+    assert "The first entry creates one." in buffers(live).text
+    live.freeze()
+    add(live, 1)
+
+    assert [["ratings", CLIENT_ID, CHANNEL, "1", "0 s ago", "in 1 d"]] == buffers(live).tables[0]
+    assert "No buffers match." in buffers(live).submit("filters", search="absent").text
+
+
+def test_entries_are_newest_first_as_indented_json_with_their_size(live: LiveServer):
+    live.freeze()
+    add(live, {"stars": 5, "why": ["good"]})
+    live.client("viewer", opaque="Uhidden", channel=CHANNEL).post("accumulate?id=ratings", json="a")
+
+    page = buffers(live).follow("ratings")
+    assert "Buffer ratings" == page.heading
+    second, first = page.tables[0]
+    assert ["0 s ago", "Uhidden", "not shared", '"a"', "3"] == second
+    assert ["0 s ago", "U5", "5", '{\n  "stars": 5,\n  "why": [\n    "good"\n  ]\n}', "26"] == first
+
+
+def test_at_most_100_entries_are_shown(live: LiveServer):
+    for number in range(120):
+        add(live, number)
+
+    table = buffers(live, **RATINGS).tables[0]
+    assert [str(number) for number in range(119, 19, -1)] == [row[3] for row in table]
+    assert "the first 100" in buffers(live, **RATINGS).text
+
+
+def test_the_start_of_the_window_can_be_chosen(live: LiveServer):
+    live.freeze()
+    add(live, 1)
+    live.advance(100_000)
+    add(live, 2)
+
+    page = buffers(live, **RATINGS)
+    assert ["2", "1"] == [row[3] for row in page.tables[0]]
+    assert ["2"] == [row[3] for row in page.follow("The last minute").tables[0]]
+    assert ["2"] == [row[3] for row in page.submit("filters", start=str(live.now())).tables[0]]
+    assert 2 == len(page.follow("The last minute").follow("All").tables[0])
+    assert "No entries from this time on" in page.submit("filters", start=str(live.now() + 1)).text
+    assert 400 == fetched(f"{live.url}/_emulator/ui/buffers?id=ratings&start=soon").status_code
+
+
+def test_anyone_can_be_made_to_add(live: LiveServer):
+    add(live, 1)
+
+    page = buffers(live, **RATINGS)
+    assert 200 == page.submit("add", user_id="7", body='{"stars": 4}')["status"]
+    assert ["U7", "7", '{\n  "stars": 4\n}'] == buffers(live, **RATINGS).tables[0][0][1:4]
+    assert 400 == page.submit("add", body=json.dumps("x" * 300))["status"]
+
+
+def test_each_command_of_the_page_works(live: LiveServer):
+    add(live, 1)
+    page = buffers(live, **RATINGS, start="1")
+    adding, reading = (
+        next(command for command in page.commands if f"accumulate {verb} " in command) for verb in ("add", "get")
+    )
+
+    page.run(adding)
+    assert "5" == buffers(live, **RATINGS).tables[0][0][3]
+    assert 2 == len(page.run(reading).splitlines())
+
+
+def test_text_of_others_is_shown_as_text(live: LiveServer):
+    hostile = "</pre><script>alert(1)</script>\"' \u202egnp"
+    add(live, {hostile: hostile})
+
+    page = buffers(live, **RATINGS)
+    assert {hostile: hostile} == json.loads(page.tables[0][0][3])
+    assert 3 == len([tag for tag, _ in page.elements if tag == "script"])

@@ -1,0 +1,104 @@
+"""The screen of rankings, read as plain HTML."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from support.html_pages import HtmlPage, read_page
+from support.service import CHANNEL, CLIENT_ID, LiveServer
+
+COLOR = {"id": "color", "client_id": CLIENT_ID, "channel_id": CHANNEL}
+HOSTILE = "<script>alert(1)</script>\"' \u202egnp"
+
+
+def rankings(live: LiveServer, **query: str) -> HtmlPage:
+    return read_page(f"{live.url}/_emulator/ui/rankings?{urlencode(query)}")
+
+
+def answer(live: LiveServer, user: str, text: str, ranking: str = "color", channel: str = CHANNEL) -> None:
+    viewer = live.client("viewer", user=user, channel=channel)
+    viewer.post("rank", params={"id": ranking}, json={"key": text}).raise_for_status()
+
+
+def test_rankings_are_listed(live: LiveServer):
+    assert "The first answer creates one." in rankings(live).text
+    live.freeze()
+    answer(live, "1", "blue")
+
+    assert [["color", CLIENT_ID, CHANNEL, "1", "0 s ago", "in 1 d"]] == rankings(live).tables[0]
+    assert "No rankings match." in rankings(live).submit("filters", search="absent").text
+
+
+def test_a_ranking_has_bars_of_its_answers(live: LiveServer):
+    for user, text in (("1", "red"), ("2", "blue"), ("3", "blue")):
+        answer(live, user, text)
+
+    page = rankings(live).follow("color")
+    assert "Ranking color" == page.heading
+    assert [("blue", "2"), ("red", "1")] == [(text, score) for text, score, _ in page.tables[0]]
+    assert "Users3" in page.text
+
+
+def test_at_most_100_answers_and_100_users_are_shown(live: LiveServer):
+    for user in range(130):
+        answer(live, f"{user}", f"answer {user}")
+
+    page = rankings(live, **COLOR)
+    assert [100, 100] == [len(table) for table in page.tables]
+    assert "100 with the first 100 answers" in page.text
+    assert 30 == len(page.follow("Next page").tables[1])
+
+
+def test_the_answer_of_each_user_is_listed(live: LiveServer):
+    answer(live, "5", "red")
+    live.client("viewer", opaque="Uhidden", channel=CHANNEL).post("rank?id=color", json={"key": "blue"})
+
+    rows = [row[:3] for row in rankings(live, **COLOR).tables[1]]
+    assert [["U5", "5", "red"], ["Uhidden", "not shared", "blue"]] == rows
+
+
+def test_anyone_can_be_made_to_answer(live: LiveServer):
+    answer(live, "1", "red")
+
+    assert 200 == rankings(live, **COLOR).submit("submit", user_id="7", body__key="green")["status"]
+    assert ["U7", "7", "green"] == rankings(live, **COLOR).tables[1][-1][:3]
+
+
+def test_a_ranking_is_deleted_in_its_channel_only(live: LiveServer):
+    answer(live, "1", "red")
+    answer(live, "1", "red", channel="888")
+
+    assert 200 == rankings(live, **COLOR).submit("delete")["status"]
+    assert ["888"] == [row[2] for row in rankings(live).tables[0]]
+
+
+def test_a_ranking_of_all_channels_is_deleted(live: LiveServer):
+    answer(live, "1", "red", "global-color")
+
+    assert 200 == rankings(live).follow("global-color").submit("delete")["status"]
+    assert [] == rankings(live).tables
+
+
+def test_each_command_of_the_page_works(live: LiveServer):
+    answer(live, "9", "red")
+    page = rankings(live, **COLOR)
+    submitting, reading, deleting = (
+        next(command for command in page.commands if f"rank {verb} " in command) for verb in ("submit", "get", "rm")
+    )
+
+    page.run(submitting)
+    assert "blue\t1\n" in page.run(reading)
+    page.run(deleting)
+    assert [] == rankings(live).tables
+
+
+def test_text_of_others_is_shown_as_text(live: LiveServer):
+    name = "<b>x</b>'&amp;"
+    answer(live, "1", HOSTILE, name)
+
+    page = rankings(live).follow(name)
+    assert f"Ranking {name}" == page.heading
+    assert [HOSTILE, HOSTILE] == [page.tables[0][0][0], page.tables[1][0][2]]
+    assert 3 == len([tag for tag, _ in page.elements if tag == "script"])
+    assert 200 == page.submit("submit", body__key="same")["status"]
+    assert [name] == [row[0] for row in rankings(live).tables[0]]
