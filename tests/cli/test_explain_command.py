@@ -1,0 +1,163 @@
+"""`extcli explain`: what happened, why, and what to do; and the hint that leads to it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from emulator.features.explanations import texts
+from support.program import http_response
+from support.service import LiveServer
+
+HINT = re.compile(r"^  extcli explain (\S+)$", re.MULTILINE)
+
+
+@pytest.fixture
+def refused(extcli) -> str:
+    """The request id of a refused call, as the hint names it."""
+    result = extcli("vote", "rm", "lunch", "--as", "viewer", "--yes")
+    assert 4 == result.exit_code
+    return str(HINT.search(result.stderr)[1])  # type: ignore[index]
+
+
+def test_the_message_of_a_refused_call_ends_with_the_command_that_explains_it(extcli):
+    result = extcli("vote", "cast", "--value", "100")
+
+    assert HINT.fullmatch(result.stderr.splitlines()[-1])
+
+
+def test_the_hint_explains_the_refused_call(extcli, refused: str):
+    result = extcli("explain", refused, "-o", "json")
+
+    assert 0 == result.exit_code
+    assert refused == result.json["entry"]["id"]
+    assert ("role viewer", "role broadcaster, admin or backend") == (
+        result.json["explanation"]["held"],
+        result.json["explanation"]["needed"],
+    )
+
+
+def test_without_an_argument_the_latest_refusal_is_explained(extcli, refused: str):
+    extcli("vote", "get")
+
+    assert refused == extcli("explain", "-o", "json").json["entry"]["id"]
+
+
+def test_without_a_refusal_it_says_so(extcli):
+    result = extcli("explain", "-o", "table")
+
+    assert (0, "nothing was refused, as far as the journal goes back\n") == (result.exit_code, result.stdout)
+
+
+def test_a_refusal_is_explained_in_three_paragraphs(extcli, refused: str):
+    what, why, step = extcli("explain", refused, "-o", "table").stdout.split("\n\n")
+
+    assert what.startswith("DELETE /v1/e/vote: 403 Forbidden\nrole is not authorized: the role viewer may not do this")
+    assert refused in what
+    assert why.startswith(
+        "Why: The role may not do this (rule spec: Authentication).\n"
+        "  held    role viewer\n"
+        "  needed  role broadcaster, admin or backend\n"
+    )
+    assert "What to do: Act in another role: add `--as broadcaster`." == step.rstrip()
+
+
+def test_plain_output_is_a_fact_per_line(extcli, refused: str):
+    facts = dict(extcli("explain", refused, "-o", "plain").rows)
+
+    assert {
+        "id": refused,
+        "status": "403",
+        "rule": "spec: Authentication",
+        "held": "role viewer",
+        "needed": "role broadcaster, admin or backend",
+    }.items() <= facts.items()
+
+
+def test_a_call_that_was_not_refused_says_so(extcli):
+    trace = extcli("vote", "get", "-v").stderr
+
+    result = extcli("explain", re.findall(r"x-request-id: (\S+)", trace)[-1], "-o", "table")
+
+    assert "GET /v1/e/vote: 200 OK" in result.stdout
+    assert "It was not refused." in result.stdout
+
+
+def test_what_production_would_have_done_is_explained(extcli):
+    trace = extcli("vote", "get", "-v").stderr
+    id = re.findall(r"x-request-id: (\S+)", trace)[-1]
+
+    paragraphs = extcli("explain", id, "-o", "table").stdout.split("\n\n")
+
+    assert ["production", "refuse; rule=stage"] in extcli("explain", id, "-o", "plain").rows
+    assert paragraphs[-1].startswith("Production: refuse (rule stage).\nProduction refuses a token whose")
+    assert "Sign a token with the extension's secret" in paragraphs[-1]
+
+
+@pytest.mark.parametrize(("name", "id"), [("A1", "A1"), ("trivia", "gaps: Trivia"), ("stage", "stage")])
+def test_a_rule_is_explained_without_a_service(extcli, name: str, id: str):
+    rule = texts.rules()[id]
+
+    result = extcli("explain", name, "-o", "json", "--url", "http://127.0.0.1:1")
+
+    assert 0 == result.exit_code
+    assert rule.text == result.json["rule"]["text"]
+
+
+def test_a_rule_is_printed_with_the_place_of_its_documentation(extcli):
+    lines = extcli("explain", "stage", "-o", "table").stdout.splitlines()
+
+    assert "stage (docs/gaps.md, ruling A1)" == lines[0]
+    assert any(line.startswith("What to do: Sign a token") for line in lines)
+
+
+@pytest.mark.parametrize("id", sorted(texts.rules()))
+def test_every_rule_can_be_explained(extcli, id: str):
+    assert id == extcli("explain", id, "-o", "json").json["rule"]["id"]
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_rules(extcli):
+    result = extcli("explain", "A11")
+
+    assert 4 == result.exit_code
+    assert "A1" in result.stderr.splitlines()[1]
+    assert "only an emulator" not in result.stderr
+    assert not HINT.search(result.stderr)
+
+
+def test_a_service_that_is_no_sandbox_gets_no_hint(extcli, answering):
+    body = json.dumps({"reason": "Value out of bounds", "info": "value: 100 is not within -99 to 99"})
+
+    result = extcli("vote", "cast", "--value", "100", "--url", answering(http_response("400 Bad Request", body)))
+
+    assert 4 == result.exit_code
+    assert not HINT.search(result.stderr)
+
+
+def test_production_gets_no_hint(extcli, production: LiveServer):
+    result = extcli("vote", "get", "--url", production.url, env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert 4 == result.exit_code
+    assert not HINT.search(result.stderr)
+
+
+def test_errors_as_json_have_the_request_id_but_no_hint(extcli):
+    result = extcli("vote", "cast", "--value", "100", "-o", "json")
+
+    assert "request_id" in json.loads(result.stderr)["error"]
+    assert "extcli explain" not in result.stderr
+
+
+@pytest.mark.slow
+def test_the_explanation_of_a_rule_imports_nothing_of_the_service():
+    script = "import sys; from extcli.main import main; main(['explain', 'A1']); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", script]
+    names = set(subprocess.run(command, capture_output=True, text=True, check=True).stderr.split())
+
+    assert "extcli.commands.checks.explain" in names
+    assert {"emulator"} == {name for name in names if name.split(".")[0] == "emulator"}
+    assert not {"httpx", "litestar", "msgspec"} & names
