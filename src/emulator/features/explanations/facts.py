@@ -28,7 +28,7 @@ _PROBLEMS: Final = tuple(
             "{a}",
             "at most {b}",
         ),
-        (r"^(?P<a>\S+) given; \D+(?P<b>\d+ to \d+.*)$", "{a}", "{b}"),
+        (r"^(?P<a>\S+) given; \D+(?P<b>\d+ to \d+.*)$", "{a} {field}", "{b}"),
         (r"^(?P<a>\S+) given for (?P<b>\d+) (?P<c>\w+)$", "{a}", "{b}, as there are {b} {c}"),
         (r"^(?P<a>'.*?'|\".*?\") is (?:not )?(?P<b>neither .+)$", "{a}", "a value that is not {b}"),
         (r"^(?P<a>'.*?'|\".*?\") is not one of (?P<b>.+)$", "{a}", "one of {b}"),

@@ -68,24 +68,25 @@ class Explanations:
 
     def explain(self, entry: Entry) -> Explanation | None:
         """Return why an entry was refused; `None` if it was not, or is of an unknown kind."""
-        if entry.status < 400:
-            return None
         from emulator.features.explanations.rules import explain  # the tables, when they are needed
 
-        found = explain(_refusal_of(entry))
-        if found is None:
-            return None
-        rule = texts.find(found.rule)
-        return with_fields(found, text=rule.text if rule else "")
+        return _with_text(explain(_refusal_of(entry))) if entry.status >= 400 else None
 
     def explain_request(self, id: str) -> Explained:
-        """Explain the latest entry of a request id, refused ones first; raises `NotFound`."""
+        """Explain the latest entry of a request id, refused ones first, or the reason of a closed socket.
+
+        Raises `NotFound` with the names of similar rules.
+        """
+        from emulator.features.explanations.rules import explain_close
+
         entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
         refused = [entry for entry in entries if entry.status >= 400]
-        if not entries:
-            place = "the journal" if self._journal.is_on else "a service with --journal 0, or with --workers over 1,"
-            raise NotFound("Not Found", f"{place} has no entry of {id[:64]!r}{_hint(id)}")
-        return self._explained((refused or entries)[0])
+        if entries:
+            return self._explained((refused or entries)[0])
+        if closed := _with_text(explain_close(id)):
+            return Explained(texts.find(closed.rule) or UNSET, explanation=closed)
+        place = "the journal" if self._journal.is_on else "a service with --journal 0, or with --workers over 1,"
+        raise NotFound("Not Found", f"{place} has no entry of {id[:64]!r}{_hint(id)}")
 
     def explain_latest(self) -> Explained:
         """Explain the latest refusal; the answer is empty if the journal has none."""
@@ -129,6 +130,11 @@ def verdict_of(header: str) -> Verdict | None:
         return None
     rule = texts.find(found["rule"]) or Rule(found["rule"], "")
     return Verdict(found["verdict"], rule.id, rule.text, rule.why, rule.next_step)
+
+
+def _with_text(found: Explanation | None) -> Explanation | None:
+    rule = texts.find(found.rule) if found else None
+    return with_fields(found, text=rule.text) if found and rule else found
 
 
 def _refusal_of(entry: Entry) -> Refusal:

@@ -37,6 +37,9 @@ SOCKETS: Final = (
         "Bad frame",
         rows=(
             (r"binary", "X3", "The page sent a binary message", "Send text.", "a binary message", "text"),
+            (r"^unsupported protocol version; supported: (?P<known>.+)", "B1",
+             "The page speaks another version of the Pusher protocol", "Connect with ?protocol=7.",
+             "another version, or none", "one of {known}"),
             (r"unknown event (?P<event>.+);", "B1", "The page sent an unknown event",
              "Send events over REST: `extcli broadcast as-page`.",
              "event {event}", "pusher:subscribe, pusher:unsubscribe or pusher:ping"),

@@ -22,7 +22,9 @@ def explain(
     session: Session,
     subject: Annotated[
         str | None,
-        typer.Argument(metavar="ID|RULE", help="A request id, or a rule. Default: the latest refusal."),
+        typer.Argument(
+            metavar="ID|RULE", help="A request id, a rule, or why a socket was closed. Default: the latest refusal."
+        ),
     ] = None,
 ) -> None:
     """Explain a refusal: the rule, what the request had, what was needed, and what to do.
@@ -78,17 +80,18 @@ def visible_lines(text: str) -> str:
 
 def _paragraphs(document: dict[str, Any]) -> Iterator[str]:
     entry, found, rule = document.get("entry"), document.get("explanation"), document.get("rule")
-    if entry is None:
+    if entry is None and found is None:
         yield from _rule_paragraphs(rule) if rule else ["nothing was refused, as far as the journal goes back"]
         return
-    yield _what_happened(entry)
+    if entry:
+        yield _what_happened(entry)
     if found:
         yield (
             f"Why: {found['title']} (rule {found['rule']}).\n  held    {found['held']}\n  needed  {found['needed']}"
             + (f"\n{found['text']}" if found.get("text") else "")
         )
         yield f"What to do: {found['next_step']}"
-    elif entry["status"] < 400:
+    elif entry and entry["status"] < 400:
         yield "It was not refused."
     if verdict := document.get("production"):
         yield (
@@ -115,7 +118,7 @@ def _rows(document: dict[str, Any]) -> Iterator[list[str]]:
     entry, found = document.get("entry") or {}, document.get("explanation")
     facts = {
         **{name: entry.get(name) for name in ("id", "name", "status", "role", "reason", "detail")},
-        **(found or (document.get("rule") if not entry else None) or {}),
+        **(found or (None if entry else document.get("rule")) or {}),
     }
     if verdict := document.get("production"):
         facts |= {"production": f"{verdict['verdict']}; rule={verdict['rule']}"}
