@@ -142,4 +142,5 @@ def _refusal_of(entry: Entry) -> Refusal:
 
 
 def _hint(name: str) -> str:
-    return f"; the nearest rules are {', '.join(texts.nearest(name))}"
+    found = texts.nearest(name)
+    return f"; the nearest rules are {', '.join(found)}" if found else ""

@@ -41,11 +41,11 @@ def find(name: str) -> Rule | None:
 
 
 def nearest(name: str) -> list[str]:
-    """Return the ids of the rules that are most like a name, at most three."""
+    """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
     from difflib import get_close_matches
 
     names = {key: id for id in rules() for key in (_plain(id), _plain(id).partition(": ")[2]) if key}
-    found = get_close_matches(_plain(name), names, n=3, cutoff=0.0)
+    found = get_close_matches(_plain(name), names, n=3, cutoff=0.6)
     return list(dict.fromkeys(names[key] for key in found))
 
 
