@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
 from playwright.sync_api import Browser, sync_playwright
@@ -33,3 +35,37 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+class _Links(HTMLParser):
+    """Collects the targets of links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.found += [value or "" for name, value in attributes if name == "href"]
+
+
+def all_pages(url: str, *more: str) -> list[str]:
+    """Return the addresses of the dashboard's pages: one for each path with the same parameters, found by links.
+
+    They begin with the overview and with `more`.
+    """
+    found: dict[object, str] = {}
+    waiting = [f"{url}/_emulator/", *more]
+    while waiting:
+        address = urljoin(url, waiting.pop(0)).partition("#")[0]
+        parts = urlsplit(address)
+        key = parts.path, frozenset(parse_qs(parts.query))
+        if key in found or not address.startswith(f"{url}/_emulator"):
+            continue
+        answer = fetched(address)
+        if answer.headers["content-type"].startswith("text/html"):
+            found[key] = address
+            links = _Links()
+            links.feed(answer.text)
+            waiting += links.found
+    return list(found.values())
