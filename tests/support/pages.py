@@ -49,23 +49,25 @@ class _Links(HTMLParser):
             self.found += [value or "" for name, value in attributes if name == "href"]
 
 
-def all_pages(url: str, *more: str) -> list[str]:
-    """Return the addresses of the dashboard's pages: one for each path with the same parameters, found by links.
+def all_pages(url: str, *more: str, alike: int = 1) -> list[str]:
+    """Return the addresses of the dashboard's pages, found by links from the overview and from `more`.
 
-    They begin with the overview and with `more`.
+    Pages are alike if they have the same path and the same parameters; at most `alike` of them are returned.
     """
-    found: dict[object, str] = {}
+    found: dict[str, object] = {}
     waiting = [f"{url}/_emulator/", *more]
     while waiting:
         address = urljoin(url, waiting.pop(0)).partition("#")[0]
         parts = urlsplit(address)
-        key = parts.path, frozenset(parse_qs(parts.query))
-        if key in found or not address.startswith(f"{url}/_emulator"):
+        kind = parts.path, frozenset(parse_qs(parts.query))
+        if address in found or not parts.path.startswith("/_emulator") or not address.startswith(url):
+            continue
+        if sum(each == kind for each in found.values()) >= alike:
             continue
         answer = fetched(address)
         if answer.headers["content-type"].startswith("text/html"):
-            found[key] = address
+            found[address] = kind
             links = _Links()
             links.feed(answer.text)
             waiting += links.found
-    return list(found.values())
+    return list(found)
