@@ -20,6 +20,7 @@ ROOMS = {
             "exec": "Run a command beside a service of its own.",
             "status": "List the services of this machine.",
             "stop": "Stop a service of this machine.",
+            "open": "Open the dashboard of the emulator in the browser.",
             "rig": "Print the address of a page with an extension's pages.",
             "ns": "Namespaces of the emulator: list, create, fork, delete.",
             "seed": "Seeds: files with the data a test begins with.",

@@ -67,6 +67,7 @@ def test_open_opens_the_address_in_the_browser(extcli, tmp_path: Path, monkeypat
     browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(opened)!r}, 'w').write(sys.argv[1])\n")
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.setattr("webbrowser._tryorder", None)  # the browsers that it found before, in this process
     address = extcli("rig", PAGE, "--open", "-o", "plain").stdout.strip()
 
     assert address == opened.read_text()

@@ -191,6 +191,7 @@ Name = Annotated[
     str | None,
     _option("name", "Run under this name, for `extcli status` and `extcli stop`.", metavar="NAME"),
 ]
+Open = Annotated[bool, _option("open", "Open the dashboard in the browser. Not with --production.")]
 NamespaceIdle = Annotated[
     str | None,
     _option(

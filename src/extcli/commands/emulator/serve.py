@@ -89,6 +89,7 @@ def serve(
     import_: options.Import = None,
     export_on_exit: options.ExportOnExit = None,
     name: options.Name = None,
+    open_: options.Open = False,
     lifeline: options.Lifeline = None,
 ) -> None:
     """Start the service.
@@ -157,8 +158,13 @@ def serve(
             files = _snapshot_files(import_, export_on_exit)
             files.check(settings, workers)
             prepare, finish = _in_turn(files.load, prepare), files.save
+        if open_ and production:
+            raise ConfigurationError("--open: --production has no dashboard")
         with ExitStack() as stack:
-            announce = None if name is None else stack.enter_context(registered(name)).announce
+            announced: list[Any] = [] if name is None else [stack.enter_context(registered(name)).announce]
+            if open_:
+                announced.append(_open_dashboard)
+            announce = (lambda *details: [each(*details) for each in announced]) if announced else None
             server.run(settings, host, port, workers, server.Hooks(prepare, finish), announce)
     except (ConfigurationError, EngineError, UsageError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
@@ -170,6 +176,19 @@ def serve(
         # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
         raise typer.Exit(ExitCode.BUG) from None
+
+
+def _open_dashboard(url: str, *_: str) -> None:
+    """Open the dashboard in a thread: some browsers run until the user closes them."""
+    import threading
+
+    from extcli.running.browser import dashboard_of, open_page
+
+    def opening() -> None:
+        if not open_page(dashboard_of(url)):
+            logging.getLogger("emulator").warning("--open: no browser was found; open %s yourself", dashboard_of(url))
+
+    threading.Thread(target=opening, daemon=True).start()
 
 
 def _seconds(flag: str, text: str) -> int:

@@ -1,0 +1,97 @@
+"""`extcli open` and `serve --open`: the dashboard in the browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulator.dashboard.pages import ORDER, screens
+from extcli.commands.emulator.open import SCREENS
+from extcli.running.browser import dashboard_of, has_screen
+from support.pages import fetched
+from support.process import server_process
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pipe from which the address that the browser opened can be read."""
+    pipe, browser = tmp_path / "opened", tmp_path / "browser"
+    os.mkfifo(pipe)
+    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(pipe)!r}, 'w').write(sys.argv[1])\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s &")
+    monkeypatch.setattr("webbrowser._tryorder", None)  # the browsers that it found before, in this process
+    return pipe
+
+
+def test_it_names_every_screen_of_the_dashboard():
+    assert (*ORDER, "rig") == SCREENS
+
+
+def test_it_prints_the_address_of_the_overview(extcli, live):
+    assert f"{live.url}/_emulator/\n" == extcli("open", "-o", "plain").stdout
+
+
+@pytest.mark.parametrize("screen", [*screens(), "rig"])
+def test_every_address_leads_to_a_page(extcli, live, screen):
+    address = extcli("open", screen, "-o", "plain").stdout.strip()
+
+    assert 200 == fetched(address).status_code
+
+
+def test_it_opens_the_page_in_the_browser(extcli, live, opened):
+    address = extcli("open", "requests", "-o", "plain").stdout.strip()
+
+    assert f"{live.url}/_emulator/ui/requests" == address == opened.read_text()
+
+
+def test_a_misspelled_screen_is_exit_code_2_with_a_hint(extcli):
+    result = extcli("open", "requets")
+
+    assert 2 == result.exit_code
+    assert "did you mean requests?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("environ", "platform", "expected"),
+    [({}, "linux", False), ({"DISPLAY": ":0"}, "linux", True), ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
+     ({"BROWSER": "lynx"}, "linux", True), ({}, "darwin", True), ({}, "win32", True)],
+)  # fmt: skip
+def test_a_browser_needs_a_display(environ: dict[str, str], platform: str, expected: bool):
+    assert expected == has_screen(environ, platform)
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [("http://127.0.0.1:1", "http://127.0.0.1:1/_emulator/"), ("http://0.0.0.0:1", "http://127.0.0.1:1/_emulator/"),
+     ("http://[::]:1", "http://[::1]:1/_emulator/")],
+)  # fmt: skip
+def test_a_service_on_all_addresses_is_opened_on_loopback(url: str, page: str):
+    assert page == dashboard_of(url)
+
+
+@pytest.mark.slow
+def test_serve_opens_the_dashboard_when_it_is_ready(opened: Path):
+    with server_process("--open") as served:
+        address = opened.read_text()
+
+        assert f"{served.url}/_emulator/" == address
+        assert 200 == fetched(address).status_code
+
+
+@pytest.mark.slow
+def test_serve_without_a_display_says_where_the_dashboard_is():
+    with server_process("--open", BROWSER="", DISPLAY="", WAYLAND_DISPLAY="") as served:
+        assert served.process.stderr is not None
+        warning = next(line for line in served.process.stderr if "--open" in line)
+
+    assert f"--open: no browser was found; open {served.url}/_emulator/ yourself" in warning
+
+
+def test_production_has_no_dashboard_to_open(extcli):
+    result = extcli("serve", "--production", "--open", "--extensions", "absent.toml")
+
+    assert 2 == result.exit_code
