@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.callers import Caller
+from emulator.callers import EXTENSION_WRITERS, Caller
 from emulator.clock import Clock
 from emulator.errors import TooManyRequests
 from emulator.limits.rate_limit import RateLimits
@@ -15,33 +15,35 @@ class ComparedRates(RateLimits):
     """Limits as `RateLimits` does, and counts in other limits what production would have counted."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int, production: int) -> None:
-        """`production` is the rate of a caller there."""
+        """`production` is the rate of a caller there; 0 is no limit."""
         super().__init__(clock, per_caller=per_caller, per_client=per_client)
-        self._callers_there = RateLimits(clock, per_caller=production, per_client=0)
-        self._clients_there = RateLimits(clock, per_caller=0, per_client=per_client)
+        self._there = RateLimits(clock, per_caller=production, per_client=per_client)
+        there = self._there
+        self._callers_there, self._servers_there, self._clients_there = there._callers, there._servers, there._clients
+        self._is_limited = bool(per_caller or per_client)
 
     def clear(self) -> None:
         super().clear()
-        self._callers_there.clear()
-        self._clients_there.clear()
+        self._there.clear()
 
     def check(self, caller: Caller, address: str = "") -> None:
-        if caller.production:
-            note(caller.production)
         context = current.get()
-        if context is not None and is_final(context.production):
-            if address and context.production != UNJUDGED:
-                self._count_failure(address)
+        if context is None:
             super().check(caller)
             return
-        try:
-            self._callers_there.check(caller)
-        except TooManyRequests:
-            note(CALLER_RATE)
-        if self._clients is None:
+        if caller.production and not is_final(context.production):
+            context.production = caller.production
+        if not is_final(context.production):
+            limit = self._servers_there if caller.role in EXTENSION_WRITERS else self._callers_there
+            if limit is not None and limit.delay((caller.client_id, caller.opaque_id), self._clock.now()):
+                context.production = CALLER_RATE
+            elif self._clients is not None:
+                self._compare_clients(caller)
+                return
+        elif address and context.production != UNJUDGED:  # production counts a refused token, at its address
+            self._count_failure(address)
+        if self._is_limited:
             super().check(caller)
-        else:
-            self._compare_clients(caller)
 
     def check_address(self, address: str) -> None:
         context = current.get()
@@ -49,26 +51,23 @@ class ComparedRates(RateLimits):
             self._count_failure(address)
         elif is_reached():
             try:
-                self._callers_there.check_address(address)
+                self._there.check_address(address)
             except TooManyRequests:
                 note(CALLER_RATE)
         super().check_address(address)
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
         try:
-            self._callers_there.check_failures(address, one_more=one_more)
+            self._there.check_failures(address, one_more=one_more)
         except TooManyRequests:
             note(CALLER_RATE)
         super().check_failures(address, one_more=one_more)
 
     def _compare_clients(self, caller: Caller) -> None:
-        is_over = False
-        if is_reached():
-            try:
-                self._clients_there.check(caller)
-            except TooManyRequests:
-                is_over = True
-                note(CLIENT_RATE)
+        limit = self._clients_there
+        is_over = limit is not None and limit.delay((caller.client_id, ""), self._clock.now()) > 0
+        if is_over:
+            note(CLIENT_RATE)
         try:
             super().check(caller)
         except TooManyRequests:
@@ -79,7 +78,7 @@ class ComparedRates(RateLimits):
     def _count_failure(self, address: str) -> None:
         """Count a credential that production refuses; it would answer 429 before that if the address had too many."""
         try:
-            self._callers_there.check_failures(address, one_more=True)
+            self._there.check_failures(address, one_more=True)
         except TooManyRequests:
             if (context := current.get()) is not None:
                 context.production = CALLER_RATE

@@ -87,7 +87,15 @@ def rule_of(verdict: str) -> str:
 
 def is_final(verdict: str) -> bool:
     """Whether production comes to no later check: it has refused, or the request gets no verdict."""
-    return bool(verdict) and not verdict.startswith(UNKNOWN)
+    return verdict not in _OPEN
+
+
+_OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED})
+_STATUSES: Final = {
+    **{_verdict(verdict, rule): status for verdict in (REFUSE, UNKNOWN) for rule, status in ANSWERS.items()},
+    **{_verdict(DIFFER, rule): 0 for rule in ANSWERS},
+}
+"""The status of production's answer by verdict; 0 if that is not all that differs."""
 
 
 def settled(verdict: str, status: int, answered: int | None = None) -> str:
@@ -97,6 +105,5 @@ def settled(verdict: str, status: int, answered: int | None = None) -> str:
     """
     if verdict == UNJUDGED:
         return ""
-    if verdict_of(verdict) == DIFFER:
-        return verdict
-    return "" if status == (answered or ANSWERS[rule_of(verdict)]) else verdict
+    there = _STATUSES[verdict]
+    return "" if status == ((answered or there) if there else 0) else verdict

@@ -7,7 +7,7 @@ from msgspec import Struct
 from emulator.parity.rules import ANSWERS, rule_of, verdict_of
 
 
-class Example(Struct):
+class Example(Struct, gc=False):
     """A request with a verdict."""
 
     request_id: str
@@ -28,26 +28,38 @@ class Seen(Struct):
     """The first request and the latest; one if they are the same."""
 
 
+class _Count:
+    __slots__ = ("count", "first", "latest")
+
+    def __init__(self, first: Example) -> None:
+        self.count, self.first, self.latest = 1, first, first
+
+    @property
+    def examples(self) -> list[Example]:
+        return [self.first] if self.count == 1 else [self.first, self.latest]
+
+
 class Tally:
     """The verdicts given so far."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._counts: dict[str, _Count] = {}
 
     def count(self, verdict: str, example: Example) -> None:
         """Count a verdict, and keep the first and the latest example."""
-        seen = self._seen.get(verdict)
-        if seen is None:
-            self._seen[verdict] = Seen(rule_of(verdict), verdict_of(verdict), 1, [example])
+        found = self._counts.get(verdict)
+        if found is None:
+            self._counts[verdict] = _Count(example)
         else:
-            seen.count += 1
-            seen.examples[1:] = [example]
+            found.count += 1
+            found.latest = example
 
     def clear(self) -> None:
-        self._seen.clear()
+        self._counts.clear()
 
     @property
     def seen(self) -> list[Seen]:
         """All verdicts so far, in the order of production's checks."""
         order = list(ANSWERS)
-        return sorted(self._seen.values(), key=lambda seen: (order.index(seen.rule), seen.verdict))
+        counts = sorted(self._counts.items(), key=lambda item: (order.index(rule_of(item[0])), item[0]))
+        return [Seen(rule_of(verdict), verdict_of(verdict), each.count, each.examples) for verdict, each in counts]
