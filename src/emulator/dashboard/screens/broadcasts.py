@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -79,19 +80,22 @@ class Delivery(NamedTuple):
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the latest broadcasts, newest first."""
-    wanted = query.get("event", "")
+    """Return the latest broadcasts, newest first, and the one that the query names."""
+    wanted, number = query.get("event", ""), query.get("entry", "")
+    found = [each for each in _deliveries(service) if wanted in each.event or str(each.entry.number) == number]
     return {
         "is_on": service.journal.is_on,
         "event": wanted,
-        "rows": list(islice((each for each in _deliveries(service) if wanted in each.event), ROWS)),
+        "rows": [each for each in found if wanted in each.event][:ROWS],
+        "number": number,
+        "chosen": next((each for each in found if str(each.entry.number) == number), None),
         "most": ROWS,
         "scopes": _SCOPES,
         "caller": suggested(service, query),
     }
 
 
-def _deliveries(service: Service) -> Any:
+def _deliveries(service: Service) -> Iterator[Delivery]:
     pages: dict[str, list[Entry]] = {}
     for entry in islice(service.journal.newest(), _LOOKED_AT):
         if entry.kind != DELIVERY:
