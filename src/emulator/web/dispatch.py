@@ -125,6 +125,8 @@ class Dispatcher:
         if context.production:
             self.parity.settle(context, f"{method} {path}", reply.status, is_counted=endpoint.allows_any_origin)
         if self.journal.is_on and endpoint.is_recorded:
+            if failure is not None and isinstance(request, AsgiRequest) and not endpoint.streamed:
+                await request.read_arrived()
             self._record(endpoint, request, reply, seconds, failure)
         return reply
 
@@ -147,7 +149,7 @@ class Dispatcher:
                 reply.status,
                 seconds,
                 masked(body, secrets),
-                len(body),
+                request.size,
                 masked(answer, secrets),
                 len(answer),
                 failure.reason if failure else "",

@@ -58,4 +58,4 @@ async def answer_inside(
             if aclose := getattr(chunks, "aclose", None):
                 await aclose()
             answer = b"".join(parts)
-    return InnerReply(context.id, reply.status, answer, reply.content_type is JSON)
+    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,11 @@ class WholeRequest:
     peer: str
     """The client's IP address; empty if unknown."""
     raw: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        return len(self.raw)
 
     @property
     def scope(self) -> HTTPScope:
@@ -52,14 +58,20 @@ class AsgiRequest:
         self.scope = scope
         self.raw = b""
         """The whole body, once it is read; empty if the endpoint streams it."""
+        length = self.headers.get(b"content-length", b"")
+        self.size = int(length) if length.isdigit() else 0
+        """Bytes of the body: as declared, or as read."""
+        self._is_unread = True
         self._receive = receive
 
     async def body(self, limit: int) -> bytes:
         """Return the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
         self._check_content_length(limit)
+        self._is_unread = False
         message: Any = await self._receive()
         if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
             self.raw = message["body"]
+            self.size = len(self.raw)
         else:
             self.raw = b"".join([chunk async for chunk in self._chunks(message, limit)])
         return self.raw
@@ -67,8 +79,20 @@ class AsgiRequest:
     async def chunks(self, limit: int) -> AsyncIterator[bytes]:
         """Yield the body in chunks, with the same limit; raises `BadRequest` if the client leaves."""
         self._check_content_length(limit)
+        self._is_unread = False
         async for chunk in self._chunks(await self._receive(), limit):
             yield chunk
+
+    async def read_arrived(self) -> None:
+        """Set `raw` to the part of an unread body that has arrived. Waits for nothing."""
+        if not self._is_unread or not self.size or b"expect" in self.headers:
+            return
+        step = asyncio.ensure_future(self._receive())
+        await asyncio.sleep(0)
+        if step.done():
+            message: Any = step.result()
+            self.raw = message.get("body", b"")
+        step.cancel()
 
     def _check_content_length(self, limit: int) -> None:
         length = self.headers.get(b"content-length", b"0")
@@ -84,6 +108,7 @@ class AsgiRequest:
                 )
             chunk = message.get("body", b"")
             size += len(chunk)
+            self.size = max(self.size, size)
             if size > limit:
                 raise TooLarge("Body too large", f"the body exceeds the limit of {limit} bytes")
             yield chunk

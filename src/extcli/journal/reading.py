@@ -46,7 +46,7 @@ def page(session: Session, query: Mapping[str, Any]) -> Json:
 def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
     """Return the latest entries, oldest first, at most `limit`, after a mark or within a time such as `5m`.
 
-    As `entries`, `mark`, and `lost`: how many after the mark are gone.
+    As `entries`, `mark`, `lost` (how many after the given mark are gone), and `run`.
     """
     mark = mark_of(since) if since else None
     earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
@@ -64,7 +64,7 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
         if part["next"] is None or len(newer) < len(part["entries"]):
             break
         query["before"] = part["next"]
-    return {"entries": found[::-1], "mark": first["mark"], "lost": first["lost"]}
+    return {"entries": found[::-1], "mark": first["mark"], "lost": first["lost"], "run": first["run"]}
 
 
 def everything(session: Session, query: Mapping[str, Any], *, since: str | None) -> Iterator[Json]:
@@ -98,12 +98,12 @@ class _Restarted(Exception):
 class Follower:
     """Follows the journal over as many connections as it takes, and reports gaps."""
 
-    def __init__(self, session: Session, query: Mapping[str, Any], mark: int) -> None:
+    def __init__(self, session: Session, query: Mapping[str, Any], mark: int, run: str = "") -> None:
+        """Begin after a mark, of this run of the service if that is known."""
         self._session = session
         self._query = query
         self._mark = mark
-        self._run = ""
-        """The run of the service that marks belong to."""
+        self._run = run
         self._heard_at: int | None = None
         """When the latest entry happened, in Unix ms of the service's machine."""
 

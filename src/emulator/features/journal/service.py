@@ -127,6 +127,8 @@ class Listing(Struct):
     """Entries after `since` that the journal no longer keeps."""
     next: int | None
     """`before` of the next page, or with `order=oldest`, its `since`. `null` if there is none."""
+    run: str
+    """Names the run of the service: after a restart it is another one, and numbers begin anew."""
 
 
 class _Mark(Struct):
@@ -168,11 +170,11 @@ class Journals:
                 else journal.since(position - 1, _STEP, before=before)
             )
             if not entries:
-                return Listing(self._shown(found), mark, lost, None)
+                return Listing(self._shown(found), mark, lost, None, self._run)
             for entry in entries:
                 if matches is None or matches(entry):
                     if len(found) == page.limit:
-                        return Listing(self._shown(found), mark, lost, found[-1].number)
+                        return Listing(self._shown(found), mark, lost, found[-1].number, self._run)
                     found.append(entry)
             position = entries[-1].number if page.newest_first else entries[-1].number + 1
             looked += len(entries)
@@ -292,7 +294,7 @@ def _caller(caller: Caller) -> JournalCaller:
 
 def content_of(body: bytes, size: int) -> Content:
     """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
-    is_cut = len(body) >= MAX_BODY and size > len(body)
+    is_cut = size > len(body) and (len(body) >= MAX_BODY or not body)
     is_hidden = HIDDEN.encode() in body
     try:
         return Content(body.decode(), "text", size, is_cut, is_hidden)

@@ -77,14 +77,14 @@ def _logs(
         return
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
     mark = reading.mark_of(since) if since else None
-    shown = 0
+    shown, run = 0, ""
     if mark is None:
         found = reading.latest(session, query, since=since, limit=limit or (None if since else _BEFORE))
-        mark = found["mark"]
+        mark, run = found["mark"], found["run"]
         shown = _print_all(session, found["entries"], count)
     if shown != count:
         left = None if count is None else count - shown
-        _print_all(session, reading.Follower(session, query, mark).items(deadline), left)
+        _print_all(session, reading.Follower(session, query, mark, run).items(deadline), left)
 
 
 def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | None) -> int:
