@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive
 
 from emulator.errors import BadRequest, TooLarge
 from emulator.observability.request_context import RequestContext
+
+_SOON: Final = 0.2
+"""Seconds that a refusal may be late in the sandbox, so that the journal has the body."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -84,11 +87,11 @@ class AsgiRequest:
             yield chunk
 
     async def read_arrived(self) -> None:
-        """Set `raw` to the part of an unread body that has arrived. Waits for nothing."""
+        """Set `raw` to the part of an unread body that arrives soon. Clients often send it in a packet of its own."""
         if not self._is_unread or not self.size or b"expect" in self.headers:
             return
         step = asyncio.ensure_future(self._receive())
-        await asyncio.sleep(0)
+        await asyncio.wait([step], timeout=_SOON)
         if step.done():
             message: Any = step.result()
             self.raw = message.get("body", b"")
