@@ -8,6 +8,7 @@ memory   the service, data in memory
 file     the service, data in the file DATA
 redis    the service, data in the Redis at the URL DATA
 sockets  the same as memory
+sandbox  the service as a sandbox, data in memory, with a journal of DATA bytes; 0 is none
 uninstrumented  the same as file, without metrics, request ids, rate limits and request timeouts
 echo     a protocol that answers anything with the same bytes: the limit of the load generator
 websockets  the `websockets` library's server, which sends each message to all clients with `broadcast()`
@@ -179,9 +180,12 @@ async def application(app: Any) -> None:
 
 async def service(data: str, limits: Limits = LIMITS) -> None:
     """Serve as `extcli serve --production` does."""
-    gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    settings = Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits)
+    await run_service(Settings(environment=PRODUCTION, data=data, extensions=extensions, limits=limits))
+
+
+async def run_service(settings: Settings) -> None:
+    gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
     listener = listen("127.0.0.1", 0)
 
     def started() -> None:
@@ -207,6 +211,7 @@ async def serve(name: str, data: str) -> None:
         "sockets": lambda: service("sqlite://"),
         "file": lambda: service(f"sqlite://{data}"),
         "redis": lambda: service(data),
+        "sandbox": lambda: run_service(Settings(journal=int(data))),
         "uninstrumented": lambda: uninstrumented(f"sqlite://{data}"),
         "echo": echo,
         "websockets": websockets,

@@ -21,8 +21,8 @@ HIDDEN: Final = "[hidden]"
 """Stands for a secret."""
 MAX_BODY: Final = 4 * 1024
 """Bytes of a body that an entry keeps."""
-_OVERHEAD: Final = 700
-"""Bytes that an entry takes beside its texts."""
+_OVERHEAD: Final = 950
+"""Bytes that an entry takes beside its texts, with a caller of its own: measured."""
 
 REQUEST: Final = "request"
 """The kind of an answer to an HTTP request."""
@@ -74,10 +74,8 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     number: int = 0
     """Its mark: later entries have higher ones. Set by `Journal.add`."""
 
-    @property
-    def size(self) -> int:
-        """The bytes that the entry takes, about."""
-        return _OVERHEAD + len(self.request) + len(self.response) + len(self.path) + len(self.recipients)
+    size: int = 0
+    """The bytes that it takes, about. Set by `Journal.add`."""
 
 
 class Journal:
@@ -100,15 +98,17 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Add an entry without secrets, at the present time, and forget the oldest that have no room."""
-        clock = self.clock
+        clock, entries = self.clock, self._entries
         entry.at, entry.offset = clock.now(), clock.offset
         self.mark = entry.number = self.mark + 1
-        self._entries.append(entry)
-        self.size += entry.size
-        while self.size > self.max_size and self._entries:
-            self.size -= self._entries.popleft().size
-        for event in self._watches:
-            event.set()
+        entries.append(entry)
+        entry.size = size = _size_of(entry)
+        self.size += size
+        while self.size > self.max_size and entries:
+            self.size -= entries.popleft().size
+        if self._watches:
+            for event in self._watches:
+                event.set()
 
     def since(self, mark: int, limit: int, *, before: int | None = None) -> list[Entry]:
         """Return the kept entries after a mark and `before` another, oldest first, at most `limit`."""
@@ -145,6 +145,19 @@ class Journal:
             yield event
         finally:
             del self._watches[event]
+
+
+def _size_of(entry: Entry) -> int:
+    size = _OVERHEAD + len(entry.request) + len(entry.response) + _text_size(entry.path)
+    if entry.detail:
+        size += _text_size(entry.detail)
+    if entry.recipients:
+        size += _text_size(entry.recipients)
+    return size
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 NO_JOURNAL: Final = Journal(0)
