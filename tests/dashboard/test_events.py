@@ -76,6 +76,7 @@ def test_a_stream_ends_with_its_namespace(live: LiveServer):
     with following(f"{live.url}/_ns/short/_emulator/ui/overview") as stream:
         stream.read()
         httpx.delete(f"{live.url}/_ns/short").raise_for_status()
+        assert ("", "") == stream.read()  # the event `gone`, after which a page does not connect again
         with pytest.raises(EOFError):
             stream.read()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pkgutil
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ from emulator.dashboard import screens as screens_package
 from emulator.dashboard import texts
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
-from emulator.dashboard.stream import events_of
+from emulator.dashboard.stream import GONE, ending, events_of
 from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError, Unavailable
 from emulator.web.endpoint import Page
 from emulator.web.response import HTML, PAGE_HEADERS
@@ -97,18 +97,25 @@ class Pages:
         if screen is None:
             raise NotFound("Not Found", f"there is no screen {name[:60]}")
         known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
-        body = events_of(self.service, screen.every, lambda: self.content(screen, query), known)
-        return Page(self.service.dispatcher.held.stream(body), "text/event-stream", _EVENT_HEADERS)
+        body = events_of(self.service, screen.every, lambda: self._read(screen, query), known)
+        body = self.service.dispatcher.held.stream(body)
+        if self.prefix:
+            body = ending(body, GONE)
+        return Page(body, "text/event-stream", _EVENT_HEADERS)
 
     async def content(self, screen: Screen, query: Query, fields: Query | None = None) -> str:
         """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
+        return (await self._read(screen, query, fields))()
+
+    async def _read(self, screen: Screen, query: Query, fields: Query | None = None) -> Callable[[], str]:
+        """Read what a screen shows, and return the function that renders it."""
         if fields is None:
             values = await screen.read(self.service, query)
         elif screen.submit is not None:
             values = await screen.submit(self.service, query, fields)
         else:
             raise MethodNotAllowed("Method Not Allowed", f"the screen {screen.name} takes no forms")
-        return self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
+        return partial(self.render, f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""

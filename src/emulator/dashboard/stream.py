@@ -15,7 +15,10 @@ from emulator.errors import EngineError, ServiceError
 INTERVAL: Final = 0.25
 """Seconds between two messages at least."""
 _SHARE: Final = 20
-"""Rendering takes at most a twentieth of the processor: after it, the stream rests for so many times as long."""
+"""Rendering takes about a twentieth of the processor: after it, the stream rests for so many times as long."""
+_LONGEST_REST: Final = 1.0
+GONE: Final = b"event: gone\ndata: \n\n"
+"""Says that the namespace was dropped. A page that connected again would create it again."""
 _KEEP_ALIVE: Final = 15.0
 """Seconds without a message after which a comment is sent, so that a lost connection is noticed."""
 _PEERS: Final = 1.0
@@ -23,21 +26,27 @@ _PEERS: Final = 1.0
 
 
 async def events_of(
-    service: Service, every: float, content: Callable[[], Awaitable[str]], known: str
+    service: Service, every: float, read: Callable[[], Awaitable[Callable[[], str]]], known: str
 ) -> AsyncIterator[bytes]:
-    """Yield server-sent events. The id of each is the hash of its content; `known` is that of the page as it is."""
-    yield b"retry: 1000\n\n"
+    """Yield server-sent events. The id of each is the hash of its content; `known` is that of the page as it is.
+
+    `read` returns the function that renders what was read.
+    """
+    yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every
     sent_at = monotonic()
     with service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
         while True:
             changed.clear()
             recorded.clear()
-            began, used = monotonic(), processor_time()
+            began, text, used = monotonic(), "", 0.0
             try:
-                text = await content()
+                render = await read()
+                used = processor_time()
+                text = render()
+                used = processor_time() - used
             except (ServiceError, EngineError):
-                text = ""
+                pass  # the page stays as it is
             digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
             if text and digest != known:
                 known, sent_at = digest, monotonic()
@@ -45,9 +54,16 @@ async def events_of(
             elif monotonic() - sent_at >= _KEEP_ALIVE:
                 sent_at = monotonic()
                 yield b": still here\n\n"
-            rest = max(INTERVAL, _SHARE * (processor_time() - used))
+            rest = min(max(INTERVAL, _SHARE * used), _LONGEST_REST)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
             await _first_of(changed, recorded, period)
+
+
+async def ending(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[bytes]:
+    """Yield the chunks, and a last one."""
+    async for chunk in chunks:
+        yield chunk
+    yield last
 
 
 def message(identifier: str, text: str) -> bytes:

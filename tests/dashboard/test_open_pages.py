@@ -1,0 +1,132 @@
+"""An open page in Chromium: it follows the service, and disturbs neither the reader nor the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.pages import chromium
+from support.process import wait_until
+from support.service import Client, LiveServer
+
+pytestmark = pytest.mark.slow
+
+HIDE = """Object.defineProperty(document, 'hidden', {value: %s, configurable: true});
+document.dispatchEvent(new Event('visibilitychange'))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+def opened(page: Page, url: str) -> None:
+    """Open a page, and wait until it follows the service."""
+    page.goto(url)
+    page.wait_for_selector("#reload", state="hidden")
+
+
+def vote(live: LiveServer, poll: str) -> None:
+    live.client("viewer", user="1", channel="777").post("vote", params={"id": poll}, json={"value": 1})
+
+
+def held(stranger: Client) -> int:
+    """Return the number of open event streams and other held requests."""
+    text = stranger.get("/_emulator/metrics").text
+    return int(float(text.split("\nemulator_held_requests ")[1].split("\n")[0]))
+
+
+def test_typed_text_and_focus_stay_when_the_page_changes(live: LiveServer, page: Page):
+    opened(page, f"{live.url}/_emulator/ui/requests")
+    page.fill("#filter-search", "half a w")
+    vote(live, "typed")
+    expect(page.locator("main")).to_contain_text("/v1/e/vote?id=typed")
+
+    assert "half a w" == page.input_value("#filter-search")
+    assert "filter-search" == page.evaluate("document.activeElement.id")
+
+
+def test_what_the_reader_has_opened_stays_open(live: LiveServer, page: Page):
+    httpx.post(f"{live.url}/_ns/maroon")
+    opened(page, f"{live.url}/_emulator/ui/namespaces")
+    page.click("text=Delete maroon")
+    httpx.post(f"{live.url}/_ns/olive")
+    expect(page.locator("main")).to_contain_text("olive")
+
+    assert page.is_visible("#drop-maroon")
+
+
+def test_a_hidden_page_closes_its_stream_and_catches_up(live: LiveServer, stranger: Client, page: Page):
+    opened(page, f"{live.url}/_emulator/")
+    assert 1 == held(stranger)
+    page.evaluate(HIDE % "true")
+    wait_until(lambda: held(stranger) == 0)
+    vote(live, "hidden")
+    expect(page.locator(".counts")).to_contain_text("polls: 0")
+    page.evaluate(HIDE % "false")
+
+    expect(page.locator(".counts")).to_contain_text("polls: 1")
+
+
+def test_without_a_stream_there_is_a_link_to_reload(live: LiveServer, page: Page):
+    page.route("**/events?*", lambda route: route.abort())
+    page.goto(f"{live.url}/_emulator/ui/requests?status=403")
+
+    link = page.locator("#reload")
+    expect(link).to_be_visible()
+    assert "/_emulator/ui/requests?status=403" == link.get_attribute("href")
+
+
+def test_an_open_page_does_not_create_its_dropped_namespace_again(live: LiveServer, page: Page):
+    opened(page, f"{live.url}/_ns/brief/_emulator/")
+    httpx.delete(f"{live.url}/_ns/brief").raise_for_status()
+    page.wait_for_selector("#reload", state="visible")
+
+    assert "brief" not in httpx.get(f"{live.url}/_ns").json()["namespaces"]
+
+
+def test_messages_come_at_most_four_times_a_second(live: LiveServer, page: Page):
+    opened(page, f"{live.url}/_emulator/ui/requests")
+    page.evaluate(
+        "window.swaps = []; document.addEventListener('htmx:after:swap', () => swaps.push(performance.now()))"
+    )
+    client = live.client("viewer", user="1", channel="777")
+    for number in range(200):
+        client.post("vote", params={"id": f"many-{number % 10}"}, json={"value": 1})
+    vote(live, "the-last")
+    expect(page.locator("main")).to_contain_text("the-last")
+    times = page.evaluate("swaps")
+
+    assert len(times) <= 2 + 4 * (times[-1] - times[0]) / 1_000
+
+
+def test_a_page_has_at_most_two_hundred_rows(live: LiveServer, page: Page):
+    client = live.client("viewer", user="1", channel="777")
+    for _ in range(250):
+        client.get("vote")
+    opened(page, f"{live.url}/_emulator/ui/requests")
+
+    assert page.locator("tbody tr").count() <= 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_scrolls_sideways_on_a_narrow_screen(live: LiveServer, browser: Browser, scheme: str):
+    vote(live, "w" * 64)
+    narrow = browser.new_page(
+        viewport={"width": 360, "height": 740}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    for screen in ("overview", "requests", "clock", "namespaces", "faults"):
+        narrow.goto(f"{live.url}/_emulator/ui/{screen}")
+        assert 360 == narrow.evaluate("document.documentElement.scrollWidth")
+    narrow.close()
