@@ -47,6 +47,12 @@ def test_json_is_the_answer_of_the_service(extcli, number):
     assert listed == extcli("socket", "list", "-o", "jsonl").jsonl
 
 
+def test_watch_prints_the_list_again_only_when_it_changes(extcli, number):
+    lines = extcli("socket", "list", "--watch", "--timeout", "600ms").jsonl
+
+    assert [int(number)] == [each["sockets"][-1]["number"] for each in lines]
+
+
 def test_close_ends_a_socket_with_its_code(extcli, game, number):
     assert f"{number}\n" == extcli("socket", "close", number, "--code", "4100", "--reason", "again").stdout
 

@@ -10,7 +10,7 @@ import msgspec
 
 from emulator.callers import EXTENSION_WRITERS
 from emulator.dashboard.callers import suggested
-from emulator.dashboard.json_text import compact
+from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.journal import DELIVERY, MAX_BODY, Entry
 
@@ -49,6 +49,11 @@ class Delivery(NamedTuple):
     """Whether pages get it compressed."""
 
     @property
+    def numbers(self) -> list[str]:
+        """The numbers of its entries in the journal."""
+        return [str(each.number) for each in (self.entry, *self.pages)]
+
+    @property
     def delivered(self) -> int:
         return self.entry.delivered + sum(each.delivered for each in self.pages)
 
@@ -82,13 +87,13 @@ class Delivery(NamedTuple):
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the latest broadcasts, newest first, and the one that the query names."""
     wanted, number = query.get("event", ""), query.get("entry", "")
-    found = [each for each in _deliveries(service) if wanted in each.event or str(each.entry.number) == number]
+    found = [each for each in _deliveries(service) if wanted in each.event or number in each.numbers]
     return {
         "is_on": service.journal.is_on,
         "event": wanted,
         "rows": [each for each in found if wanted in each.event][:ROWS],
         "number": number,
-        "chosen": next((each for each in found if str(each.entry.number) == number), None),
+        "chosen": next((each for each in found if number in each.numbers), None),
         "most": ROWS,
         "scopes": _SCOPES,
         "caller": suggested(service, query),
@@ -115,12 +120,18 @@ def _delivery(entry: Entry, pages: list[Entry]) -> Delivery:
             event = msgspec.json.decode(entry.response, type=_Update).data
         except msgspec.MsgspecError:
             is_cut = True
-    payload = entry.response.decode("utf-8", "replace") if is_cut else compact(event.data)
+    payload = _beginning(entry.response) if is_cut else compact(event.data)
     compressed = any(b'\\"message\\"' in each.response and b'\\"message\\":\\"{' not in each.response for each in pages)
     return Delivery(
         entry, entry.name.removeprefix("event:"), client_id, channel_id, event.scope,
         payload, is_cut, pages, compressed,
     )  # fmt: skip
+
+
+def _beginning(update: bytes) -> str:
+    """Return the beginning of the payload of an update that the journal has cut."""
+    _, _, data = update.partition(b'"data":{"event":')
+    return escaped((data.partition(b',"data":')[2] or update).decode("utf-8", "replace"))
 
 
 SCREEN = Screen("broadcasts", "Broadcasts", read)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from heapq import merge
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -122,6 +124,14 @@ class Selected(Struct):
     """Their numbers."""
 
 
+class _Entry(NamedTuple):
+    """A connection in the list. No two have the same number, so entries sort by it."""
+
+    number: int
+    where: Callable[[], tuple[str, str]]
+    describe: Callable[[], SocketRecord]
+
+
 @dataclass(eq=False, repr=False)
 class Sockets:
     """The open connections. `_games` and `_pages` return those of this process, oldest first."""
@@ -132,15 +142,19 @@ class Sockets:
 
     def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
         """Return a page of the connections, all or only those of a client id and a channel, oldest first."""
-        after = _number_of(page.cursor)
-        matching = [
-            each
-            for each in (*map(_game, self._games()), *map(_page, self._pages()))
-            if (not client_id or each.client_id == client_id) and (not channel_id or each.channel_id == channel_id)
-        ]
-        found = sorted((each for each in matching if each.number > after), key=lambda each: each.number)
+        after, total = _number_of(page.cursor), 0
+        found: list[SocketRecord] = []
+        games = (_Entry(each.number, partial(_where_game, each), partial(_game, each)) for each in self._games())
+        pages = (_Entry(each.number, partial(_where_page, each), partial(_page, each)) for each in self._pages())
+        # Both are sorted by number. There may be thousands, so only those on the page are described.
+        for entry in merge(games, pages):
+            if (client_id or channel_id) and not _is_in(entry.where(), client_id, channel_id):
+                continue
+            total += 1
+            if entry.number > after and len(found) <= page.limit:
+                found.append(entry.describe())
         more = len(found) > page.limit
-        return SocketList(found[: page.limit], len(matching), str(found[page.limit - 1].number) if more else FIRST)
+        return SocketList(found[: page.limit], total, str(found[page.limit - 1].number) if more else FIRST)
 
     def find(self, number: int) -> SocketRecord | None:
         """Return an open connection by its number."""
@@ -180,27 +194,40 @@ class Sockets:
         return selected
 
 
-def _game(game: Game) -> SocketRecord:
+def _where_game(game: Game) -> tuple[str, str]:
+    """Return the client id and the channel of a game."""
     caller = game.caller
-    topics = sorted({topic_name(topic) for topic in game.topics})
-    if caller is None:
-        return _record(game, GAME, game.client_id, "", "", "", topics)
-    return _record(game, GAME, caller.client_id, caller.role, caller.channel_id or "", caller.user_id or "", topics)
+    return (game.client_id, "") if caller is None else (caller.client_id, caller.channel_id or "")
 
 
-def _page(page: WebPage) -> SocketRecord:
+def _where_page(page: WebPage) -> tuple[str, str]:
+    """Return the client id and the channel that a page subscribed to, each empty unless there is one only."""
     topics = [topic for topic in page.channels.values() if topic]
     client_ids = {topic.owner for topic in topics}
     channels = {topic.channel for topic in topics if topic.channel}
-    client_id = client_ids.pop() if len(client_ids) == 1 else ""
-    channel_id = channels.pop() or "" if len(channels) == 1 else ""
-    return _record(page, PAGE, client_id, "", channel_id, "", list(page.channels))
+    return (
+        client_ids.pop() if len(client_ids) == 1 else "",
+        channels.pop() or "" if len(channels) == 1 else "",
+    )
 
 
-def _record(
-    peer: Peer, kind: str, client_id: str, role: str, channel_id: str, user_id: str, topics: list[str]
-) -> SocketRecord:
-    connection = peer.connection
+def _is_in(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
+    return client_id in ("", where[0]) and channel_id in ("", where[1])
+
+
+def _game(game: Game) -> SocketRecord:
+    caller = game.caller
+    topics = sorted({topic_name(topic) for topic in game.topics})
+    role, user_id = ("", "") if caller is None else (caller.role, caller.user_id or "")
+    return _record(game, GAME, _where_game(game), role, user_id, topics)
+
+
+def _page(page: WebPage) -> SocketRecord:
+    return _record(page, PAGE, _where_page(page), "", "", list(page.channels))
+
+
+def _record(peer: Peer, kind: str, where: tuple[str, str], role: str, user_id: str, topics: list[str]) -> SocketRecord:
+    connection, (client_id, channel_id) = peer.connection, where
     return SocketRecord(
         peer.number, kind, client_id, role, channel_id, user_id, connection.address, connection.request_id, topics,
         peer.opened_at, peer.request_count, peer.frame_count, connection.unread, connection.is_stalled,
