@@ -216,17 +216,20 @@ class SandboxTokens:
     origin = "a sandbox token"
     command = "sandbox"
 
-    def __init__(self, client_id: str, identity: Identity, channel: str | None, http: Http) -> None:
+    def __init__(
+        self, client_id: str, identity: Identity, channel: str | None, http: Http, *, opaque: str | None = None
+    ) -> None:
         self._client_id = client_id
         self.identity = identity
         self._channel = channel
         self._http = http
+        self._opaque = {"opaque_user_id": opaque} if opaque else {}
         self._token: str | None = None
 
     def token(self) -> str:
         if self._token is None:
             user = {"user_id": self.identity.user} if self.identity.user else {}
-            self._token = str(_member(self._fetch(user), "token") or "")
+            self._token = str(_member(self._fetch(user | self._opaque), "token") or "")
         return self._token
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:

@@ -63,7 +63,15 @@ def mint(
 
 
 @command(app)
-def sandbox(session: Session, role: Role = None, user: User = None, header: Header = False) -> None:
+def sandbox(
+    session: Session,
+    role: Role = None,
+    user: User = None,
+    opaque: Annotated[
+        str | None, typer.Option(metavar="ID", help="The opaque id, U… or A…; without a user, one who shares no id.")
+    ] = None,
+    header: Header = False,
+) -> None:
     """Request a token from a sandbox, for viewer:U1 by default.
 
     \b
@@ -75,7 +83,7 @@ def sandbox(session: Session, role: Role = None, user: User = None, header: Head
 
     identity = _identity(session, role, user, VIEWER)
     channel = channel_of(identity, session.resolver)
-    source = SandboxTokens(session.resolver.client_id(), identity, channel, session.http)
+    source = SandboxTokens(session.resolver.client_id(), identity, channel, session.http, opaque=opaque)
     _print(session, source.token(), header)
 
 
