@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import jwt
@@ -19,6 +23,7 @@ from production.test_production_roles import CREDENTIALS, Invalid, authorization
 from production.test_production_socket_roles import ROWS as SOCKET_ROWS
 from production.test_production_socket_roles import Row as SocketRow
 from production.test_production_socket_roles import jwt_of, name_of
+from support.pusher_client import PusherClient
 from support.role_table import ROLES, ROWS, Row, each, write_defaults
 from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server
 from support.socket_client import SocketClient
@@ -297,6 +302,45 @@ def limited() -> Iterator[LiveServer]:
         yield live
 
 
+@pytest.mark.parametrize(
+    ("text", "rule", "held", "needed"),
+    [
+        (b"nonsense", "W4", "invalid HTTP request", "a valid HTTP request"),
+        (b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b", "gaps: Limits", "two host headers", "one host header"),
+        (b"GET / HTTP/1.1" + b"\r\nX: y" * 101, "gaps: Limits", "101 headers", "at most 100 headers"),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, "gaps: Limits", "headers exceed 65536 bytes", "at most 64 KiB"),
+    ],
+    ids=["invalid", "duplicate", "many", "long"],
+)
+def test_malformed_http_is_explained(live: LiveServer, text: bytes, rule: str, held: str, needed: str):
+    answer = exchange(live, text + b"\r\n\r\n")
+
+    explanation = why(live, re.findall(rb"x-request-id: (\S+)", answer)[0].decode())
+    assert (rule, held) == (explanation["rule"], explanation["held"])
+    assert needed in explanation["needed"]
+
+
+@pytest.mark.slow
+def test_a_request_that_does_not_arrive_is_explained():
+    with live_server(Settings(limits=Limits(request_timeout=1))) as slow:
+        exchange(slow, b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+
+        assert ("gaps: Limits", "an incomplete request after 1 s") == tuple(
+            latest(slow)["explanation"][name] for name in ("rule", "held")
+        )
+
+
+def exchange(live: LiveServer, text: bytes) -> bytes:
+    """Send bytes on a connection of their own, and return the answer."""
+    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as wire:
+        wire.sendall(text)
+        answer = b""
+        with suppress(ConnectionError):
+            while data := wire.recv(65_536):
+                answer += data
+    return answer
+
+
 def test_a_rate_is_explained(limited: LiveServer):
     client = limited.client("viewer", user="rate", channel=CHANNEL)
     answer = next(answer for _ in range(100) if (answer := client.get("vote")).status_code == 429)
@@ -376,6 +420,24 @@ def test_a_refused_handshake_is_explained(live: LiveServer):
 
     explanation = why(live, refused.value.response.headers["x-request-id"])
     assert ("X1", "path /v1/x") == (explanation["rule"], explanation["held"])
+
+
+@pytest.mark.parametrize(
+    ("send", "rule", "needed"),
+    [
+        (lambda page: page.send("nope"), "B1", "pusher:subscribe"),
+        (lambda page: page.send("pusher:subscribe", {"channel": ""}), "X3", "1 to 200 characters"),
+        (lambda page: page.send("pusher:subscribe", {"channel": "private-x"}), "B1", "a public channel"),
+    ],
+    ids=["event", "channel", "private"],
+)
+def test_a_refused_message_of_a_page_is_explained(live: LiveServer, page: PusherClient, send, rule: str, needed: str):
+    send(page)
+    page.frame()
+
+    explanation = latest(live)["explanation"]
+    assert rule == explanation["rule"]
+    assert needed in explanation["needed"]
 
 
 @pytest.mark.parametrize(("reason", "rule"), [("text frames only", "X3"), ("over 1048576 bytes unread", "B4")])

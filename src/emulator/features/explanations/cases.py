@@ -28,20 +28,6 @@ class Refusal(Struct, frozen=True):
     caller: Caller | None = None
 
 
-class Explanation(Struct, frozen=True):
-    """Why a request was refused."""
-
-    rule: str
-    """The rule that decided: a ruling such as `A1`, or a section such as `spec: Authentication`."""
-    title: str
-    held: str
-    """What the caller had or sent."""
-    needed: str
-    next_step: str
-    text: str = ""
-    """What the rule says."""
-
-
 class Case(NamedTuple):
     """One kind of refusal. Texts may contain `{field}`, `{role}` and other values of `rules.values_of`."""
 

@@ -12,12 +12,13 @@ import msgspec
 
 from emulator.callers import Role
 from emulator.features.explanations.access_cases import ACCESS
-from emulator.features.explanations.cases import PARAMETER, Case, Explanation, Refusal
+from emulator.features.explanations.cases import PARAMETER, Case, Refusal
 from emulator.features.explanations.control_cases import CONTROL
 from emulator.features.explanations.data_cases import DATA
 from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
 from emulator.features.explanations.socket_cases import CLOSES, SOCKETS
+from emulator.features.explanations.texts import Explanation
 
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""

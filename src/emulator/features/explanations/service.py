@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Final
-
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
 from emulator.errors import NotFound
 from emulator.features.explanations import texts
-from emulator.features.explanations.cases import Explanation, Refusal
-from emulator.features.explanations.texts import Rule
+from emulator.features.explanations.texts import Explanation, Rule
 from emulator.journal import DELIVERY, Entry, Journal
-
-_VERDICT: Final = re.compile(r"(?P<verdict>[\w-]+); rule=(?P<rule>[\w-]+)")
 
 
 class Summary(Struct):
@@ -60,17 +53,25 @@ class Explained(Struct):
     """Absent if production would have answered in the same way, as far as is known."""
 
 
-@dataclass(eq=False)
 class Explanations:
     """Explains the entries of one journal."""
 
-    _journal: Journal
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     def explain(self, entry: Entry) -> Explanation | None:
         """Return why an entry was refused; `None` if it was not, or is of an unknown kind."""
-        from emulator.features.explanations.rules import explain  # the tables, when they are needed
+        if entry.status < 400:
+            return None
+        # The tables are imported when they are needed.
+        from emulator.features.explanations.cases import Refusal
+        from emulator.features.explanations.rules import explain
 
-        return _with_text(explain(_refusal_of(entry))) if entry.status >= 400 else None
+        return _with_text(
+            explain(
+                Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)
+            )
+        )
 
     def explain_request(self, id: str) -> Explained:
         """Explain the latest entry of a request id, refused ones first, or the reason of a closed socket.
@@ -125,20 +126,16 @@ class Explanations:
 
 def verdict_of(header: str) -> Verdict | None:
     """Explain the header `X-Emulator-Production`; `None` if it is empty."""
-    found = _VERDICT.match(header)
-    if found is None:
+    verdict, _, name = header.partition("; rule=")
+    if not name:
         return None
-    rule = texts.find(found["rule"]) or Rule(found["rule"], "")
-    return Verdict(found["verdict"], rule.id, rule.text, rule.why, rule.next_step)
+    rule = texts.find(name) or Rule(name, "")
+    return Verdict(verdict, rule.id, rule.text, rule.why, rule.next_step)
 
 
 def _with_text(found: Explanation | None) -> Explanation | None:
     rule = texts.find(found.rule) if found else None
     return with_fields(found, text=rule.text) if found and rule else found
-
-
-def _refusal_of(entry: Entry) -> Refusal:
-    return Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)
 
 
 def _hint(name: str) -> str:

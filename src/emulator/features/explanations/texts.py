@@ -1,4 +1,4 @@
-"""The texts of all rules, from the data files beside this module."""
+"""Explanations, and the texts of all rules, from the data files beside this module."""
 
 from __future__ import annotations
 
@@ -24,6 +24,20 @@ class Rule(Struct, frozen=True):
     """How to mend what production would do differently; empty for other rules."""
     documented: str = ""
     """The document that has more."""
+
+
+class Explanation(Struct, frozen=True):
+    """Why a request was refused."""
+
+    rule: str
+    """The rule that decided: a ruling such as `A1`, or a section such as `spec: Authentication`."""
+    title: str
+    held: str
+    """What the caller had or sent."""
+    needed: str
+    next_step: str
+    text: str = ""
+    """What the rule says."""
 
 
 @cache
