@@ -17,6 +17,8 @@ SAMPLE = "7"
 """Stands for a value that is known only when the service runs."""
 _DEPTH = 3
 """Calls that are followed back from a helper to those who name the reason."""
+_PAGES = "dashboard/"
+"""Pages for people, which the journal does not record."""
 _CLOSERS = {"close", "_close", "expel", "_expel", "fail"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -106,7 +108,8 @@ def _texts(node: ast.expr | None, function: Function | None, bound: Values) -> l
             return bound[name]
         local = _assigned(function, name) if isinstance(node, ast.Name) else []
         values = local or ([_constants()[name]] if name in _constants() and name.lstrip("_").isupper() else [])
-        return [text for each in values for text in _texts(each, function, bound)] or [SAMPLE]
+        rest = {**bound, name: [SAMPLE]}  # a name may be in its own value
+        return [text for each in values for text in _texts(each, function, rest)] or [SAMPLE]
     return [SAMPLE]
 
 
@@ -161,10 +164,12 @@ def _names_in(nodes: Iterable[ast.AST]) -> set[str]:
 
 @cache
 def refusals() -> tuple[Site, ...]:
-    """Return every place that makes a `ServiceError`, once for each sample of its texts."""
+    """Return every place that makes a `ServiceError` for a client, once for each sample of its texts."""
     found: dict[Site, None] = {}
     for kind, status in _kinds().items():
         for file, function, call in _calls().get(kind, ()):
+            if file.startswith(_PAGES):
+                continue
             place = f"{file}:{call.lineno}"
             for reason, detail in _arguments(kind, function, call):
                 if not reason:  # caught where it is raised

@@ -120,7 +120,7 @@ ACCESS: Final = (
     *cases(
         "Invalid user",
         rows=(
-            (r"needs a user$", "A4", "The request names no user",
+            (r"", "A4", "The request names no user",
              "Name a user: add `--user ID` as admin or backend, or use a token with a user.",
              "a token without a user", "a user, whose store it is"),
         ),

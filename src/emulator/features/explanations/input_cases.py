@@ -100,6 +100,8 @@ INPUT: Final = (
         rows=(
             (r"^(?P<path>\S+) does not support (?P<method>\S+)", "spec: Endpoints", "The path has no such method",
              "Use a method that /schema/openapi.json lists for this path.", "{method} {path}", "a method of this path"),
+            (r"", "spec: Endpoints", "The path has no such method",
+             "Use a method that /schema/openapi.json lists for this path.", "{detail}", "a method of this path"),
         ),
     ),
     *cases(
