@@ -34,7 +34,7 @@ BASICS |= {"engines.records", "engines.record_checks"}
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
 SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
 HTTP_IMPORTS = BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"}
-ACTIONS_IMPORTS = BASICS | {"realtime.action", "realtime.session", "realtime.gateway"}
+ACTIONS_IMPORTS = BASICS | {"parity.service", "realtime.action", "realtime.session", "realtime.gateway"}
 
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},

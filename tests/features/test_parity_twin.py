@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from typing import Any
 
 import httpx
 import pytest
 
 from emulator.parity.rules import (
     ANSWERS,
+    CALLER_RATE,
     CLAIMS,
     DIFFER,
     ENDPOINT,
     EXP,
     FREER_RATE,
+    PIN_CHANNEL,
     REFUSE,
     REGISTRATION,
     SIGNATURE,
@@ -23,6 +26,7 @@ from emulator.parity.rules import (
     verdict_of,
 )
 from support.parity_twin import DAY, HOUR, SECOND, VERDICT, Sent, Twins, comparable, twins
+from support.socket_client import SocketClient
 
 REQUESTS = int(os.environ.get("PARITY_REQUESTS", "400"))
 """`PARITY_REQUESTS=5000` finds what is rare."""
@@ -76,3 +80,50 @@ def test_rates_of_client_ids_count_what_a_production_twin_counts():
         seen = run(both, REQUESTS // 2)
 
     assert FREER_RATE in seen
+
+
+FRAMES = (
+    *[("get", "state", {"state_id": "channel"})] * 3,
+    ("set", "state", {"state_id": "channel", "state": {"a": 1}}),
+    ("set", "state", {"state_id": "extension", "state": {"a": 1}}),
+    ("subscribe", "authentication", {}),
+    ("subscribe", "state", {"topic_id": "channel"}),
+    ("subscribe", "", {}),
+    ("get", "transaction", {"sku": "hat"}),
+    ("frobnicate", "", {}),
+)
+
+
+def check_frame(both: Twins, sockets: tuple[SocketClient, SocketClient], action: str, target: str, data: Any) -> str:
+    """Send a message to both, compare the verdict on it with what production did, and return it."""
+    replies = [game.request(action, target, each) for game, each in zip(sockets, data, strict=True)]
+    sandbox, production = ((each["errors"][0]["status"] if "errors" in each else 200) for each in replies)
+    verdict = both.verdict_on_frame()
+    told = f"{action} {target} {data}\n  {verdict!r}, {replies}"
+    if verdict:
+        # Where the token or PIN was refused, later messages come from a connection without rights.
+        expected = {ANSWERS[rule_of(verdict)]} if action == "authenticate" else {ANSWERS[rule_of(verdict)], 401}
+        assert verdict_of(verdict) == REFUSE, told
+        assert production in expected, told
+        assert production != sandbox, told
+    else:
+        assert production == sandbox, told
+    return verdict
+
+
+@pytest.mark.slow
+def test_each_verdict_on_a_message_is_what_a_production_twin_does():
+    seen: Counter[str] = Counter()
+    with twins(SEED) as both:
+        for _ in range(REQUESTS // 8):
+            sockets = both.sockets()
+            seen[check_frame(both, sockets, "authenticate", "", both.credentials())] += 1
+            for _ in range(both.random.choice([3, 3, 3, 15])):
+                action, target, data = both.random.choice(FRAMES)
+                seen[check_frame(both, sockets, action, target, [data, data])] += 1
+            for game in sockets:
+                game.socket.close()
+            if both.random.random() < 0.2:
+                both.move(both.random.choice(MOVES[:6]))
+
+    assert {"", SIGNATURE, STAGE, EXP, PIN_CHANNEL, CALLER_RATE} <= set(seen)

@@ -21,8 +21,10 @@ from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from emulator.engines.base import NEVER, Key
 from emulator.errors import BadRequest, Forbidden
+from emulator.journal import FRAME
 from support.role_table import ROLES, TABLE
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, PREVIOUS_SECRET, SECRET, Client, LiveServer, live_server
+from support.socket_client import SocketClient
 
 VERDICT = "x-emulator-production"
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
@@ -248,6 +250,26 @@ class Twins:
                 await live.service.perform(sent.method, url.path, caller, dict(parse_qsl(url.query)), body)
 
         live.run(repeat())
+
+    def sockets(self) -> tuple[SocketClient, SocketClient]:
+        """Open a game's socket to both."""
+        return SocketClient(self.sandbox), SocketClient(self.production)
+
+    def credentials(self) -> list[dict[str, str]]:
+        """Return the `data` of `authenticate` for both: a token, or a PIN that is bound, unbound or wrong."""
+        if self.random.random() < 0.5:
+            header, _, _ = self._credential()
+            return [{"client_id": CLIENT_ID, "jwt": header.rpartition(" ")[2]}] * 2
+        claims = {"role": "broadcaster", "channel_id": CHANNEL, "exp": self._in(HOUR)}
+        header = self.random.choice([CLIENT_ID, f"{CLIENT_ID} {jwt.encode(claims, SECRET)}"])
+        headers = {"Authorization": header, "X-Forwarded-For": self.random.choice(ADDRESSES)}
+        issued = [client.post("/v1/e/link/pin", headers=headers) for client in self._clients]
+        is_wrong = self.random.random() < 0.3 or any(each.is_error for each in issued)
+        return [{"client_id": CLIENT_ID, "pin": "AAAAAA" if is_wrong else each.json()["pin"]} for each in issued]
+
+    def verdict_on_frame(self) -> str:
+        """Return what the journal of the sandbox says of the latest message over a socket."""
+        return next(each.production for each in self.sandbox.service.journal.newest() if each.kind == FRAME)
 
     def move(self, ms: int) -> None:
         """Advance the clock of both."""

@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from emulator.auth.claims import UNAUTHORIZED
 from emulator.auth.signing_key import SigningKey
@@ -244,8 +243,7 @@ class Pins:
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._links.of(caller, channel_id)
-            result = self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
-            return result._replace(caller=replace(result.caller, production=caller.production))
+            return self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
         reply = Authenticated(token)
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id
