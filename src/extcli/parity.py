@@ -53,13 +53,14 @@ class Selection:
 
 
 def lines_of(failures: Iterable[Seen]) -> list[str]:
-    """Return two lines for each rule: what it means, and the requests."""
+    """Return for each rule how often production would act differently, why, and the first and the latest request."""
     lines: list[str] = []
     for seen in failures:
-        lines.append(f"  {seen['rule']}: {_DID[seen['verdict']]} {_requests(seen['count'])}: {_meaning(seen)}")
+        did, count = _DID[seen["verdict"]], seen["count"]
+        lines += [f"  {seen['rule']}: {did} {count} request{'s' if count > 1 else ''}", f"    {_meaning(seen)}"]
         names = ("first", "latest") if len(seen["examples"]) > 1 else ("request",)
-        examples = zip(names, seen["examples"], strict=False)
-        lines.append("    " + ", ".join(f"{name} {each['request_id']} {each['endpoint']}" for name, each in examples))
+        for name, each in zip(names, seen["examples"], strict=False):
+            lines.append(f"    {name} {each['request_id']} {each['endpoint']}")
     return lines
 
 
@@ -67,7 +68,3 @@ def _meaning(seen: Seen) -> str:
     if seen["verdict"] == UNKNOWN:
         return "the service knows no secret: start it with --extensions"
     return RULES[seen["rule"]]
-
-
-def _requests(count: int) -> str:
-    return "1 request" if count == 1 else f"{count} requests"

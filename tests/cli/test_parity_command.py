@@ -27,8 +27,10 @@ def test_a_difference_is_listed_with_what_it_means(extcli, live):
     assert (7, [["exp", "refuse", "2", "vote-1", "vote-2"]]) == (result.exit_code, result.rows)
     assert [
         "extcli: production would have acted differently",
-        "  exp: would refuse 2 requests: the token has no exp in seconds",
-        "    first vote-1 GET /v1/e/vote, latest vote-2 GET /v1/e/vote",
+        "  exp: would refuse 2 requests",
+        "    the token has no exp in seconds",
+        "    first vote-1 GET /v1/e/vote",
+        "    latest vote-2 GET /v1/e/vote",
     ] == result.stderr.splitlines()
 
 

@@ -157,8 +157,11 @@ def test_an_unknown_rule_is_refused_with_the_known_ones():
 
 def test_a_failure_is_shown_with_its_meaning_and_its_requests():
     assert [
-        "  stage: would refuse 3 requests: the token is for the sandbox: sign it with the extension's secret",
-        "    first id-0 GET /v1/e/vote, latest id-1 GET /v1/e/vote",
-        "  signature: may refuse 1 request: the service knows no secret: start it with --extensions",
+        "  stage: would refuse 3 requests",
+        "    the token is for the sandbox: sign it with the extension's secret",
+        "    first id-0 GET /v1/e/vote",
+        "    latest id-1 GET /v1/e/vote",
+        "  signature: may refuse 1 request",
+        "    the service knows no secret: start it with --extensions",
         "    request id-0 GET /v1/e/vote",
     ] == lines_of([seen("stage", count=3), seen("signature", "unknown")])

@@ -53,7 +53,8 @@ def test_a_run_fails_if_production_would_have_refused_a_request(extensions: list
     assert 7 == code
     assert [
         "extcli exec: production would have acted differently (--fail-on parity):",
-        "  exp: would refuse 1 request: the token has no exp in seconds",
+        "  exp: would refuse 1 request",
+        "    the token has no exp in seconds",
         "    request of-the-command GET /v1/e/vote",
     ] == log.splitlines()
 
