@@ -133,6 +133,7 @@ def test_objects_of_the_service_end_with_what_they_serve(live: LiveServer):
             Client().delete(namespace).raise_for_status()
         live.advance(DAY)
         live.service.changes.forget()  # it keeps the keys of the latest changes
+        live.service.journal.clear()  # it keeps the callers of the latest requests
         return own_objects()
 
     async def forget_cancelled_timers() -> None:
@@ -180,7 +181,9 @@ def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, mo
         "limits.rate_limit._SWEEP_SIZE",
     ):
         monkeypatch.setattr(f"emulator.{limit}", 100)
-    settings = Settings(data=f"sqlite://{tmp_path}/data.db", limits=Limits(caller_rate=1_000, client_rate=100_000))
+    settings = Settings(
+        data=f"sqlite://{tmp_path}/data.db", limits=Limits(caller_rate=1_000, client_rate=100_000), journal=100_000
+    )
     with live_server(settings) as live, live.client("viewer") as client:
 
         def vote(number: int) -> None:

@@ -213,3 +213,15 @@ def test_the_log_contains_no_pins_and_no_tokens(live, broadcaster, caplog):
     lines = [r.getMessage() for r in caplog.records if r.name.split(".")[0] in ("emulator", "uvicorn", "litestar")]
 
     assert [] == [line for line in lines for secret in (pin, *pair.values()) if len(secret) > 5 and secret in line]
+
+
+@pytest.mark.parametrize("quoted", ["%s", '"%s"'])
+def test_a_token_without_a_client_id_is_not_taken_for_one(live: LiveServer, stranger: Client, quoted: str):
+    token = live.client("viewer").headers["Authorization"].split()[1]
+
+    answer = stranger.post("/v1/e/link/pin", headers={"Authorization": quoted % token})
+
+    assert (401, "malformed Authorization header: '<client id> <JWT>' is expected") == (
+        answer.status_code,
+        answer.json()["info"],
+    )

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from emulator.dashboard.pages import screens
+from emulator.features.journal.snippets import FORMS
+from extcli.journal.har import har_lines
 from support.journal import entries_of, following, journal_of
 from support.leak_detector import LeakDetector
 from support.pusher_client import PusherClient
@@ -44,11 +47,25 @@ def everything(service: LiveServer) -> Iterator[str]:
             page = journal_of(service, since=since, limit=200)
             since = page["next"]
             yield json.dumps(page, ensure_ascii=False)
-            for each in page["entries"]:
-                yield client.get("/_emulator/journal/entry", params={"id": each["number"]}).text
-                yield client.get("/_emulator/explain", params={"id": each["number"]}).text
+            yield from har_lines(page["entries"], service.url)
+            for number in (each["number"] for each in page["entries"]):
+                yield client.get("/_emulator/journal/entry", params={"id": number}).text
+                yield client.get("/_emulator/explain", params={"id": number}).text
+                for form in FORMS:
+                    yield client.get("/_emulator/journal/entry", params={"id": number, "as": form}).text
     with following(service, since=0, timeout=0) as lines:
         yield json.dumps(list(lines), ensure_ascii=False)
+
+
+def pages(service: LiveServer) -> Iterator[str]:
+    """Yield the pages of the dashboard: each screen, and what it shows of each entry and each socket."""
+    with Client(base_url=service.url) as client:
+        for name in screens():
+            yield client.get(f"/_emulator/ui/{name}" if name != "overview" else "/_emulator").text
+        for each in entries_of(service, limit=1_000):
+            yield client.get("/_emulator/ui/requests", params={"entry": each["number"]}).text
+        for name in ("contents/pins", "contents/codes", "sockets", "parity", "clock/next"):
+            yield client.get(f"/_emulator/{name}").text
 
 
 def leaks(service: LiveServer, seen: LeakDetector) -> set[str]:
@@ -63,6 +80,17 @@ def test_every_kind_of_call_leaves_no_secret_in_the_journal(live: LiveServer, sc
     assert kinds.count("frame") > 15
     assert set() == leaks(live, seen)
     assert seen.found_in("".join(everything(live))) >= {"an answer", "a patch", "a state over the socket"}
+
+
+@pytest.mark.slow
+def test_every_kind_of_call_leaves_no_secret_in_the_dashboard(live: LiveServer, scenario: Scenario, seen: LeakDetector):
+    scenario.run()
+
+    shown = list(pages(live))
+
+    as_client_id = {"a bad credential"}  # the sandbox accepts any client id without a token
+    assert set() == {label for text in shown for label in seen.found_in(text)} - CONTENT - as_client_id
+    assert "an answer" in seen.found_in("".join(shown))
 
 
 BODIES = {
@@ -95,6 +123,19 @@ def test_a_pin_in_a_body_stays_out(live: LiveServer, seen: LeakDetector, broadca
     assert set() == seen.found_in(json.dumps(entry))
 
 
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_a_pin_in_the_body_of_a_refused_request_stays_out(live: LiveServer, seen: LeakDetector, viewer, body: str):
+    content = body.replace("%s", seen.add("7T3W9Q", "a PIN")).encode()
+
+    refused = [
+        viewer().post("validate_pin", content=content),
+        live.bearer("no-token").post("validate_pin", content=content),
+    ]
+
+    assert [403, 401] == [each.status_code for each in refused] or 413 in [each.status_code for each in refused]
+    assert set() == leaks(live, seen)
+
+
 @pytest.mark.parametrize("body", [each for name, each in BODIES.items() if name not in ("as a form", "not quoted")])
 @pytest.mark.parametrize("path", ["vote", "accumulate", "nothing"])
 def test_a_member_called_pin_stays_out_of_other_endpoints_too(
@@ -122,7 +163,6 @@ def test_a_member_called_pin_stays_out_of_other_endpoints_too(
         "/v1/e/%s",
         "/%s",
         "/_emulator/%s",
-        "/_emulator/ui/%s",
         "/_ns/%s!/v1/e/vote",
         "/schema/%s",
     ],

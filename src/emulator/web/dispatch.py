@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass
-from typing import Any
+from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive
 
@@ -34,6 +34,8 @@ from emulator.wire.query import query_of
 
 _log = logging.getLogger("emulator")
 
+_TOKEN_START: Final = "eyJ"
+"""The base64 of `{"`."""
 DISPATCHER = "emulator.dispatcher"
 """The key of the dispatcher in an ASGI scope's state."""
 
@@ -276,9 +278,9 @@ def _reply(answer: object, cors: bool, status: int) -> Reply:
 
 
 def _bare_client_id(header: str | None) -> str:
-    """The client id of a header without a token; empty for any other header."""
+    """The client id of a header without a token; empty for any other header, also for a token without a client id."""
     words = (header or "").strip().strip('"').split()
-    return words[0] if len(words) == 1 else ""
+    return words[0] if len(words) == 1 and not words[0].startswith(_TOKEN_START) else ""
 
 
 def _text(header: bytes | None) -> str | None:
