@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 import pytest
 
@@ -43,6 +45,19 @@ def test_codes_of_a_user_are_masked(screen: str, admin: Client, viewer):
 
     assert "H•••••••" in main
     assert '<td data-head="May redeem" class="number">1</td>' in main
+    assert [] == [code for code in CODES if code in main]
+
+
+def test_it_lists_the_latest_redemptions_without_the_codes(screen: str, admin: Client, viewer):
+    admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
+    for prize in (0, 0, 77, "<b>"):
+        viewer("5").post("codes/redeem", json={"prize": prize})
+
+    main = main_of(screen)
+
+    assert ["400", "400", "no code", "a code"] == re.findall('<td data-head="Answer">(.*?)</td>', main)
+    assert ["", "77", "0", "0"] == re.findall('<td data-head="Index">(.*?)</td>', main)
+    assert "&amp;user=5" in main
     assert [] == [code for code in CODES if code in main]
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from collections.abc import Iterator
+from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from emulator.dashboard.callers import suggested, viewer_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.features.contents.rules import Filter
+from emulator.journal import Entry
 
 ROWS: Final = 200
+_LATEST: Final = 50
+"""Requests for a code that are shown."""
+_LOOKED_AT: Final = 5_000
+"""Entries of the journal that one view looks at."""
+_REDEEM: Final = "POST /v1/e/codes/redeem"
 _SHOWN: Final = 20
 """Redeemed codes of one set that are shown, masked."""
 
@@ -26,6 +35,15 @@ class Share(NamedTuple):
     """The first redeemed codes, masked."""
 
 
+class Redemption(NamedTuple):
+    """One request for a code, from the journal."""
+
+    entry: Entry
+    prize: int | None
+    """The index of the set; `None` if the request was refused for it."""
+    got_one: bool
+
+
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the code sets of all extensions, and what one user has of them."""
     caller, user = suggested(service, query), query.get("user", "")
@@ -33,6 +51,8 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     found = await service.contents.page("codes", Filter(client_id), limit=ROWS)
     return {
         "rows": found.rows,
+        "has_journal": service.journal.is_on,
+        "redemptions": list(islice(_redemptions(service, client_id), _LATEST)),
         "client_id": client_id,
         "caller": caller,
         "poll": query.get("poll") or "default",
@@ -51,6 +71,23 @@ async def _shares(service: Service, client_id: str, channel_id: str, user: str) 
         for index, (left, codes) in pairs
         if left or codes
     ]
+
+
+def _redemptions(service: Service, client_id: str) -> Iterator[Redemption]:
+    """Yield the latest requests for a code of an extension, or of all, newest first."""
+    for entry in islice(service.journal.newest(), _LOOKED_AT):
+        caller = entry.caller
+        if entry.name == _REDEEM and caller is not None and client_id in ("", caller.client_id):
+            yield Redemption(entry, _member(entry.request, "prize"), _member(entry.response, "code") is not None)
+
+
+def _member(text: bytes, name: str) -> Any:
+    """Return a member of a JSON object that the journal has; `None` if there is none."""
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def masked(code: str) -> str:
