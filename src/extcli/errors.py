@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -96,6 +96,8 @@ class ErrorAnswer(CliError):
     """Finds the request in the service's log, if the service says it."""
     is_explained = False
     """Whether `extcli explain` knows more: the service is an emulator in sandbox."""
+    place: Sequence[str] = ()
+    """The options that named the service, which `extcli explain` needs as well."""
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         self.status = status
@@ -107,8 +109,11 @@ class ErrorAnswer(CliError):
         super().__init__(f"{request} {outcome}: {answer}", why=why, fix=fix)
 
     def lines(self) -> list[str]:
-        hint = [f"  extcli explain {self.request_id}"] if self.is_explained and self.request_id else []
-        return [*super().lines(), *hint]
+        if not self.is_explained or not self.request_id:
+            return super().lines()
+        import shlex
+
+        return [*super().lines(), f"  {shlex.join(['extcli', 'explain', self.request_id, *self.place])}"]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()

@@ -227,12 +227,18 @@ class SignedCalls:
             reason = reason_of(answer.content)
             credentials = self._credentials if call.signed else None
             if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
-                raise error_of(call, answer, credentials)
+                raise self._error_of(call, answer, credentials)
         with self._send(call, query) as answer:
             if answer.status_code >= 300:
                 answer.read()
-                raise error_of(call, answer, credentials)
+                raise self._error_of(call, answer, credentials)
             yield answer
+
+    def _error_of(self, call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
+        error, flags = error_of(call, answer, credentials), self._resolver.flags
+        given = {"-p": flags.profile, "--url": flags.url}
+        error.place = [word for name, value in given.items() if value for word in (name, value)]
+        return error
 
     def _query(self, call: Call) -> Mapping[str, Any]:
         if call.signed and self._credentials and self._credentials.given and (channel := self._resolver.channel()):

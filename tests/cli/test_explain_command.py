@@ -41,6 +41,15 @@ def test_the_hint_explains_the_refused_call(extcli, refused: str):
     )
 
 
+def test_the_hint_names_the_service_that_the_options_named(extcli, live: LiveServer):
+    url = f"{live.url}/_ns/hinted"
+    refused = extcli("vote", "cast", "--value", "100", "--url", url, env={"EXTCLI_URL": "http://127.0.0.1:1"})
+
+    hint = refused.stderr.splitlines()[-1].split()
+    assert ["extcli", "explain", "--url", url] == [*hint[:2], *hint[3:]]
+    assert "Value out of bounds" in extcli(*hint[1:], env={"EXTCLI_URL": "http://127.0.0.1:1"}).stdout
+
+
 def test_without_an_argument_the_latest_refusal_is_explained(extcli, refused: str):
     extcli("vote", "get")
 

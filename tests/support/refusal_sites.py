@@ -45,7 +45,7 @@ def _kinds() -> Mapping[str, int]:
     """The names of all classes of `ServiceError`, with their status."""
     found = {name: each.status for name, each in vars(errors).items() if hasattr(each, "status")}
     for tree in _trees().values():
-        for node in ast.walk(tree):
+        for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 base = next((each.id for each in node.bases if isinstance(each, ast.Name) and each.id in found), "")
                 if base and node.name not in found:
@@ -115,13 +115,20 @@ def _texts(node: ast.expr | None, function: Function | None, bound: Values) -> l
 
 def _assigned(function: Function | None, name: str) -> list[ast.expr]:
     """The values that a function assigns to a local name."""
-    return [
-        node.value
-        for node in (ast.walk(function) if function else ())
-        if isinstance(node, ast.Assign)
-        and any(isinstance(each, ast.Name) and each.id == name for each in node.targets)
-        and isinstance(node.value, ast.Constant | ast.JoinedStr | ast.IfExp | ast.BinOp)
-    ]
+    return _assignments(function).get(name, []) if function else []
+
+
+@cache
+def _assignments(function: Function) -> Mapping[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(
+            node.value, ast.Constant | ast.JoinedStr | ast.IfExp | ast.BinOp
+        ):
+            for each in node.targets:
+                if isinstance(each, ast.Name):
+                    found.setdefault(each.id, []).append(node.value)
+    return found
 
 
 def _bindings(function: Function | None, names: Iterable[str], depth: int = _DEPTH) -> Iterator[Values]:
