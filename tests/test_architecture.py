@@ -113,9 +113,9 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "seeds": {"errors", "output", "config", "codes", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
-    "running": {"errors", "clock", "output", "config", "extensions", "parity"},
+    "running": {"journal.har", "errors", "clock", "output", "config", "extensions", "parity"},
     "journal": {"errors", "clock", "output", "api", "session"},
-    "testing": {"errors", "clock", "output", "config", "api", "session", "seeds"},
+    "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""

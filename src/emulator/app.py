@@ -44,6 +44,7 @@ from emulator.features.datastream.service import Datastream
 from emulator.features.explanations.service import Explanations
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
+from emulator.features.journal.rules import matches_of
 from emulator.features.journal.service import Journals
 from emulator.features.pins.service import Pins
 from emulator.features.ranking.service import Rankings
@@ -175,6 +176,8 @@ class Service:
             self.stores,
             self.json_stores,
             Subscribers(self.hub, lambda: len(self.gateway.admission)),
+            self.journal,
+            matches_of,
             has_peers=settings.has_peers,
             is_alone=self.publisher.is_single_node,
         )

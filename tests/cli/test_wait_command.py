@@ -205,3 +205,53 @@ def test_several_waits_are_met_by_one_change(shell, live, channel):
     assert [0, 0, 0] == [each.wait(20) for each in processes]
     for each in processes:
         each.communicate()
+
+
+def test_expect_journal_counts_what_was_answered(extcli, live):
+    extcli("vote", "cast", "lunch", "--value", "3", "--channel", "777")
+    extcli("vote", "logs", "lunch", "--as", "viewer")
+
+    for options in (
+        ["POST /v1/e/vote", "--status", "200", "--count", "=1"],
+        ["/v1/e/vote_logs", "--status", "4xx", "--role", "viewer"],
+        ["POST /v1/e/vote", "--channel", "777"],
+        ["POST /v1/e/vote", "--channel", "1", "--count", "=0"],
+        ["--status", "5xx", "--count", "=0"],
+    ):
+        assert (0, "") == (extcli("expect", "journal", *options).exit_code, extcli("expect", "journal").stderr)
+
+
+def test_expect_journal_says_what_was_answered_instead(extcli, live):
+    live.set(1_900_000_000_000)
+    extcli("vote", "logs", "lunch", "--as", "viewer:U1")
+
+    result = extcli("expect", "journal", "GET /v1/e/vote_logs", "--status", "200")
+
+    assert 7 == result.exit_code
+    assert [
+        "extcli: not met: journal GET /v1/e/vote_logs",
+        "  wanted: count: at least 1",
+        "  found:  count: 0",
+        "  last changes:",
+        "    2030-03-17 17:46:40Z  GET /v1/e/vote_logs: answered 403 by U1 in channel 10…",
+    ] == result.stderr.splitlines()
+
+
+def test_wait_journal_ends_at_the_entry(shell, live, channel):
+    process = shell("wait", "journal", "POST /v1/e/vote", "--count", "2", "--timeout", "20s")
+    wait_until(lambda: held(live) == 1)
+
+    for _ in range(2):
+        channel.post("vote", json={"value": 1})
+
+    assert 0 == process.wait(20)
+    process.communicate()
+
+
+def test_wait_journal_counts_only_entries_after_a_number(extcli, live, channel):
+    channel.get("vote")
+    mark = extcli("logs", "-o", "json").json["mark"]
+    channel.get("vote")
+
+    assert 0 == extcli("expect", "journal", "GET /v1/e/vote", "--since", str(mark), "--count", "=1").exit_code
+    assert "is after the latest entry" in extcli("expect", "journal", "--since", "999999999").stderr

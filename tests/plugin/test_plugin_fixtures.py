@@ -91,6 +91,14 @@ FIXTURES = """
         subprocess.run(command, env=environment, check=True)
         assert extcli.viewer().poll("boss")["count"] == 1
 
+    def test_the_journal_has_what_was_answered(extcli: Namespace):
+        extcli.viewer("7").vote("boss", 2)
+        with pytest.raises(Refused):
+            extcli.viewer("7").request("GET", "vote_logs")
+        assert ["/v1/e/vote?id=boss"] == [entry["path"] for entry in extcli.logs(path="/v1/e/vote?", status=200)]
+        assert ["GET /v1/e/vote_logs"] == [entry["endpoint"] for entry in extcli.logs(status="4xx")]
+        extcli.wait.journal("POST /v1/e/vote", status=200, user="7", count="=1")
+
     def test_the_factory_makes_further_namespaces(extcli: Namespace, extcli_factory: Factory):
         other = extcli_factory(client_id="other", channel="555")
         other.viewer().vote("boss", 1)
@@ -253,6 +261,17 @@ def test_a_failed_test_shows_the_log_lines_of_its_namespace_only(tmp_path: Path)
 
     assert "v1/e/vote: 200 in" in shown
     assert "_ns/test_passes" not in run.output
+
+
+def test_a_failed_test_shows_the_requests_that_were_refused(tmp_path: Path):
+    test = """
+        def test_fails(extcli):
+            extcli.viewer("7").request("GET", "vote_logs")
+    """
+    run = run_pytest(tmp_path, files={"test": test})
+    shown = run.output.partition("- extcli refused requests of test_fails-")[2]
+
+    assert re.search(r"403 GET /v1/e/vote_logs +viewer:7@1001 .*the role viewer may not do this", shown)
 
 
 def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path):

@@ -17,6 +17,7 @@ import jwt
 import pytest
 
 from support.exec_process import ExecProcess, run_exec
+from support.har import har_errors
 from support.program import PROGRAM
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
@@ -164,9 +165,30 @@ def test_a_failed_run_leaves_a_report_and_a_successful_one_nothing(tmp_path: Pat
     assert not reports.parent.exists()
     code, _, log = run_exec(*options, "--", "sh", "-c", "exit 7")
     assert (7, f"extcli exec: the service's log and metrics are in {reports}\n") == (code, log)
-    assert {"service.log", "metrics.txt", "snapshot.json"} == {each.name for each in reports.iterdir()}
+    assert {"service.log", "metrics.txt", "snapshot.json", "journal.jsonl", "journal.har"} == {
+        each.name for each in reports.iterdir()
+    }
     assert "serving: extcli" in (reports / "service.log").read_text()
     assert 'emulator_info{environment="sandbox"' in (reports / "metrics.txt").read_text()
+
+
+def test_the_report_of_a_failed_run_has_its_journal(tmp_path: Path):
+    vote = f"{PROGRAM} vote cast lunch --value 3; {PROGRAM} vote logs lunch --as viewer"
+
+    code, _, _ = run_exec("--quiet", "--on-failure", str(tmp_path), "--", "sh", "-c", vote)
+
+    assert 4 == code
+    entries = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert [("POST /v1/e/vote", 200), ("GET /v1/e/vote_logs", 403)] == [
+        (entry["endpoint"], entry["status"]) for entry in entries if "vote" in entry["path"]
+    ]
+    assert [] == har_errors(json.loads((tmp_path / "journal.har").read_text()))
+
+
+def test_without_a_journal_the_report_has_none(tmp_path: Path):
+    run_exec("--quiet", "--journal", "0", "--on-failure", str(tmp_path), "--", "false")
+
+    assert not [each.name for each in tmp_path.iterdir() if "journal" in each.name]
 
 
 def test_a_run_that_a_signal_ends_leaves_a_report(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""What a failed run leaves behind: the service's log, its metrics and its data."""
+"""What a failed run leaves behind: the service's log, its metrics, its data and its journal."""
 
 from __future__ import annotations
 
@@ -24,11 +24,29 @@ class FailureReport:
         self.directory.mkdir(parents=True, exist_ok=True)
         for name, path in _FILES.items():
             _fetch(f"{url}{path}", self.directory / name)
+        _write_journal(url, self.directory)
 
     def write_log(self, log: Log) -> None:
         """Write the service's log. Raises `OSError`."""
         self.directory.mkdir(parents=True, exist_ok=True)
         log.copy_to(self.directory / "service.log")
+
+
+def _write_journal(url: str, directory: Path) -> None:
+    """Write the journal as JSON lines and as an HTTP Archive, if the service keeps one. Raises `OSError`."""
+    import json
+
+    from extcli.journal.har import har_lines
+
+    file, archive = directory / "journal.jsonl", directory / "journal.har"
+    archive.unlink(missing_ok=True)
+    _fetch(f"{url}/_emulator/journal/stream?since=0&timeout=0", file)
+    if not file.exists():
+        return
+    lines = [line for line in file.read_text().splitlines() if not line.startswith('{"mark"')]
+    entries = (json.loads(line) for line in lines if line.startswith('{"number"'))
+    archive.write_text("".join(f"{line}\n" for line in har_lines(entries, url)))
+    file.write_text("".join(f"{line}\n" for line in lines))
 
 
 def _fetch(url: str, file: Path) -> None:
@@ -43,7 +61,7 @@ def _fetch(url: str, file: Path) -> None:
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
     try:
-        connection.request("GET", address.path)
+        connection.request("GET", f"{address.path}?{address.query}")
         answer = connection.getresponse()
         if answer.status == 200:
             with file.open("wb") as target:

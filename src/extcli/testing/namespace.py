@@ -13,7 +13,7 @@ from extcli.config.urls import socket_of
 from extcli.seeds import read
 from extcli.seeds.apply import apply
 from extcli.testing.actor import Actor
-from extcli.testing.calls import TIMEOUT, anonymous, signed_calls
+from extcli.testing.calls import TIMEOUT, anonymous, document, signed_calls
 from extcli.testing.clock import Clock
 from extcli.testing.operation import Awaited, Blocking, ModeT, Part, operation
 from extcli.testing.sockets import Events, Game
@@ -118,6 +118,15 @@ class Namespace(Part[ModeT]):
     def wait(self) -> Wait[ModeT]:
         """Waits until a condition is met in the channel."""
         return Wait(anonymous(self._http), self.client_id, self.channel, awaited=self.awaited)
+
+    @operation
+    def logs(self, /, **filters: str | int) -> list[dict[str, Any]]:
+        """Return the latest entries of the journal, oldest first, at most 1,000: `logs(path="vote", status="4xx")`.
+
+        The filters are those of `GET /_emulator/journal`.
+        """
+        answer = anonymous(self._http).read_journal({"order": "newest", "limit": 1_000, **filters})
+        return list(reversed(document(answer)["entries"]))
 
     @operation
     def seed(self, path: str | Path) -> dict[str, Any]:

@@ -1,15 +1,19 @@
-"""The report of a failed test: the service's log lines of its namespaces, and the URLs of those that are kept."""
+"""The report of a failed test: log lines and refused requests of its namespaces, and the URLs of kept ones."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
 
+from extcli.errors import CliError
 from extcli.testing.server import Server
 
+_LISTED = 5
+"""Refused requests in the report of a test."""
 _FAILED: pytest.StashKey[bool] = pytest.StashKey()
 
 
@@ -42,10 +46,24 @@ class Reports:
             item.stash[_FAILED] = True
             for space in item.stash.get(Space.KEY, []):
                 report.sections.append((f"extcli log of {space.name}", space.server.log_of(space.name)))
+                if refused := _refusals(space):
+                    report.sections.append((f"extcli refused requests of {space.name}", refused))
                 if Space.is_kept(item):
                     space.server.stays = True
                     report.sections.append(("extcli kept", _where(space)))
         return report
+
+
+def _refusals(space: Space) -> str:
+    """Return a line for each of the latest requests and frames that were refused, with the reason; empty if none."""
+    from extcli.journal.views import line_of
+
+    try:
+        answer = space.server.http.send("GET", f"/_ns/{space.name}/_emulator/journal?status=4xx,5xx&limit={_LISTED}")
+    except CliError:
+        return ""
+    entries = json.loads(answer.content)["entries"] if answer.status_code == 200 else []
+    return "\n".join(map(line_of, reversed(entries)))
 
 
 def _where(space: Space) -> str:

@@ -114,13 +114,52 @@ class Wait(Part[ModeT]):
         return self._meet("broadcast", event, timeout, count=count, since=since)
 
     @operation
+    def journal(
+        self,
+        endpoint: str = "*",
+        /,
+        *,
+        count: Count | None = None,
+        since: int | None = None,
+        timeout: float = TIMEOUT,
+        status: str | int | None = None,
+        role: str | None = None,
+        user: str | None = None,
+        search: str | None = None,
+    ) -> dict[str, Any]:
+        """Wait for entries of the journal, such as `journal("POST /v1/e/vote", status=200, count=2)`.
+
+        `since` is the `number` of an entry.
+        """
+        return self._meet(
+            "journal",
+            endpoint,
+            timeout,
+            {},
+            count=count,
+            since=since,
+            status=status,
+            role=role,
+            user=user,
+            search=search,
+        )
+
+    @operation
     def sockets(self, topic: str = "connected", *, count: Count = 1, timeout: float = TIMEOUT) -> dict[str, Any]:
         """Wait until so many sockets are connected, or are subscribed to a topic."""
         return self._meet("sockets", topic, timeout, count=count)
 
-    def _meet(self, subject: str, name: str, timeout: float, **wanted: Any) -> dict[str, Any]:
+    def _meet(
+        self, subject: str, name: str, timeout: float, scope: Mapping[str, str] | None = None, **wanted: Any
+    ) -> dict[str, Any]:
         given = {key: value for key, value in wanted.items() if value not in (None, "")}
-        query = {"for": subject, "id": name, **self._scope, **given, "timeout": round(timeout * 1000)}
+        query = {
+            "for": subject,
+            "id": name,
+            **(self._scope if scope is None else scope),
+            **given,
+            "timeout": round(timeout * 1000),
+        }
         outcome: dict[str, Any] = document(self._service.wait(query))
         if not outcome["met"]:
             within = f" within {timeout:g} s" if timeout else ""

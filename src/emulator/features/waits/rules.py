@@ -24,6 +24,10 @@ _NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
 _MISSING: Final = object()
 
 
+FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search"})
+"""Parameters that select entries of the journal, beside the client id and the channel."""
+
+
 class Subject(NamedTuple):
     """What a condition is about."""
 
@@ -45,6 +49,7 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "pin": Subject("pin", frozenset({"count"})),
     "broadcast": Subject("event", frozenset({"count"})),
     "sockets": Subject("socket", frozenset({"count"}), "connected", needs_client=False),
+    "journal": Subject("", frozenset({"count", *FILTERS}), "*", needs_client=False),
 }
 COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
 RECORDED: Final = frozenset({"pin", "broadcast"})

@@ -14,7 +14,17 @@ from emulator.callers import Caller, Role
 from emulator.changes import Change, Changes
 from emulator.clock import SECOND, monotonic
 from emulator.errors import BadRequest, Forbidden, NotFound
-from emulator.features.waits.rules import RECORDED, Condition, condition_of, count_facts, document_facts, timeout_of
+from emulator.features.waits.entries import EntryCount, Select
+from emulator.features.waits.rules import (
+    FILTERS,
+    RECORDED,
+    Condition,
+    condition_of,
+    count_facts,
+    document_facts,
+    timeout_of,
+)
+from emulator.journal import DELIVERY, Entry, Journal
 
 _LISTED: Final = 3
 """Changes in an answer."""
@@ -95,6 +105,8 @@ class Waits:
     _stores: Stores
     _json_stores: JsonStores
     _sockets: Sockets
+    _journal: Journal
+    _select: Select
     _: KW_ONLY
     has_peers: bool
     is_alone: bool
@@ -107,19 +119,30 @@ class Waits:
         """
         condition = condition_of(query)
         deadline = monotonic() + timeout_of(query.get("timeout", "")) / SECOND
-        self._check(condition)
-        with self._changes.watching(condition.kind) as changed:
+        entries = self._entries(condition, query)
+        if entries is None:
+            self._check(condition)
+        with self._journal.watching() if entries else self._changes.watching(condition.kind) as changed:
             while True:
                 changed.clear()
-                found = await self._found(condition)
+                found = (
+                    count_facts(condition.checks, {"": entries.count()}) if entries else await self._found(condition)
+                )
                 left = deadline - monotonic()
                 if condition.is_met(found) or left <= 0:
-                    return self._outcome(condition, found)
+                    return self._outcome(condition, found, entries)
                 try:
                     async with asyncio.timeout(left if self.is_alone else min(left, _LOOK_EVERY)):
                         await changed.wait()
                 except TimeoutError:
                     pass
+
+    def _entries(self, condition: Condition, query: Mapping[str, str]) -> EntryCount | None:
+        """Return what counts entries of the journal; `None` if the condition is about something else."""
+        if condition.subject != "journal":
+            return None
+        filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
+        return EntryCount(self._journal, self._select, filters, condition.id, condition.since)
 
     def _check(self, condition: Condition) -> None:
         """Refuse what this process cannot know."""
@@ -181,15 +204,24 @@ class Waits:
                 counts[value] = counts.get(value, 0) + change.times
         return counts
 
-    def _outcome(self, condition: Condition, found: dict[str, Any]) -> Outcome:
+    def _outcome(self, condition: Condition, found: dict[str, Any], entries: EntryCount | None) -> Outcome:
         names = condition.wanted()
         return Outcome(
             condition.is_met(found),
             names,
             {name: value for name, value in found.items() if name in names},
-            [_listed(change) for change in self._changes.latest(condition.kind, _LISTED)],
-            self._changes.mark,
+            [_listed_entry(entry) for entry in entries.latest(_LISTED)]
+            if entries
+            else [_listed(change) for change in self._changes.latest(condition.kind, _LISTED)],
+            self._journal.mark if entries else self._changes.mark,
         )
+
+
+def _listed_entry(entry: Entry) -> ListedChange:
+    caller = entry.caller
+    did, value = ("delivered", entry.delivered) if entry.kind == DELIVERY else ("answered", entry.status)
+    who = (caller.client_id, caller.channel_id or "", caller.opaque_id) if caller else ("", "", "")
+    return ListedChange(entry.number, entry.at, "journal", entry.name, *who, did, value)
 
 
 def _listed(change: Change) -> ListedChange:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from extcli.cli.journal_filters import filtered
 from extcli.cli.json_input import json_or_text
 from extcli.cli.shared_options import command
 from extcli.commands.data.stores import CONFIG, STATE, StoreNoun, scope_argument
@@ -38,6 +39,8 @@ class Condition:
     shown: str
     """What it is about, for messages."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    has_scope: bool = True
+    """Whether it is about one extension and channel."""
 
 
 def poll(
@@ -164,6 +167,32 @@ def broadcast(
     return Condition("broadcast", event, f"broadcast {event}", _given(count=count, since=since))
 
 
+@filtered
+def journal(
+    session: Session,
+    query: dict[str, str],
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ENDPOINT", help="POST /v1/e/vote, its path, an action or a topic.")
+    ] = "*",
+    count: Annotated[str | None, _count("Entries")] = None,
+    since: Annotated[
+        int | None, typer.Option("--since", metavar="NUMBER", help="Only entries after this one (`extcli logs`).")
+    ] = None,
+) -> Condition:
+    """$verb entries of the journal. Without an option, at least one.
+
+    All channels and extensions count, unless you pass --channel or --client-id. Entries
+    that the journal has already dropped do not count.
+
+    \b
+    Examples:
+      extcli $name journal 'POST /v1/e/vote' --status 200 --count 1
+      extcli $name journal --status 5xx --count =0
+    """
+    shown = "journal" if endpoint == "*" else f"journal {endpoint}"
+    return Condition("journal", endpoint, shown, {**query, **_given(count=count, since=since)}, has_scope=False)
+
+
 def sockets(
     session: Session,
     topic: Annotated[
@@ -192,6 +221,7 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
     "pin": pin,
     "sockets": sockets,
     "broadcast": broadcast,
+    "journal": journal,
 }
 
 

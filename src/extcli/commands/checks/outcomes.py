@@ -26,7 +26,7 @@ OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 def meet(session: Session, condition: Condition, seconds: float) -> None:
     """Wait until the condition is met, at most for `seconds`. Raises `NotMet`."""
     deadline = clock.elapsed() + seconds
-    scope = scope_of(session)
+    scope = scope_of(session) if condition.has_scope else {}
     answer, is_met = None, False
     while answer is None or (not is_met and clock.elapsed() < deadline):
         answer = _ask(session, condition, scope, min(max(deadline - clock.elapsed(), 0.0), _LONGEST_CALL))

@@ -45,7 +45,7 @@ def exec_(
     on_failure: Annotated[
         Path | None,
         typer.Option(
-            "--on-failure", metavar="DIR", help="On failure, write the service's log, metrics and data to DIR."
+            "--on-failure", metavar="DIR", help="On failure, write the service's log, metrics, data and journal to DIR."
         ),
     ] = None,
     fail_on: Annotated[
