@@ -253,3 +253,13 @@ def test_a_stalled_socket_is_closed_with_1013_when_too_much_is_unread():
 
         assert "x" * 20_000 == game.update()["data"]["state"]["text"]
         assert 1013 == game.close_code()
+
+
+def test_a_service_stops_although_a_socket_is_stalled():
+    with live_server() as live:
+        game = linked_game(live)
+        with Client(base_url=live.url) as control:
+            control.post("/_emulator/sockets/stall", json={"all": True}).raise_for_status()
+
+    with game:
+        assert 1001 == game.close_code()

@@ -13,10 +13,13 @@ from emulator.dashboard.callers import suggested
 from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.journal import DELIVERY, MAX_BODY, Entry
+from emulator.realtime.pusher import PAGE
 
 ROWS: Final = 50
 _LOOKED_AT: Final = 5_000
 """Entries of the journal that one view looks at."""
+_EVENT: Final = "event:"
+"""What the names of deliveries of events to games begin with."""
 _LONGEST_ARGUMENT: Final = 200
 _SCOPES: Final = {"channel": "channel", "extension": "all channels", "whisper": "one user"}
 
@@ -47,11 +50,6 @@ class Delivery(NamedTuple):
     pages: list[Entry]
     compressed: bool
     """Whether pages get it compressed."""
-
-    @property
-    def numbers(self) -> list[str]:
-        """The numbers of its entries in the journal."""
-        return [str(each.number) for each in (self.entry, *self.pages)]
 
     @property
     def delivered(self) -> int:
@@ -87,28 +85,38 @@ class Delivery(NamedTuple):
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the latest broadcasts, newest first, and the one that the query names."""
     wanted, number = query.get("event", ""), query.get("entry", "")
-    found = [each for each in _deliveries(service) if wanted in each.event or number in each.numbers]
+    chosen: Delivery | None = None
+    rows: list[Delivery] = []
+    for entry, pages in _entries(service):
+        event = entry.name.removeprefix(_EVENT)
+        if number and number in (str(each.number) for each in (entry, *pages)):
+            chosen = _delivery(entry, pages)
+        if wanted in event and len(rows) < ROWS:
+            rows.append(_delivery(entry, pages))
+        if len(rows) == ROWS and (chosen or not number):
+            break
     return {
         "is_on": service.journal.is_on,
         "event": wanted,
-        "rows": [each for each in found if wanted in each.event][:ROWS],
+        "rows": rows,
         "number": number,
-        "chosen": next((each for each in found if number in each.numbers), None),
+        "chosen": chosen,
         "most": ROWS,
         "scopes": _SCOPES,
         "caller": suggested(service, query),
     }
 
 
-def _deliveries(service: Service) -> Iterator[Delivery]:
+def _entries(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:
+    """Yield the delivery of each broadcast to games with those to pages, newest first."""
     pages: dict[str, list[Entry]] = {}
     for entry in islice(service.journal.newest(), _LOOKED_AT):
         if entry.kind != DELIVERY:
             continue
-        if entry.name == "page":
+        if entry.name == PAGE:
             pages.setdefault(entry.id, []).insert(0, entry)
-        elif entry.name.startswith("event:"):
-            yield _delivery(entry, pages.pop(entry.id, []))
+        elif entry.name.startswith(_EVENT):
+            yield entry, pages.pop(entry.id, [])
 
 
 def _delivery(entry: Entry, pages: list[Entry]) -> Delivery:
@@ -123,7 +131,7 @@ def _delivery(entry: Entry, pages: list[Entry]) -> Delivery:
     payload = _beginning(entry.response) if is_cut else compact(event.data)
     compressed = any(b'\\"message\\"' in each.response and b'\\"message\\":\\"{' not in each.response for each in pages)
     return Delivery(
-        entry, entry.name.removeprefix("event:"), client_id, channel_id, event.scope,
+        entry, entry.name.removeprefix(_EVENT), client_id, channel_id, event.scope,
         payload, is_cut, pages, compressed,
     )  # fmt: skip
 

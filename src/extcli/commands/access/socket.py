@@ -92,9 +92,9 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
 
 @command(app, "list")
 def list_sockets(session: Session, watch: Watch = False) -> None:
-    """List the open sockets of the emulator: games and pages, and what they follow.
+    """List the open sockets of the emulator.
 
-    --client-id and --channel limit the list. Plain output is number, kind, client id, role,
+    Shows games and pages, and what they follow. --client-id and --channel limit the list. Plain output is number, kind, client id, role,
     channel, messages received and sent, unread bytes, `stalled` or `open`, subscriptions.
 
     \b
@@ -115,10 +115,12 @@ def close(
     session: Session,
     number: Number = None,
     every: All = False,
-    code: Annotated[int, typer.Option(metavar="CODE", help="The close code: 1000 to 1014, 3000 to 4999.")] = 4000,
+    code: Annotated[int, typer.Option(metavar="CODE", help="1000 to 1003, 1007 to 1014 or 3000 to 4999.")] = 4000,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason that the client reads.")] = "",
 ) -> None:
-    """Close a socket of the emulator, to test how its client reconnects. Prints its number.
+    """Close a socket of the emulator.
+
+    Use it to test how a client reconnects. Prints the number of the socket.
 
     \b
     Examples:
@@ -138,10 +140,11 @@ def stall(
     every: All = False,
     release: Annotated[bool, typer.Option("--release", help="End the stall.")] = False,
 ) -> None:
-    """Stop reading and writing a socket of the emulator, as on a dead network.
+    """Stall a socket of the emulator, or release it.
 
-    Prints its number. What is sent meanwhile arrives when you --release it. `reset` and `socket close` end a
-    stall, too.
+    The service stops reading and writing it, as on a dead network. What is sent meanwhile
+    arrives when you --release it. `reset` and `socket close` end a stall, too. Prints the
+    number of the socket.
 
     \b
     Examples:
