@@ -94,8 +94,9 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
 def list_sockets(session: Session, watch: Watch = False) -> None:
     """List the open sockets of the emulator.
 
-    Shows games and pages, and what they follow. --client-id and --channel limit the list. Plain output is number, kind, client id, role,
-    channel, messages received and sent, unread bytes, `stalled` or `open`, subscriptions.
+    Shows games and pages, and what they follow. --client-id and --channel limit the list.
+    Plain output is number, kind, client id, role, channel, messages received and sent,
+    unread bytes, `stalled` or `open`, subscriptions.
 
     \b
     Examples:
