@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from emulator.engines.base import NEVER, Expired, Key
@@ -13,8 +14,10 @@ from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import PAGE
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, MATCHING, NamespaceIds, Tables
 
-_MAX_ITEMS: Final = 20_000
-"""Entries of logs that an iteration over expiries looks at."""
+_ENTRIES: Final = 2_000
+"""Entries of logs that are looked at between two returns to the event loop."""
+_MAX_ENTRIES: Final = 10 * _ENTRIES
+"""Entries that an iteration over expiries looks at."""
 # The plus sign keeps SQLite from using the index by expiry.
 _ALIVE: Final = f"+expires_at > :now AND +expires_at < {NEVER}"
 _HAS_ENTRIES: Final = (
@@ -41,16 +44,27 @@ _THINGS: Final = [
     f" AND {_CONDITIONS[table]} %s ORDER BY owner, name, place, holder LIMIT :limit"
     for table, size in (("documents", "length(value)"), ("pools", "0"))
 ]
-_ORDER: Final = f"space = ? AND expires_at < {NEVER} AND (expires_at, %s) > (?, ?) ORDER BY expires_at, %s LIMIT {PAGE}"
-_UPCOMING: Final = [
-    f"SELECT expires_at, id, {KEY_COLUMNS} FROM {table} WHERE {more} {_ORDER % ('id', 'id')}"
+_COMING: Final = f"space = ? AND expires_at < {NEVER} AND (expires_at, %s) > (?, ?)"
+_COMING_THINGS: Final = [
+    f"SELECT expires_at, id, {KEY_COLUMNS} FROM {table} WHERE {more} {_COMING % 'id'}"
+    f" ORDER BY expires_at, id LIMIT {PAGE}"
     for table, more in (("documents", ""), ("ballots", ""), ("pools", "closed = 0 AND"))
 ]
-_UPCOMING_ITEMS: Final = f"""
-    SELECT expires_at, number, {KEY_COLUMNS} FROM (
-        SELECT expires_at, number, log FROM items WHERE {_ORDER % ("number", "number")}
-    ) AS items CROSS JOIN logs ON logs.id = items.log ORDER BY expires_at, number
+_LAST_ENTRY: Final = f"""
+    SELECT expires_at, number FROM items WHERE {_COMING % "number"}
+    ORDER BY expires_at, number LIMIT 1 OFFSET {_ENTRIES - 1}
 """
+_COMING_ENTRIES: Final = f"""
+    SELECT first, {KEY_COLUMNS} FROM (
+        SELECT log, min(expires_at) AS first FROM items INDEXED BY items_by_end
+        WHERE space = ? AND expires_at <= ? AND (expires_at, number) > (?, ?) AND (expires_at, number) <= (?, ?)
+        GROUP BY log
+    ) CROSS JOIN logs ON logs.id = log
+"""
+_Position = tuple[int, int]
+"""An expiry, and a number that is unique among those of one table."""
+_Coming = tuple[list[Expired], _Position | None]
+"""The next expiries of one table, and the position after them; `None` if these are all."""
 
 
 class SqliteCatalog(Tables):
@@ -84,31 +98,25 @@ class SqliteCatalog(Tables):
         return found
 
     async def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
-        statements = [*_UPCOMING, _UPCOMING_ITEMS]
-        pages = [await self._group_commit.read(self._upcoming, each, now, NEVER) for each in statements]
         logs: set[Key] = set()
+        reads = [partial(self._coming_things, each) for each in _COMING_THINGS]
+        reads.append(partial(self._coming_entries, logs))
+        found = [await self._group_commit.read(each, (now, NEVER)) for each in reads]
         looked = 0
-        while any(pages):
-            # Up to here, no later page has anything sooner.
-            until = min(rows[-1][0] for rows in pages if rows)
+        while any(ends or position for ends, position in found):
+            # Up to here, what is not read yet has nothing sooner.
+            until = min((position[0] for _, position in found if position), default=NEVER)
             page: list[Expired] = []
-            for at, statement in enumerate(statements):
-                due = [row for row in pages[at] if row[0] <= until]
-                pages[at] = pages[at][len(due) :]
-                for expires_at, _, *columns in due:
-                    key = Key(*columns)
-                    if statement is _UPCOMING_ITEMS:
-                        looked += 1
-                        if key in logs:
-                            continue
-                        logs.add(key)
-                    page.append(Expired(key, expires_at))
-                if due and not pages[at]:
-                    pages[at] = await self._group_commit.read(self._upcoming, statement, *due[-1][:2])
+            for at, (ends, position) in enumerate(found):
+                page += [each for each in ends if each.at <= until]
+                found[at] = [each for each in ends if each.at > until], position
+                if position and position[0] == until:
+                    found[at] = await self._group_commit.read(reads[at], position)
+                    looked += _ENTRIES * (at == len(reads) - 1)
             yield sorted(page, key=lambda one: (one.at, one.key))
-            await asyncio.sleep(0)
-            if looked >= _MAX_ITEMS:
+            if looked >= _MAX_ENTRIES:
                 return
+            await asyncio.sleep(0)
 
     def _count(self, kind: str, now: int, most: int) -> int:
         self._ballot_cache.flush()
@@ -144,9 +152,21 @@ class SqliteCatalog(Tables):
         found = [Thing(Key(*key), expires_at, size) for *key, expires_at, size in rows]
         return sorted(found, key=lambda thing: thing.key)[: params["limit"]]
 
-    def _upcoming(self, statement: str, at: int, number: int) -> list[Any]:
+    def _coming_things(self, statement: str, start: _Position) -> _Coming:
         self._ballot_cache.flush()
-        return self._group_commit.connection.execute(statement, (self._namespace.id, at, number)).fetchall()
+        rows = self._group_commit.connection.execute(statement, (self._namespace.id, *start)).fetchall()
+        ends = [Expired(Key(*key), expires_at) for expires_at, _, *key in rows]
+        return ends, rows[-1][:2] if len(rows) == PAGE else None
+
+    def _coming_entries(self, logs: set[Key], start: _Position) -> _Coming:
+        """Return the first expiry of each log that is not in `logs` yet, and add these logs."""
+        connection, space = self._group_commit.connection, self._namespace.id
+        last = connection.execute(_LAST_ENTRY, (space, *start)).fetchone()
+        end = last or (NEVER - 1, NEVER)
+        rows = connection.execute(_COMING_ENTRIES, (space, end[0], *start, *end)).fetchall()
+        ends = [Expired(Key(*key), expires_at) for expires_at, *key in rows if Key(*key) not in logs]
+        logs.update(each.key for each in ends)
+        return ends, last
 
 
 _FILTERS: Final = {"owner": "owner", "place": "channel"}
