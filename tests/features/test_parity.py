@@ -9,9 +9,20 @@ import jwt
 import pytest
 
 from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.config.settings import Limits, Settings
+from support.journal import entries_of, entry_of
 from support.pins import create_pin, validate
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    OTHER_SECRET,
+    SECRET,
+    Client,
+    LiveServer,
+    live_server,
+    real_seconds,
+)
 from support.socket_client import SocketClient, linked_game
 
 DAY = 86_400_000
@@ -295,3 +306,73 @@ def test_production_lets_an_admin_post_a_receipt_again(known: LiveServer):
     purchase(known, "t1", buyer="5", poster="5")
 
     assert (400, "differ; rule=receipt") == purchase(known, "t1", buyer="5", poster="admin")
+
+
+@pytest.mark.parametrize("settings", [Settings(journal=0), Settings(has_peers=True)], ids=["no journal", "workers"])
+def test_verdicts_need_no_journal_and_no_record_of_changes(settings: Settings):
+    with live_server(settings) as live:
+        client = live.client("viewer", user="1", channel=CHANNEL)
+
+        assert ["refuse; rule=exp"] * 2 == [vote(client), verdict(client.get("user_info"))]
+        assert {"refuse exp": 2} == rules(live)
+
+
+def test_production_gives_no_verdict(production: LiveServer):
+    answers = [
+        production.client("viewer", user="1", channel=CHANNEL, **claims).get("vote")
+        for claims in ({}, {"exp": EXP}, {"exp": EXP, "allowed_stage": "sandbox"})
+    ]
+
+    assert [(401, ""), (200, ""), (403, "")] == [(each.status_code, verdict(each)) for each in answers]
+
+
+def test_the_journal_keeps_the_verdict_on_requests_and_messages(known: LiveServer):
+    refused = known.client("viewer", user="1", channel=CHANNEL).get("vote")
+    token = jwt.encode({"role": "viewer", "channel_id": CHANNEL}, SECRET)
+    with SocketClient(known) as game:
+        game.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
+
+    assert "refuse; rule=exp" == entry_of(known, refused)["production"]
+    assert ["refuse; rule=exp"] == [each["production"] for each in entries_of(known, kind="frame")]
+
+
+def test_calls_that_the_service_makes_itself_get_no_verdict(known: LiveServer):
+    body = {"method": "POST", "path": "/v1/e/vote", "body": {"value": 1}, "client_id": CLIENT_ID, "role": "viewer"}
+
+    answer = httpx.post(f"{known.url}/_emulator/call", json={**body, "user_id": "1", "channel_id": CHANNEL})
+
+    assert 200 == answer.json()["status"]
+    assert {} == rules(known)
+    [entry] = entries_of(known, path="/v1/e/vote")
+    assert "" == entry.get("production", "")
+
+
+def test_a_rate_of_the_sandbox_is_also_that_of_production():
+    with live_server(Settings(limits=Limits(caller_rate=1))) as live:
+        live.freeze()
+        client = live.client("admin", channel=CHANNEL)
+        answers = [client.get("user_info") for _ in range(51)]
+
+    assert [200] * 50 + [429] == [each.status_code for each in answers]
+    assert {"unknown; rule=signature"} == {verdict(each) for each in answers[:50]}
+    assert "" == verdict(answers[50])
+
+
+def test_unverified_tokens_get_the_verdict_of_the_first_definite_rule(live: LiveServer):
+    body = {"event": f"sandbox:{CLIENT_ID}:hello", "data": {}, "target": "broadcast"}
+
+    answer = live.client("viewer", user="1", channel=CHANNEL, exp=EXP).post("pusher_broadcast", json=body)
+
+    assert "refuse; rule=role" == verdict(answer)
+
+
+def test_a_token_is_judged_anew_after_the_extensions_change(known: LiveServer):
+    client = known.client("viewer", user="1", channel=CHANNEL, exp=EXP, key=OTHER_SECRET)
+    before = known.service.extensions.current
+    assert "refuse; rule=signature" == vote(client)
+
+    known.service.replace_extensions({CLIENT_ID: Extension(CLIENT_ID, (OTHER_SECRET,))})
+    try:
+        assert "" == vote(client)
+    finally:
+        known.service.replace_extensions(before)

@@ -14,6 +14,8 @@ from extcli.app import app as root
 from extcli.completion.words import FILES, NOTHING, REST, SHARED
 from extcli.config.settings import KEYS, ROLES
 from extcli.output.format import Format
+from extcli.parity import GROUPS, RULES, UNKNOWN
+from extcli.running.verdicts import PARITY
 from support.cli_reference import SHARED_PANEL, commands
 
 FILE = Path(extcli.completion.__file__).with_name("commands.txt")
@@ -35,6 +37,8 @@ KINDS = {
     "ROLE[:USER]": "|".join(ROLES),
     "FORMAT": "|".join(Format),
     "COMMAND": FILES,
+    "expect RULE,…": "|".join((*RULES, *GROUPS, UNKNOWN)),
+    "--fail-on": "|".join((PARITY, *(f"{PARITY}={rule}" for rule in (*RULES, *GROUPS, UNKNOWN)))),
 }
 """The kind of a value, by the option, by the noun and the metavar, or by the metavar alone."""
 NEW = ("profile add", "ns new")

@@ -209,6 +209,7 @@ class Dispatcher:
             note(ENDPOINT)
             self.control_gate(request.scope)
         elif endpoint.audience is Audience.PAGE:
+            note(ENDPOINT)
             self.page_gate(request.scope)
         # The control API and pages have no callers, and their limits are for all.
         is_own = endpoint.audience in (Audience.CONTROL, Audience.PAGE)
