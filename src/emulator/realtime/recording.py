@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from emulator.callers import Caller
@@ -75,16 +75,15 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
     return entry
 
 
-def add_recipients(entries: Iterable[Entry], recipients: Iterable[Recipient]) -> None:
+def add_recipients(entries: Iterable[Entry], recipients: Sequence[Recipient]) -> None:
     """Note that the messages of some entries were written to these recipients."""
-    reached = {recipient: recipient.is_reachable for recipient in recipients}
-    delivered = sum(reached.values())
+    reached = [each.is_reachable for each in recipients]
+    delivered = sum(reached)
     for entry in entries:
         entry.delivered += delivered
         entry.dropped += len(reached) - delivered
-        named = entry.recipients.count("\n") + 1 if entry.recipients else 0
-        if named < MAX_NAMED:
-            texts = [entry.recipients] if named else []
-            for recipient, is_reached in list(reached.items())[: MAX_NAMED - named]:
-                texts.append(recipient.label if is_reached else f"{recipient.label}, dropped")
-            entry.recipients = "\n".join(texts)
+        left = MAX_NAMED - (entry.recipients.count("\n") + 1 if entry.recipients else 0)
+        if left > 0:
+            named = zip(recipients[:left], reached[:left], strict=True)
+            texts = [each.label if is_reached else f"{each.label}, dropped" for each, is_reached in named]
+            entry.recipients = "\n".join([entry.recipients, *texts] if entry.recipients else texts)
