@@ -28,6 +28,8 @@ REQUEST: Final = "request"
 """The kind of an answer to an HTTP request."""
 FRAME: Final = "frame"
 """The kind of a reply to a message that came over a socket."""
+CLOSE: Final = "close"
+"""The name of the last frame of a socket that the service closes because of an error or a limit."""
 DELIVERY: Final = "delivery"
 """The kind of a message to the subscribers of a topic."""
 
@@ -49,6 +51,7 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     """The path and query as sent, without secrets; of a delivery, the client id and channel of the topic, joined by a
     slash."""
     status: int = 0
+    """The status of the answer; of a close, its code."""
     seconds: float = 0.0
     request: bytes = b""
     """The first `MAX_BODY` bytes of what was sent."""

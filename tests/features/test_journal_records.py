@@ -226,8 +226,28 @@ def test_a_page_with_an_unsupported_protocol_is_recorded(live: LiveServer):
         assert 4007 == page.close_code()
 
     [entry] = entries_of(live, kind="frame")
-    assert ("pusher:connect", 400) == (entry["endpoint"], entry["status"])
-    assert "unsupported protocol version" in entry["detail"]
+    assert ("close", 4007, "unsupported protocol version", "B1") == (
+        entry["endpoint"],
+        entry["status"],
+        entry["detail"],
+        entry["rule"],
+    )
+
+
+def test_a_socket_that_the_service_closes_is_recorded_with_the_reason(live: LiveServer):
+    with SocketClient(live) as game:
+        game.socket.send(b"binary")
+        assert 1003 == game.close_code()
+    with SocketClient(live) as game:
+        game.socket.send("x" * 5_000)
+        assert 1009 == game.close_code()
+    with SocketClient(live) as game:
+        game.socket.close(1000)
+
+    assert [
+        ("frame", 1003, "text frames only", "X3"),
+        ("frame", 1009, "frame with 5000 bytes exceeds limit of 4096 bytes", "X3"),
+    ] == [(each["kind"], each["status"], each["detail"], each["rule"]) for each in entries_of(live, path="close")]
 
 
 def test_a_delivery_names_its_topic_and_its_recipients(live: LiveServer, broadcaster: Client):
@@ -295,6 +315,14 @@ def test_a_recipient_with_too_much_unread_counts_as_dropped():
             entries = entries_of(live, kind="delivery", search="event:big")
             assert 1013 == game.close_code()
 
+        [closed] = entries_of(live, path="close")
+
+    assert (1013, "over 16384 bytes unread", "B4", number) == (
+        closed["status"],
+        closed["detail"],
+        closed["rule"],
+        closed["socket"],
+    )
     assert [(1, 0), (1, 0), (0, 1)] == [(each["delivered"], each["dropped"]) for each in entries[:3]]
     assert entries[2]["recipients"][0].endswith("(game, viewer 777), dropped")
 

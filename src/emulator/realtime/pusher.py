@@ -15,7 +15,7 @@ from emulator.errors import BadRequest
 from emulator.observability.masking import masked_text
 from emulator.observability.request_context import RequestContext
 from emulator.realtime.hub import Hub
-from emulator.realtime.recording import frame_entry
+from emulator.realtime.recording import close_entry, frame_entry
 from emulator.realtime.session import Connection
 
 PREFIX: Final = "twitch.pubsub."
@@ -44,8 +44,6 @@ class _Frame(Struct, omit_defaults=True):
     data: Any = None
 
 
-_CONNECT: Final = "pusher:connect"
-"""The name of the first answer, which follows no message, in the journal."""
 _PRIVATE: Final = _SubscriptionError("AuthError", "only public channels are supported", 403)
 
 
@@ -95,8 +93,7 @@ class PusherConnection:
     def opened(self) -> None:
         """Greet the page, or close if its protocol version is not supported."""
         if self._protocol not in PROTOCOLS:
-            error = BadRequest("Bad frame", f"unsupported protocol version; supported: {PROTOCOLS}")
-            self._answer(_CONNECT, b"", _error(4007, error.detail), 400, error.reason, error.detail)
+            self._send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
             self.connection.close(4007, "unsupported protocol version")
             return
         data = {"socket_id": f"{self.number}.{self.number * 7919 % 1_000_000}", "activity_timeout": ACTIVITY_TIMEOUT}
@@ -125,6 +122,12 @@ class PusherConnection:
     def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
         """Close because of a limit or a call to close it."""
         self.connection.close(code, reason)
+
+    def refused(self, code: int, reason: str) -> None:
+        """Add a close by the service to the journal."""
+        journal = self._hub.journal
+        if journal.is_on:
+            journal.add(close_entry(self.number, self.connection.request_id, None, code, reason))
 
     def closed(self) -> None:
         for topic in self._channels.values():

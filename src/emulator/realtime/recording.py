@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import ServiceError
-from emulator.journal import DELIVERY, FRAME, Entry
+from emulator.journal import CLOSE, DELIVERY, FRAME, Entry
 from emulator.observability.masking import masked, masked_text
 from emulator.observability.request_context import RequestContext, current
 
@@ -62,6 +62,13 @@ def frame_entry(
         context.production,
         socket=socket,
     )
+
+
+def close_entry(socket: int, id: str, caller: Caller | None, code: int, reason: str) -> Entry:
+    """Return the entry of a connection that the service closed because of an error or a limit."""
+    entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", caller, CLOSE)
+    entry.status, entry.detail, entry.socket = code, masked_text(reason), socket
+    return entry
 
 
 def delivery_entry(topic: Key, message: bytes) -> Entry:

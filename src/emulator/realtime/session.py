@@ -13,6 +13,7 @@ from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.realtime.hub import Hub
+from emulator.realtime.recording import close_entry
 
 MAX_FAILED_LOGINS = 10
 """Failed `authenticate` requests before a connection is closed (ruling T4)."""
@@ -143,6 +144,12 @@ class Session:
     def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
         """Close because of a limit, an ended secret or a call to close it; drop the queue."""
         self._close(code, reason)
+
+    def refused(self, code: int, reason: str) -> None:
+        """Add a close by the service to the journal."""
+        journal = self._handler.hub.journal
+        if journal.is_on:
+            journal.add(close_entry(self.number, self.connection.request_id, self.caller, code, reason))
 
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""

@@ -39,6 +39,7 @@ _LIMIT_CLOSES: dict[int, ServiceError] = {
     CloseCode.TRY_AGAIN_LATER: TooManyRequests("Too much to be read"),
 }
 """Close codes that enforce a limit, with the errors they count as in the metrics."""
+_USUAL_CLOSES = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
 _log = logging.getLogger("emulator.socket")
 _library_log = logging.getLogger("emulator.socket.library")
 _library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
@@ -58,6 +59,9 @@ class Peer(Protocol):
 
     def going_away(self) -> None:
         """Called when the service stops: finish and close."""
+
+    def refused(self, code: int, reason: str) -> None:
+        """Called when the service closes the connection with this code, because of an error or a limit."""
 
     def closed(self) -> None:
         """Called when the connection is closed or lost."""
@@ -310,6 +314,9 @@ class WebSocket(asyncio.Protocol):
             sent = self._protocol.close_sent
             if sent is not None and sent.code in _LIMIT_CLOSES:
                 self._factory.refused(_LIMIT_CLOSES[sent.code])
+            is_unusual = sent is not None and sent.code not in _USUAL_CLOSES
+            if sent is not None and is_unusual and self._peer and not self._protocol.close_rcvd_then_sent:
+                self._peer.refused(sent.code, sent.reason)
             self._abort_timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._transport.abort)
 
     def _log_error_response(self, response: Response) -> None:

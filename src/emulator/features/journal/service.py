@@ -91,7 +91,7 @@ class JournalEntry(Struct):
     path: str
     """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
     status: int
-    """The status of the answer; 0 for a delivery."""
+    """The status of the answer; of a `close`, its code; 0 for a delivery."""
     duration_ms: float
     request: Content
     """What was sent to the service."""
