@@ -65,7 +65,7 @@ def text(value: Any, most: int = _LONGEST) -> Markup:
     """Return a text of a client, isolated from the direction of the text around it, and cut at `most` characters."""
     shown = str(value)
     end = "…" if len(shown) > most else ""
-    return Markup("<bdi>{}</bdi>").format(escape(shown[:most] + end))
+    return Markup(f"<bdi>{escape(shown[:most] + end)}</bdi>")
 
 
 def prose(value: str) -> Markup:

@@ -1,0 +1,193 @@
+"""What the dashboard costs: `python benchmarks/dashboard.py [ROUNDS] [SECONDS] [OPEN]`.
+
+- Bytes of a first page with its files, and the time of each warm page.
+- Votes per second, and the processor time of each, while the page of their poll is open, and without it, in turn.
+- Milliseconds from a vote until the page of the requests has it.
+- Rows, nodes and heap of a page in Chromium that is open for `OPEN` seconds (60 by default) of votes at the full rate,
+  after each tenth. This part needs Chromium and playwright.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import statistics
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from urllib.parse import urlencode
+
+import httpx
+import report
+import uvloop
+from audience import ballots
+from common import Address, argument, pin_to_core, processor_time, start_server
+from load import load
+from report import Row, ratios
+
+JOURNAL = 16 * 1024 * 1024
+PAGES = 20
+"""Requests of each page."""
+CHANGES = 60
+STEPS = 10
+SCREENS = (
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "sockets", "broadcasts", "requests", "clock",
+    "faults", "namespaces",
+)  # fmt: skip
+
+
+def url_of(address: Address) -> str:
+    return f"http://{address[0]}:{address[1]}"
+
+
+def poll_page(address: Address) -> str:
+    """Return the path of the page of the only poll."""
+    (poll,) = httpx.get(f"{url_of(address)}/_emulator/contents/polls").raise_for_status().json()["rows"]
+    names = ("id", "client_id", "channel_id")
+    return f"/_emulator/ui/polls?{urlencode({name: poll[name] for name in names})}"
+
+
+def pages() -> None:
+    """Print the size of a first page, and the milliseconds of each page: the first, and the median of the others."""
+    pin_to_core(1)
+    with ExitStack() as stack:
+        address, _ = start_server(stack, "sandbox", JOURNAL)
+        uvloop.run(load(*address, ballots(), seconds=1))
+        browser = stack.enter_context(httpx.Client(base_url=url_of(address), headers={"Accept-Encoding": "gzip"}))
+        for screen in (*SCREENS, poll_page(address).rpartition("/")[2]):
+            times = []
+            for _ in range(PAGES):
+                began = time.perf_counter()
+                page = browser.get(f"/_emulator/ui/{screen}").raise_for_status()
+                times.append((time.perf_counter() - began) * 1e3)
+            files = sorted(set(re.findall(r'(?:src|href)="([^"]*/static/[^"]*)"', page.text)))
+            size = page.num_bytes_downloaded + sum(browser.get(file).num_bytes_downloaded for file in files)
+            first, warm = times[0], statistics.median(times[1:])
+            print(f"{screen.split('&')[0]:20} {first:7.1f} ms at first {warm:6.1f} ms warm {size:7,} bytes")
+
+
+@asynccontextmanager
+async def viewer(address: Address, path: str) -> AsyncIterator[asyncio.Queue[float]]:
+    """Follow a page; yield a queue of the times at which its messages came."""
+    reader, writer = await asyncio.open_connection(*address)
+    path = path.replace("?", "/events?")
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n\r\n".encode())
+    times: asyncio.Queue[float] = asyncio.Queue()
+
+    async def reading() -> None:
+        while line := await reader.readline():
+            if line.startswith(b"id: "):
+                times.put_nowait(time.perf_counter())
+
+    task = asyncio.create_task(reading())
+    try:
+        await times.get()
+        yield times
+    finally:
+        task.cancel()
+        writer.close()
+
+
+def rates(rounds: int, seconds: float) -> list[Row]:
+    """Compare votes per second, and their processor time, with an open page and without."""
+    speed, cost = uvloop.run(_rates(rounds, seconds))
+    return [
+        Row("dashboard", "votes/s with an open page / without", ratios(speed["open"], speed["closed"]),
+            ratios(speed["again"], speed["closed"]), 0.95, 1.0,
+            figures={f"{name} votes/s": statistics.median(values) for name, values in speed.items()}),
+        Row("dashboard", "processor time of a vote with an open page / without", ratios(cost["open"], cost["closed"]),
+            ratios(cost["again"], cost["closed"]), None, None, higher_is_better=False,
+            figures={f"{name} µs": statistics.median(values) for name, values in cost.items()}),
+    ]  # fmt: skip
+
+
+async def _rates(rounds: int, seconds: float) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    pin_to_core(1)
+    requests, names = ballots(), ("closed", "open", "again")
+    speed: dict[str, list[float]] = {name: [] for name in names}
+    cost: dict[str, list[float]] = {name: [] for name in names}
+    with ExitStack() as stack:
+        address, process = start_server(stack, "sandbox", JOURNAL)
+        await load(*address, requests, seconds=1)
+        path = await asyncio.to_thread(poll_page, address)
+        for number in range(rounds + 1):
+            for name in names:
+                before = processor_time(process)
+                if name == "open":
+                    async with viewer(address, path):
+                        measured = await load(*address, requests, seconds=seconds)
+                else:
+                    measured = await load(*address, requests, seconds=seconds)
+                if number:
+                    speed[name].append(measured.per_second)
+                    cost[name].append((processor_time(process) - before) / measured.answered * 1e6)
+    return speed, cost
+
+
+def visible(_: int, __: float) -> list[Row]:
+    """Measure the milliseconds from a vote until the page of the requests has it."""
+    times = sorted(uvloop.run(_visible()))
+    figures = {"median ms": statistics.median(times), "p95 ms": times[int(len(times) * 0.95)]}
+    return [Row("dashboard", "p95 of a vote until an open page has it / 400 ms", [figures["p95 ms"] / 400], [], 1.0,
+                0.75, higher_is_better=False, figures=figures)]  # fmt: skip
+
+
+async def _visible() -> Sequence[float]:
+    pin_to_core(1)
+    requests, found = ballots(), []
+    with ExitStack() as stack:
+        address, _ = start_server(stack, "sandbox", JOURNAL)
+        await load(*address, requests, seconds=1)
+        async with viewer(address, "/_emulator/ui/requests?status=2xx") as times:
+            for number in range(CHANGES):
+                await asyncio.sleep(number % 7 * 0.05)  # at any moment of the stream's own interval
+                while not times.empty():
+                    times.get_nowait()
+                began = time.perf_counter()
+                await load(*address, iter(requests[number : number + 1]), connections=1, seconds=5)
+                found.append((await times.get() - began) * 1e3)
+    return found
+
+
+def long(seconds: float) -> None:
+    """Print what an open page in Chromium needs after each tenth of `seconds` of votes."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        print("no Chromium: nothing measured of an open page")
+        return
+    asyncio.run(_long(chromium, seconds))
+
+
+async def _long(chromium: str, seconds: float) -> None:
+    from playwright.async_api import async_playwright
+
+    requests = ballots()
+    with ExitStack() as stack:
+        address, _ = start_server(stack, "sandbox", JOURNAL)
+        await load(*address, requests, seconds=1)
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            for path in (poll_page(address), "/_emulator/ui/requests"):
+                page = await browser.new_page()
+                await page.goto(url_of(address) + path)
+                session = await page.context.new_cdp_session(page)
+                await session.send("Performance.enable")
+                for _ in range(STEPS):
+                    measured = await load(*address, requests, seconds=seconds / STEPS)
+                    await session.send("HeapProfiler.collectGarbage")
+                    answer = await session.send("Performance.getMetrics")
+                    metrics = {each["name"]: each["value"] for each in answer["metrics"]}
+                    rows = await page.locator("tbody tr").count()
+                    figures = f"{measured.answered:8,} votes {rows:4} rows {metrics['Nodes']:7,.0f} nodes"
+                    print(f"{path.split('?')[0]:24} {figures} {metrics['JSHeapUsedSize'] / 2**20:6.2f} MiB heap")
+                await page.close()
+            await browser.close()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    pages()
+    report.main(rates, visible)
+    long(argument(3, 60.0))
