@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,10 +14,11 @@ from playwright.sync_api import Browser, Page
 
 from emulator.dashboard.pages import screens
 from support.browser import SDK, serve_folder
+from support.filled_service import HOSTILE, PLAIN, filled_service
 from support.pages import all_pages
-from support.service import LiveServer
 
 pytestmark = pytest.mark.slow
+CONTENTS = {"empty": (), "full": PLAIN, "hostile": HOSTILE}
 AXE = SDK / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 RUN_AXE = """async (tags) => {
@@ -29,22 +31,40 @@ document.addEventListener('securitypolicyviolation', (event) => {
   window.problems.push(`violation of ${event.violatedDirective} by ${event.blockedURI} ${event.sample}`);
 });
 """
-SAMPLES = 5
-"""Pages of the same kind, such as the pages of polls, that are opened for hostile names."""
-TIME = re.compile(r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+behind")
-"""The time of the machine, and how far it is from the frozen clock: both differ between two loads of a page."""
-SLOW_EFFECTS = 200
+OPEN_DETAILS = "(all) => all.forEach((each) => { each.open = true; })"
+WIDTH = "document.scrollingElement.scrollWidth"
+NARROW, WIDE = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
+SAMPLES = 3
+"""Pages of one kind, such as those of single polls, that are opened to find names that run."""
+SLOW_EFFECTS = 100
 """Milliseconds after the load for what a hostile name would start: images, timers, triggers of htmx."""
+VARYING = re.compile(r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+(ago|behind)|\d+ ms")
+"""Texts that differ between two loads of a page, although the clock is frozen: the machine's time."""
+
+
+@dataclass
+class Visit:
+    """What was found on one page."""
+
+    axe: dict[str, list[str]] = field(default_factory=dict)
+    """The findings by color scheme."""
+    shown: str = ""
+    """The text of `<main>` with script."""
+    read: str = ""
+    """The text of `<main>` without script."""
+    widths: list[int] = field(default_factory=list)
+    """The width of the content in a window of 360 pixels, with and without script."""
+
+
+Visits = dict[str, Visit]
 
 
 @contextmanager
-def pages(browser: Browser, **options: Any) -> Iterator[Page]:
-    """Open a page whose errors, dialogs, foreign requests and violations of its policy are in `problems_of`."""
+def opened(browser: Browser, **options: Any) -> Iterator[Page]:
     context = browser.new_context(**options)
     context.add_init_script(WATCH)
-    page = context.new_page()
     try:
-        yield page
+        yield context.new_page()
     finally:
         context.close()
 
@@ -53,84 +73,95 @@ def pages(browser: Browser, **options: Any) -> Iterator[Page]:
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The origin of a page for the rig."""
     folder = tmp_path_factory.mktemp("extension")
-    (folder / "panel.html").write_text(
-        '<!doctype html><html lang="en"><title>Panel</title><link rel="icon" href="data:,">'
-    )
+    page = '<!doctype html><html lang="en"><title>Panel</title><link rel="icon" href="data:,">'
+    (folder / "panel.html").write_text(page)
     with serve_folder(folder) as url:
         yield url
 
 
-def addresses(live: LiveServer, extension: str, *, alike: int = 1) -> list[str]:
-    """Return the addresses of all pages of a service, and of a rig with all kinds of frames."""
-    rig = f"{live.url}/_emulator/rig?url={extension}/panel.html&config=panel.html&live=panel.html"
-    return all_pages(live.url, rig, alike=alike)
+@pytest.fixture(scope="module", params=CONTENTS)
+def pages(request: pytest.FixtureRequest, extension: str) -> Iterator[Callable[[int], list[str]]]:
+    """Returns the addresses of all pages of a service, and of a rig with all kinds of frames."""
+    with filled_service(*CONTENTS[request.param]) as live:
+        rig = f"{live.url}/_emulator/rig?url={extension}/panel.html&config=panel.html&live=panel.html"
+        yield lambda alike: all_pages(live.url, rig, alike=alike)
+
+
+@pytest.fixture(scope="module")
+def visits(pages: Callable[[int], list[str]], browser: Browser) -> Visits:
+    """Visit each page three times: for axe, which the policy would not let in, with script, and without."""
+    found: Visits = {}
+    with (
+        opened(browser, bypass_csp=True) as checked,
+        opened(browser, viewport=WIDE) as page,
+        opened(browser, viewport=WIDE, java_script_enabled=False) as plain,
+    ):
+        for address in pages(1):
+            visit = found[_name(address)] = Visit()
+            for each in (checked, page, plain):
+                each.goto(address)
+            visit.shown, visit.read = (VARYING.sub("…", each.locator("main").inner_text()) for each in (page, plain))
+            for each in (checked, page):
+                each.locator("details").evaluate_all(OPEN_DETAILS)
+            checked.add_script_tag(path=AXE)
+            for scheme in ("light", "dark"):
+                checked.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                visit.axe[scheme] = checked.evaluate(RUN_AXE, RULES)
+            for each in (page, plain):
+                each.set_viewport_size(NARROW)  # type: ignore[arg-type]
+                visit.widths.append(each.evaluate(WIDTH))
+                each.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    return found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_has_a_finding_of_axe(filled: LiveServer, extension: str, browser: Browser, scheme: Any):
+def test_no_page_has_a_finding_of_axe(visits: Visits, scheme: str):
     """The rules are those of WCAG 2.2, levels A and AA."""
-    found = {}
-    with pages(browser, color_scheme=scheme, bypass_csp=True) as page:
-        for address in addresses(filled, extension):
-            page.goto(address)
-            page.add_script_tag(path=AXE)
-            found[_name(address)] = page.evaluate(RUN_AXE, RULES)
-
-    assert {} == {name: findings for name, findings in found.items() if findings}
-    assert {f"/_emulator/ui/{name}" for name in screens() if name != "overview"} < found.keys()
+    assert {} == {name: visit.axe[scheme] for name, visit in visits.items() if visit.axe[scheme]}
+    assert {f"/_emulator/ui/{name}" for name in screens() if name != "overview"} < visits.keys()
 
 
-def test_no_page_violates_its_policy_or_contacts_another_origin(filled: LiveServer, extension: str, browser: Browser):
+def test_every_page_shows_the_same_without_script(visits: Visits):
+    assert {} == {name: (each.shown, each.read) for name, each in visits.items() if each.shown != each.read}
+    assert [] == [name for name, visit in visits.items() if len(visit.read.split()) < 3]
+
+
+def test_no_page_scrolls_sideways_at_360_pixels(visits: Visits):
+    assert {} == {name: visit.widths for name, visit in visits.items() if max(visit.widths) > 360}
+
+
+def test_nothing_runs_breaks_the_policy_or_contacts_another_origin(
+    pages: Callable[[int], list[str]], extension: str, browser: Browser
+):
     found: dict[str, list[str]] = {}
-    with pages(browser) as page:
+    with opened(browser) as page:
         problems: list[str] = []
-        page.on(
-            "request",
-            lambda request: problems.append(request.url) if _is_foreign(request.url, filled.url, extension) else None,
-        )
+        page.on("request", lambda request: problems.append(request.url))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(dialog.message))
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        for address in addresses(filled, extension, alike=SAMPLES):
+        for address in pages(SAMPLES):
             page.goto(address)
-            page.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
+            page.locator("details").evaluate_all(OPEN_DETAILS)
             page.wait_for_timeout(SLOW_EFFECTS)
-            found[_name(address)] = [*problems, *page.evaluate("window.problems")]
+            own = ("data:", f"{extension}/", f"{_origin(address)}/_emulator/")
+            found[_name(address)] = [
+                *(each for each in problems if not each.startswith(own)),
+                *page.evaluate("window.problems"),
+                *page.evaluate("window.owned ? ['a name runs'] : []"),
+                *page.locator("main :is(script, img, style, [onload], [onerror])").all_inner_texts(),
+            ]
             problems.clear()
-            assert page.evaluate("window.owned === undefined"), f"a name runs on {_name(address)}"
             assert 1 == page.locator("h1").count()
-            assert 0 == page.locator("main script, main img, [hx-on\\:click]").count()
 
     assert {} == {name: each for name, each in found.items() if each}
 
 
-def test_every_page_shows_the_same_without_script(filled: LiveServer, extension: str, browser: Browser):
-    with pages(browser) as page, pages(browser, java_script_enabled=False) as plain:
-        for address in addresses(filled, extension):
-            page.goto(address)
-            plain.goto(address)
-            shown, read = (TIME.sub("now", each.locator("main").inner_text()) for each in (page, plain))
-
-            assert shown == read, _name(address)
-            assert len(read.split()) > 2, _name(address)
-
-
-@pytest.mark.parametrize("script", [True, False])
-def test_no_page_scrolls_sideways_at_360_pixels(filled: LiveServer, extension: str, browser: Browser, script: bool):
-    found = {}
-    with pages(browser, viewport={"width": 360, "height": 740}, java_script_enabled=script) as page:
-        for address in addresses(filled, extension):
-            page.goto(address)
-            page.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
-            found[_name(address)] = page.evaluate("document.scrollingElement.scrollWidth")
-
-    assert {} == {name: width for name, width in found.items() if width > 360}
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _name(address: str) -> str:
     parts = urlsplit(address)
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
-
-
-def _is_foreign(url: str, *origins: str) -> bool:
-    return not url.startswith((*origins, "data:"))
