@@ -120,7 +120,7 @@ def test_a_rule_is_explained_without_a_service(extcli, name: str, id: str):
 def test_a_rule_is_printed_with_the_place_of_its_documentation(extcli):
     lines = extcli("explain", "stage", "-o", "table").stdout.splitlines()
 
-    assert "stage (docs/gaps.md, ruling A1)" == lines[0]
+    assert "stage (docs/guide/parity.md#rules)" == lines[0]
     assert any(line.startswith("What to do: Sign a token") for line in lines)
 
 

@@ -19,6 +19,7 @@ from emulator.parity.rules import ANSWERS
 from extcli.app import NOUNS, app, load_noun
 from support import ruling_texts
 from support.refusal_sites import SAMPLE, Site, closes, refusals
+from support.ruling_texts import ROOT
 
 VIEWER = Caller("my-extension", Role.VIEWER, "777", "5", "U5")
 ROLES = "User was unauthorized to access this resource"
@@ -26,6 +27,7 @@ ROLES = "User was unauthorized to access this resource"
 
 DYNAMIC = [
     ("Invalid body", "value: expected `int`, got `str`"),
+    ("Malformed json body", "the body is not valid JSON: nested too deeply"),
     ("Not Found", "there is no /v1/e/nothing; the endpoints are under /v1/e/"),
     ("Not Found", "the journal has no entry of 'x'; the nearest rules are X1"),
     ("Not Found", "there is no rule 'x'; the nearest rules are X1"),
@@ -128,7 +130,11 @@ def test_the_texts_of_cases_use_only_values_that_exist():
 
 def derived(case: Case) -> set[str]:
     groups = set(re.compile(case.detail).groupindex)
-    return {*({"one_role"} if "allowed" in groups else ()), *({"ago", "exp_at"} if "exp" in groups else ())}
+    return {
+        *({"one_role"} if "allowed" in groups else ()),
+        *({"ago", "exp_at"} if "exp" in groups else ()),
+        *({"nbf_at"} if "nbf" in groups else ()),
+    }
 
 
 def commands() -> Iterator[str]:
@@ -247,6 +253,21 @@ def test_the_nearest_rules_are_those_that_look_alike(name: str, id: str):
 
 def test_the_texts_of_rulings_are_those_of_the_documentation():
     assert ruling_texts.page() == ruling_texts.FILE.read_text()
+
+
+def test_the_documentation_that_a_rule_names_exists():
+    named = {rule.documented for rule in texts.rules().values() if rule.documented.startswith("docs/")}
+    files = {re.split("[#,]", each)[0] for each in named}
+    anchors = {each: each.partition("#")[2] for each in named if "#" in each}
+
+    assert [] == [file for file in files if not (ROOT / file).exists()]
+    assert [] == [each for each, anchor in anchors.items() if anchor not in headings(each.partition("#")[0])]
+
+
+def headings(document: str) -> set[str]:
+    """The anchors of a document's headings."""
+    found = re.findall(r"^#+ (.+)$", (ROOT / document).read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def test_every_rule_says_where_it_is_documented():

@@ -12,6 +12,8 @@ INPUT: Final = (
         rows=(
             (r"connection closed before", "W4", "The body is incomplete",
              "Send as many bytes as Content-Length says.", "a body that ends early", "the whole body"),
+            (r"nested too deeply", "W2", "The body is nested too deeply", "Send JSON with fewer levels.",
+             "more levels than can be read", "fewer levels of objects and arrays"),
             (r"is not valid JSON(?:: (?P<problem>.+))?", "W2", "The body is not valid JSON",
              "Send valid JSON, whatever the content type; check it with `python -m json.tool`.",
              "{problem}", "JSON in UTF-8, without NaN and Infinity"),
@@ -60,7 +62,7 @@ INPUT: Final = (
         rows=(
             (r"does not exist in this environment", "spec: Authentication", "Production has no such endpoint",
              "Call it in the sandbox, or do without it in production.", "{detail}", "a path that both have"),
-            (r"^there is no (?P<path>/\S*)", "W1", "There is no such path",
+            (r"^there is no (?P<path>/[^\s;]*)", "W1", "There is no such path",
              "Correct the path; `extcli api --help` and /schema/openapi.json name the endpoints.",
              "path {path}", "a path of the service, under /v1/e/"),
             (r"^the poll (?P<id>\S+) has no definition", "P4", "The poll has no definition",
@@ -181,7 +183,7 @@ INPUT: Final = (
              "Choose another form, or another entry: `extcli logs`.", "{problem}", "an entry that has this form"),
             (r"^data", "W6", "data is not JSON", "Send data as JSON, or POST it in the body."),
             (r"^limit", "gaps: Polls and stores", "limit is out of range", "Send a limit in that range."),
-            (r"", "{rule}", "A query parameter is malformed", "Correct the parameter {field}."),
+            (r"", "{rule}", "A query parameter is malformed", "Correct the parameter `{field}`."),
         ),
     ),
 )  # fmt: skip

@@ -23,6 +23,8 @@ from emulator.features.explanations.texts import Explanation
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""
 _ROLES: Final = tuple(map(str, Role))
+_SHORT: Final = 60
+"""Characters of a body that is shown as it is."""
 _LONGEST: Final = 200
 """Characters that are shown of a value."""
 
@@ -89,7 +91,7 @@ def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, s
         "detail": refusal.detail,
         "field": facts.field or "the body",
         "sent": f"{facts.field} {sent}" if sent else "another value",
-        "held": f"{facts.field} {sent}" if sent else facts.held or refusal.detail,
+        "held": f"{facts.field} {sent}" if sent else facts.held or _short_body(refusal, facts.field) or refusal.detail,
         "needed": facts.needed or "what /schema/openapi.json of the service describes",
         "rule": rule,
         "roles_rule": roles_rule,
@@ -100,6 +102,8 @@ def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, s
         roles = [role for role in _ROLES if role in allowed] or allowed
         values["allowed"] = " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
         values["one_role"] = roles[0]
+    if "nbf" in named:
+        values["nbf_at"] = _date(int(named["nbf"]))
     if "exp" in named and "now" in named:
         values["ago"] = _duration(int(named["now"]) - int(named["exp"]))
         values["exp_at"] = _date(int(named["exp"]))
@@ -122,6 +126,12 @@ def _sent(refusal: Refusal, field: str) -> str:
     except (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, RecursionError):
         return ""
     return "" if value is None else msgspec.json.encode(value).decode()
+
+
+def _short_body(refusal: Refusal, field: str) -> str:
+    """Return the body if the refusal is about all of it and it is short; else an empty text."""
+    body = refusal.body.decode(errors="replace")
+    return f"the body {body}" if body and not field and len(body) <= _SHORT else ""
 
 
 def _duration(seconds: int) -> str:
