@@ -175,7 +175,7 @@ INPUT: Final = (
             (r"^cursor", "gaps: Polls and stores", "The cursor is not one of this listing",
              "Begin with cursor 0, then send `next` of the page before.", "{sent}", "0, or next of an earlier page"),
             (r"^start", "R2", "start is not a time", "Send Unix milliseconds, or leave start out."),
-            (r"^since.*(?:mark|too old)", "docs: Waits", "The mark cannot be used",
+            (r"^since.*(?:mark|too old|begin anew)", "docs: Waits", "The mark cannot be used",
              "Take a new mark shortly before: `extcli wait mark`.", "{sent}", "a mark of this run of the service"),
             (r"^since: sockets", "docs: Waits", "sockets takes no mark", "Leave since out.",
              "since", "no since, as sockets counts what is open"),
