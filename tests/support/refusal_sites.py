@@ -56,15 +56,15 @@ def _kinds() -> Mapping[str, int]:
 
 @cache
 def _constants() -> Mapping[str, ast.expr]:
-    """The values of all module constants, by name."""
-    return {
-        target.id: node.value
-        for tree in _trees().values()
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name)
-    }
+    """The values of the module constants, by name, without the names that several modules have."""
+    found: dict[str, list[ast.expr]] = {}
+    for tree in _trees().values():
+        for node in tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
 @cache
