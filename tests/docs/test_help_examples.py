@@ -65,6 +65,7 @@ BEFORE = {
     "extcli extension retire": "extcli extension rotate --client-id my-extension",
     "extcli extension init": "rm extensions.toml",
     "extcli profile add": "rm config.toml",
+    "extcli logs replay": "extcli vote get lunch",
     "extcli token mint": "export EXTCLI_SECRET=$(cat live.secret)",
 }
 """What runs before an example that contains the text."""

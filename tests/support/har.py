@@ -36,7 +36,7 @@ _MESSAGE: Final = {
 }
 _REQUEST: Final = _object(
     {"method": _TEXT, "url": {"type": "string", "pattern": "^https?://"}, "queryString": _PAIRS, **_MESSAGE},
-    postData=_object({"mimeType": _TEXT, "params": _PAIRS, "text": _TEXT}),
+    postData=_object({"mimeType": _TEXT, "text": _TEXT}),  # or `params`, of a form
 )
 _RESPONSE: Final = _object(
     {

@@ -61,7 +61,7 @@ def _request(method: str, url: str, body: Mapping[str, Any]) -> Json:
         "bodySize": body["size"],
     }
     if body["size"]:
-        request["postData"] = {"mimeType": _JSON, "params": [], "text": body["text"], **_comment(body)}
+        request["postData"] = {"mimeType": _JSON, "text": body["text"], **_comment(body)}
         if body["encoding"] == "base64":
             request["postData"]["_encoding"] = "base64"
     return request
