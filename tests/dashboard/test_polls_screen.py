@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from support.html_pages import HtmlPage, read_page
-from support.pages import fetched
+from support.pages import chromium, fetched
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 POLL = {"id": "lunch", "client_id": CLIENT_ID, "channel_id": CHANNEL}
@@ -106,6 +107,13 @@ def test_votes_outside_the_bars_are_counted(live: LiveServer):
     page = polls(live, **POLL)
     assert [("1", "1")] == bars(page)
     assert "3 votes for values outside 0 to 63, which specific leaves out:\n-5 (2), 99 (1)." in page.text
+
+
+def test_at_most_20_values_outside_the_bars_are_named(live: LiveServer):
+    for user in range(25):
+        vote(live, f"{user}", 70 + user)
+
+    assert "and 5 other values." in polls(live, **POLL).text
 
 
 @pytest.mark.parametrize(("passed", "status"), [(0, "pending"), (11, "active"), (30, "expired")])
@@ -228,6 +236,26 @@ def test_votes_from_before_the_start_are_pointed_out(live: LiveServer):
     vote(live, "2", 3)
     assert "earlier run" not in polls(live).text
     assert "votes from an earlier run" in polls(live, **POLL).text
+
+
+@pytest.mark.slow
+def test_typed_values_stay_while_votes_come_in(live: LiveServer):
+    vote(live, "1", 3)
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{live.url}/_emulator/ui/polls?id=lunch&client_id={CLIENT_ID}&channel_id={CHANNEL}")
+        page.wait_for_selector("#reload", state="hidden")
+        page.fill("#cast [name=user_id]", "42")
+        vote(live, "2", 5)
+        expect(page.locator("table.bars tr")).to_have_count(2)
+        assert "42" == page.input_value("#cast [name=user_id]")
+
+        page.get_by_role("button", name="Vote", exact=True).click()
+        expect(page.locator("#result")).to_have_text("Voted.")
+        expect(page.locator("table.bars tr")).to_have_count(3)
+        page.fill("#cast [name='body.value:json']", "100")
+        page.get_by_role("button", name="Vote", exact=True).click()
+        expect(page.locator("#result")).to_have_text("value: 100 is not within -99 to 99")
 
 
 def test_text_of_others_is_shown_as_text(live: LiveServer, broadcaster: Client):

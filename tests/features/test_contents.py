@@ -171,6 +171,18 @@ def test_a_list_is_limited_to_an_extension_a_channel_or_a_text(live: LiveServer,
     assert [] == ids(live, kind, search="absent") == ids(live, kind, client_id="absent")
 
 
+def test_a_search_goes_through_any_number_of_extensions_page_by_page(live: LiveServer):
+    for number in range(205):
+        add(live, "polls", f"ext-{number:03}", "1", number // 204)
+
+    found, cursor = [], "0"
+    while not found or cursor != "0":
+        page = read(live, "contents/polls", search="p1", cursor=cursor)
+        found += page["rows"]
+        cursor = page["next"]
+    assert ["ext-204"] == [row["client_id"] for row in found]
+
+
 def test_text_of_others_is_listed_as_it_is(live: LiveServer):
     name = "<b>'&é%"
     member(live).post("rank", params={"id": name}, json={"key": "a"}).raise_for_status()

@@ -53,6 +53,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
     text = await ballots.definition(key, now=now)
     definition = None if text is None else msgspec.json.decode(text, type=Definition)
     votes = {int(choice): count for choice, count in counts}
+    outside = {value: count for value, count in votes.items() if not _is_specific(value)}
     page = await entries(service, key, query.get("from", ""))
     oldest = page.rows[0].cast_at if page.rows and not query.get("from") else None
     manager = manager_of(key, GLOBAL)
@@ -66,9 +67,9 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "stats": stats_of(counts),
         "bars": _bars(votes, definition.options if definition else [], show_all="all" in query),
         "shows_all": "all" in query,
-        "outside": sorted(((value, count) for value, count in votes.items() if not _is_specific(value)),
-                          key=lambda each: -each[1])[:_OUTSIDE],
-        "outside_count": sum(count for value, count in votes.items() if not _is_specific(value)),
+        "outside": sorted(outside.items(), key=lambda each: -each[1])[:_OUTSIDE],
+        "other_values": max(0, len(outside) - _OUTSIDE),
+        "outside_count": sum(outside.values()),
         "voters": [_voter(entry) for entry in page.rows],
         "next": page.next,
         "start": query.get("from", ""),
@@ -85,7 +86,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "reading": command("vote", "get", key.name, key=key),
         "logging": command("vote", "logs", key.name, key=key),
         "deleting": command("vote", "rm", key.name, key=key, role=manager),
-    }  # fmt: skip
+    }
 
 
 def _bars(votes: dict[int, int], options: Sequence[str], *, show_all: bool) -> list[tuple[int, str, int]]:
