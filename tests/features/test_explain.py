@@ -475,6 +475,13 @@ def test_a_request_that_was_not_refused_has_no_explanation(live: LiveServer, vie
     )
 
 
+def test_an_entry_is_also_explained_by_its_number(live: LiveServer, stranger: Client, viewer):
+    answer = viewer().delete("vote")
+    (entry,) = stranger.get("/_emulator/journal", params={"id": id_of(answer)}).json()["entries"]
+
+    assert why(live, id_of(answer)) == why(live, str(entry["number"]))
+
+
 def test_the_verdict_of_production_is_explained(live: LiveServer, stranger: Client):
     issued = stranger.post("/v1/e/authtoken", json={"client_id": CLIENT_ID, "role": "viewer"}).json()["token"]
     answer = live.bearer(issued).get("vote")

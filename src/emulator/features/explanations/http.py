@@ -9,7 +9,7 @@ from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Parameter, endpoint
 
 _PARAMETERS = (
-    Parameter("id", "A request id, or the reason of a closed socket; the latest refusal when both are absent."),
+    Parameter("id", "A request id or number, or the reason of a closed socket. The latest refusal if both are absent."),
     Parameter(
         "rule", "A ruling such as `A1`, a section such as `spec: Limits`, or a rule of production such as `exp`."
     ),

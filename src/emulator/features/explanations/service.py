@@ -76,7 +76,7 @@ class Explanations:
         )
 
     def explain_request(self, id: str) -> Explained:
-        """Explain the latest entry of a request id, refused ones first, or the reason of a closed socket.
+        """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
 
         Raises `NotFound` with the names of similar rules.
         """
@@ -84,6 +84,8 @@ class Explanations:
 
         entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
         refused = [entry for entry in entries if entry.status >= 400]
+        if not entries and id.isdecimal() and len(id) < 16:
+            entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
         if entries:
             return self._explained((refused or entries)[0])
         if closed := _with_text(explain_close(id)):
