@@ -104,10 +104,12 @@ class Namespaces:
     def limits(self) -> Limits:
         return self._default.limits
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the namespaces in use, without `default`."""
-        return sorted(self._tenants)
+    def __len__(self) -> int:
+        return len(self._tenants)
+
+    def names(self, latest: int) -> list[str]:
+        """Return the names of the namespaces that were used last, without `default`, in order."""
+        return sorted(sorted(self._tenants, key=lambda name: -self._tenants[name].used_at)[:latest])
 
     @property
     def hot_path(self) -> HotPath | None:
@@ -178,12 +180,13 @@ class Namespaces:
     async def _list(self, scope: HTTPScope) -> Listing:
         return await self.listing()
 
-    async def listing(self) -> Listing:
-        """List the namespaces in use, without `default`."""
+    async def listing(self, latest: int | None = None) -> Listing:
+        """List the namespaces in use, without `default`: all, or those that were used last."""
         now = monotonic()
+        chosen = sorted(self._tenants.items(), key=lambda each: -each[1].used_at)[:latest]
         details = [
             Details(name, await front.size(), int(now - tenant.opened_at), int(now - tenant.used_at), front.sockets)
-            for name, tenant in sorted(self._tenants.items())
+            for name, tenant in sorted(chosen, key=lambda each: each[0])
             if (front := tenant.front) is not None
         ]
         return Listing([each.name for each in details], details)

@@ -9,7 +9,8 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from support.pages import chromium, fetched
+from emulator.dashboard.pages import screens
+from support.pages import chromium, fetched, main_of
 from support.service import LiveServer
 
 
@@ -91,3 +92,12 @@ def test_an_open_page_shows_a_vote_at_once(live: LiveServer):
         expect(page.locator(".counts")).not_to_contain_text("polls: 0")
 
         assert f"{live.url}/_emulator/" == page.url
+
+
+@pytest.mark.parametrize("screen", [name for name in screens() if name not in ("clock", "namespaces")])
+def test_a_screen_is_the_same_while_nothing_changes(live: LiveServer, screen: str):
+    live.set(2_000_000_000_000)
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+    url = f"{live.url}/_emulator/ui/{screen}"
+
+    assert main_of(url) == main_of(url)

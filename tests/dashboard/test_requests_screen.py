@@ -104,3 +104,16 @@ def test_an_entry_says_what_was_held_and_needed_and_what_production_does(live: L
     assert "<dt>Had</dt><dd>role viewer</dd>" in main
     assert "<dt>Needed</dt><dd>role broadcaster, admin or backend</dd>" in main
     assert "production refuses this: exp" in main
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("vote", {"value": "eyJhbGciOiJIUzI1NiJ9.e30.x"}), ("vote?t=eyJhbGciOiJIUzI1NiJ9.e30.x", {"value": 1}),
+     ("json_store", {"a": "b" * 5_000})],
+)  # fmt: skip
+def test_an_incomplete_entry_cannot_be_sent_again(live: LiveServer, path: str, body: dict[str, object]):
+    live.client("viewer", user="1", channel="777").post(path, json=body)
+    main = main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
+
+    assert "The journal does not have the whole request" in main
+    assert 'id="replay"' not in main

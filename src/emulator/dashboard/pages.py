@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pkgutil
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -97,7 +97,7 @@ class Pages:
         if screen is None:
             raise NotFound("Not Found", f"there is no screen {name[:60]}")
         known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
-        body = events_of(self.service, screen.every, lambda: self._read(screen, query), known)
+        body = events_of(self.service, screen.every, lambda: self.content(screen, query), known)
         body = self.service.dispatcher.held.stream(body)
         if self.prefix:
             body = ending(body, GONE)
@@ -105,17 +105,13 @@ class Pages:
 
     async def content(self, screen: Screen, query: Query, fields: Query | None = None) -> str:
         """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
-        return (await self._read(screen, query, fields))()
-
-    async def _read(self, screen: Screen, query: Query, fields: Query | None = None) -> Callable[[], str]:
-        """Read what a screen shows, and return the function that renders it."""
         if fields is None:
             values = await screen.read(self.service, query)
         elif screen.submit is not None:
             values = await screen.submit(self.service, query, fields)
         else:
             raise MethodNotAllowed("Method Not Allowed", f"the screen {screen.name} takes no forms")
-        return partial(self.render, f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
+        return self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
@@ -15,7 +16,7 @@ from emulator.errors import EngineError, ServiceError
 INTERVAL: Final = 0.25
 """Seconds between two messages at least."""
 _SHARE: Final = 20
-"""Rendering takes about a twentieth of the processor: after it, the stream rests for so many times as long."""
+"""A page takes about a twentieth of the processor: after reading and rendering, it rests for so many times as long."""
 _LONGEST_REST: Final = 1.0
 GONE: Final = b"event: gone\ndata: \n\n"
 """Says that the namespace was dropped. A page that connected again would create it again."""
@@ -26,12 +27,9 @@ _PEERS: Final = 1.0
 
 
 async def events_of(
-    service: Service, every: float, read: Callable[[], Awaitable[Callable[[], str]]], known: str
+    service: Service, every: float, content: Callable[[], Awaitable[str]], known: str
 ) -> AsyncIterator[bytes]:
-    """Yield server-sent events. The id of each is the hash of its content; `known` is that of the page as it is.
-
-    `read` returns the function that renders what was read.
-    """
+    """Yield server-sent events. The id of each is the hash of its content; `known` is that of the page as it is."""
     yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every
     sent_at = monotonic()
@@ -39,14 +37,9 @@ async def events_of(
         while True:
             changed.clear()
             recorded.clear()
-            began, text, used = monotonic(), "", 0.0
-            try:
-                render = await read()
-                used = processor_time()
-                text = render()
-                used = processor_time() - used
-            except (ServiceError, EngineError):
-                pass  # the page stays as it is
+            began, used, text = monotonic(), processor_time(), ""
+            with suppress(ServiceError, EngineError):  # the page stays as it is
+                text = await content()
             digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
             if text and digest != known:
                 known, sent_at = digest, monotonic()
@@ -54,7 +47,7 @@ async def events_of(
             elif monotonic() - sent_at >= _KEEP_ALIVE:
                 sent_at = monotonic()
                 yield b": still here\n\n"
-            rest = min(max(INTERVAL, _SHARE * used), _LONGEST_REST)
+            rest = min(max(INTERVAL, _SHARE * (processor_time() - used)), _LONGEST_REST)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
             await _first_of(changed, recorded, period)
 

@@ -13,11 +13,11 @@ _MOST: Final = 200
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the namespaces, those used last first."""
     assert service.namespaces is not None, "the sandbox has namespaces"
-    details = (await service.namespaces.listing()).details
+    details = (await service.namespaces.listing(_MOST)).details
     details.sort(key=lambda each: (each.idle, each.name))
     return {
-        "details": details[:_MOST],
-        "more": max(0, len(details) - _MOST),
+        "details": details,
+        "more": max(0, len(service.namespaces) - len(details)),
         "current": service.name,
         "can_fork": service.engine.can_copy,
         "storage": service.engine.name,

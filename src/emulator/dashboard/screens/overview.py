@@ -10,6 +10,8 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.parity.rules import UNKNOWN
 
 _EXAMPLE: Final = "my-extension"
+_MOST: Final = 50
+"""Extensions and namespaces that the screen names."""
 _LOOKED_AT: Final = 100
 """Entries of the journal in which the client id of the examples is looked for."""
 
@@ -36,9 +38,10 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "journal": journal,
         "client_id": _client_id(service),
         "channel_id": "777",
-        "registered": sorted(service.extensions.current),
+        "registered": sorted(service.extensions.current)[:_MOST],
+        "unlisted": max(0, len(service.extensions.current) - _MOST),
         "has_peers": settings.has_peers,
-        "namespaces": service.namespaces.names if service.namespaces else [],
+        "namespaces": service.namespaces.names(_MOST) if service.namespaces is not None else [],
         "undo": service.undo.latest(),
     }
 

@@ -10,7 +10,7 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.features.explanations.service import verdict_of
 from emulator.features.journal.rules import FILTERS
 from emulator.features.journal.snippets import FORMS, snippet_of
-from emulator.journal import DELIVERY, FRAME, REQUEST, Entry
+from emulator.journal import DELIVERY, FRAME, HIDDEN, REQUEST, Entry
 
 _ROWS: Final = "100"
 _SHOWN: Final = ("search", "status", "path", "method", "role", "client_id", "channel_id", "kind", "production")
@@ -34,8 +34,11 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     if query.get("entry"):
         found = service.journals.find(query["entry"])
         can_replay = found.kind == REQUEST and found.path.startswith("/v1/e/")
+        entry = service.journals.shown(found)
+        body = entry.request
         return common | {
-            "entry": service.journals.shown(found),
+            "entry": entry,
+            "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),
             "explanation": service.explanations.explain(found),
             "production": verdict_of(found.production),
             "can_replay": can_replay,
