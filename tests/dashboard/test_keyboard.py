@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from support.filled_service import PLAIN, filled_service
-from support.service import CHANNEL, LiveServer
+from support.service import CHANNEL, CLIENT_ID, LiveServer
 
 pytestmark = pytest.mark.slow
 MOST_TABS = 150
@@ -63,7 +63,7 @@ def test_the_content_is_one_key_away_from_the_top(page: Page):
 
 def test_a_vote_is_cast(page: Page, full: LiveServer):
     go_to(page, "Polls")
-    tab_to(page, page.get_by_role("link", name="lunch").first)
+    tab_to(page, page.locator(f"main a[href*='id=lunch&client_id={CLIENT_ID}']"))
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("lunch")
     form = page.locator("form#cast")

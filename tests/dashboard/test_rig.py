@@ -15,7 +15,8 @@ import pytest
 from playwright.sync_api import Browser, Frame, Page, expect
 
 from support.browser import copy_pages, serve_folder
-from support.pages import chromium, main_of
+from support.filled_service import HOSTILE
+from support.pages import fetched, main_of
 from support.service import LiveServer
 
 pytestmark = pytest.mark.slow
@@ -73,12 +74,6 @@ class Log:
         parts = urlsplit(url)
         if parts.scheme in ("http", "https"):
             self.origins.add(f"{parts.scheme}://{parts.netloc}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -385,6 +380,34 @@ def test_a_page_that_forbids_frames_is_named_with_its_header(live: LiveServer, h
 
     assert text in shown
     assert f"or allow {live.url} there" in shown
+
+
+@pytest.mark.parametrize("word", [word for word in HOSTILE if "<" in word or '"' in word])
+@pytest.mark.parametrize(
+    "name", ["url", "config", "live", "viewers", "client_id", "channel_id", "1.user_id", "1.theme"]
+)
+def test_hostile_parameters_are_texts(live: LiveServer, name: str, word: str):
+    answer = fetched(rig(live, **{"url": "http://127.0.0.1:1/", name: word}))
+
+    assert answer.status_code in (200, 400)
+    assert word not in answer.text
+    assert "\n" not in answer.headers["content-security-policy"]
+
+
+def test_an_invalid_arrangement_keeps_what_was_filled_in(live: LiveServer):
+    answer = fetched(rig(live, url="http://127.0.0.1:1/", viewers="9"))
+
+    assert 400 == answer.status_code
+    assert "viewers: must be 1 to 6" in answer.text
+    assert 'value="http://127.0.0.1:1/"' in answer.text
+
+
+def test_the_policy_names_the_one_origin_of_the_frames(live: LiveServer):
+    with_frames = fetched(rig(live, url="http://localhost:8000/panel.html?a=1", config="/config.html"))
+    policy = fetched(rig(live)).headers["content-security-policy"]
+
+    assert f"{policy}; frame-src http://localhost:8000" == with_frames.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
 
 
 def test_a_page_that_allows_frames_has_no_warning(live: LiveServer):
