@@ -155,10 +155,15 @@ def test_a_status_that_is_an_error_is_named():
     ("body", "kind"),
     [
         (b"<script src='http://127.0.0.1:8282/_emulator/platform-helper.js'></script>", "fine"),
+        (b"<script src=http://localhost:8282/_emulator/platform-helper.js></script>", "fine"),
+        (b"<script src='/_emulator/platform-helper.js'></script>", "fine"),
+        (b"<script src='http://127.0.0.1:8283/_emulator/platform-helper.js'></script>", "elsewhere"),
+        (b"<script src='http://127.0.0.1:8282/_ns/a/_emulator/platform-helper.js'></script>", "elsewhere"),
+        (b"<script src='http://[/_emulator/platform-helper.js'></script>", "elsewhere"),
         (b"<script src='http://127.0.0.1:8282/_emulator/sdk.js'></script>", "scriptless"),
         (b"<script src='app.js'></script>", "scriptless"),
     ],
 )
-def test_a_page_without_the_stand_in_helper_is_named(body: bytes, kind: str):
+def test_a_page_without_the_helper_of_this_service_is_named(body: bytes, kind: str):
     with serving({"/": b"HTTP/1.1 200 OK\r\n\r\n" + body}) as server:
         assert kind == check(f"http://127.0.0.1:{server.port}/").kind

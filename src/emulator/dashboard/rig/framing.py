@@ -21,7 +21,7 @@ TIMEOUT: Final = 2.0
 MAX_ANSWER: Final = 65_536
 """Bytes that are read of an answer."""
 _MAX_REDIRECTS: Final = 3
-_SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
+_SCRIPT: Final = re.compile(rb"""([^"'\s=<>]*)/_emulator/(?:platform-helper|sdk)\.js""")
 _HELPER: Final = b"/_emulator/platform-helper.js"
 
 
@@ -35,12 +35,12 @@ class Finding:
 
     url: str
     kind: str
-    """`fine`, `forbidden`, `failed`, `unchecked` or `scriptless`: without the stand-in helper."""
+    """`fine`, `forbidden`, `failed`, `unchecked`, `elsewhere` or `scriptless`: without the stand-in helper."""
     text: str = ""
 
 
-async def check_page(url: str, own_origin: str) -> Finding:
-    """Fetch a page from a loopback address, and return whether a page of `own_origin` may frame it.
+async def check_page(url: str, service: str) -> Finding:
+    """Fetch a page from a loopback address, and return whether pages of `service`, a base URL, may frame it.
 
     Connects to no other machine, and follows no redirect to another origin.
     """
@@ -59,9 +59,12 @@ async def check_page(url: str, own_origin: str) -> Finding:
         return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
     if status >= 400:
         return Finding(url, "failed", f"The server answers {status} for this page.")
-    if header := forbidding_header(headers, own_origin):
+    if header := forbidding_header(headers, _origin(service)):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
-    if not _SCRIPT.search(body) and len(body) < MAX_ANSWER:
+    script = _SCRIPT.search(body)
+    if script and _same_host(other := script[1].decode("latin-1")) != _same_host(service) and "://" in other:
+        return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
+    if not script and len(body) < MAX_ANSWER:
         text = "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this service."
         return Finding(url, "scriptless", text)
     if _HELPER not in body and len(body) < MAX_ANSWER:
@@ -173,6 +176,20 @@ async def _connect(
         with suppress(OSError):
             return await asyncio.open_connection(address, port, limit=MAX_ANSWER, **secured)
     return await asyncio.open_connection(addresses[-1], port, limit=MAX_ANSWER, **secured)
+
+
+def _origin(base: str) -> str:
+    parts = urlsplit(base)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _same_host(base: str) -> str:
+    """Return a base URL in which all names of this machine are one."""
+    try:
+        parts = urlsplit(base)
+        return f"{parts.port} {parts.path}" if is_loopback(parts.hostname or "") else base
+    except ValueError:
+        return base
 
 
 def _any_certificate() -> ssl.SSLContext:

@@ -35,8 +35,9 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
             arrangement = rules.arrangement_of(query, host, client_id=client_id)
         except BadRequest as error:
             problem, status = error.detail, error.status
+    service = f"http://{host}{pages.prefix}"
     if arrangement is not None:
-        findings = await asyncio.gather(*(check_page(url, f"http://{host}") for url in arrangement.pages))
+        findings = await asyncio.gather(*(check_page(url, service) for url in arrangement.pages))
     content = pages.render(
         "rig.html",
         {
@@ -44,7 +45,7 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
             "rig": arrangement,
             "problem": problem,
             "findings": [each for each in findings if each.text],
-            "service": f"http://{host}{pages.prefix}",
+            "service": service,
             "client_id": client_id,
             "rules": rules,
             "sandbox": SANDBOX,
