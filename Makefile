@@ -22,14 +22,14 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint check fix docs soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test quick lint check fix docs screenshots soak bench bench-docs bench-peers bench-guard clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
 .NOTPARALLEL:
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
 	@$(BIN)/extcli serve $(ARGS)
@@ -68,6 +68,9 @@ bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into the document
 
 bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-server; ROUNDS=5 SECONDS=2
 	@$(MAKE) --no-print-directory bench GOAL="7 8 12"
+
+screenshots: $(DEV_STAMP)  ## Take the pictures of the README again; needs Chromium
+	SCREENSHOTS=docs/images $(BIN)/pytest -q tests/dashboard/test_screenshots.py
 
 soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
 	$(PYTHON) benchmarks/soak.py $(or $(MINUTES),30)
