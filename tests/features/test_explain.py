@@ -440,6 +440,23 @@ def test_a_refused_message_of_a_page_is_explained(live: LiveServer, page: Pusher
     assert needed in explanation["needed"]
 
 
+@pytest.mark.parametrize(
+    ("send", "code", "held"),
+    [(b"\0", 1003, "a binary message"), ("x" * 5_000, 1009, "5000 bytes")],
+    ids=["binary", "large"],
+)
+def test_a_closed_socket_is_explained(
+    live: LiveServer, unlinked: SocketClient, send: bytes | str, code: int, held: str
+):
+    unlinked.socket.send(send)
+    assert code == unlinked.close_code()
+
+    found = latest(live)
+
+    assert (code, "X3") == (found["entry"]["status"], found["explanation"]["rule"])
+    assert held in found["explanation"]["held"]
+
+
 @pytest.mark.parametrize(("reason", "rule"), [("text frames only", "X3"), ("over 1048576 bytes unread", "B4")])
 def test_the_reason_of_a_closed_socket_is_explained(live: LiveServer, reason: str, rule: str):
     assert rule == why(live, reason)["rule"]

@@ -204,6 +204,27 @@ def test_what_was_sent_is_shown_if_it_is_known(detail: str, path: str, body: byt
     assert held == found.held
 
 
+@pytest.mark.parametrize(
+    ("code", "reason", "title"),
+    [
+        (1013, "over 16384 bytes unread", "The client does not read its messages"),
+        (1002, "incorrect masking", "The service closed the connection"),
+    ],
+)
+def test_the_close_of_a_socket_is_explained_by_its_reason(code: int, reason: str, title: str):
+    found = explain(Refusal(code, "", reason, "close"))
+
+    assert found is not None
+    assert title == found.title
+
+
+def test_a_refused_action_named_close_is_not_taken_for_a_closed_socket():
+    found = explain(Refusal(404, "Not Found", "there is no action 'close'; the actions are get, set", "close"))
+
+    assert found is not None
+    assert "There is no such action" == found.title
+
+
 def test_a_long_value_is_shortened():
     found = explain(Refusal(400, "Invalid body", "x: must be short", body=b'{"x":"' + b"y" * 4000 + b'"}'))
 

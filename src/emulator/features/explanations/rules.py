@@ -17,7 +17,7 @@ from emulator.features.explanations.control_cases import CONTROL
 from emulator.features.explanations.data_cases import DATA
 from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
-from emulator.features.explanations.socket_cases import CLOSES, SOCKETS
+from emulator.features.explanations.socket_cases import CLOSES, OTHER_CLOSE, SOCKETS
 from emulator.features.explanations.texts import Explanation
 
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
@@ -25,6 +25,8 @@ TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
 _ROLES: Final = tuple(map(str, Role))
 _SHORT: Final = 60
 """Characters of a body that is shown as it is."""
+_FIRST_CLOSE_CODE: Final = 1000
+"""Higher statuses are the codes of closed sockets, and their details the reasons."""
 _LONGEST: Final = 200
 """Characters that are shown of a value."""
 
@@ -60,6 +62,8 @@ _SUBJECTS: Final = tuple(
 
 def explain(refusal: Refusal) -> Explanation | None:
     """Return why a request was refused, without the text of the rule; `None` for an unknown kind of refusal."""
+    if refusal.status >= _FIRST_CLOSE_CODE:
+        return next(_explained((*CLOSES, OTHER_CLOSE), refusal))
     return next(_explained(_CASES.get(_reason_key(refusal.reason), ()), refusal), None)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_fields
 from emulator.errors import NotFound
 from emulator.features.explanations import texts
 from emulator.features.explanations.texts import Explanation, Rule
-from emulator.journal import CLOSE, DELIVERY, Entry, Journal
+from emulator.journal import DELIVERY, Entry, Journal
 
 
 class Summary(Struct):
@@ -65,10 +65,8 @@ class Explanations:
             return None
         # The tables are imported when they are needed.
         from emulator.features.explanations.cases import Refusal
-        from emulator.features.explanations.rules import explain, explain_close
+        from emulator.features.explanations.rules import explain
 
-        if entry.name == CLOSE:
-            return _with_text(explain_close(entry.detail))
         return _with_text(
             explain(
                 Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.features.explanations.cases import cases
+from emulator.features.explanations.cases import Case, cases
 
 SOCKETS: Final = (
     *cases(
@@ -121,3 +121,7 @@ CLOSES: Final = (
     ),
 )  # fmt: skip
 """Why the service closes connections, by the reason in the close frame."""
+OTHER_CLOSE: Final = Case(
+    (), "", "X3", "The service closed the connection", "Send frames as RFC 6455 describes, and look at the close code.",
+    "{detail}", "frames as RFC 6455 describes",
+)  # fmt: skip
