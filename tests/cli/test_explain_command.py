@@ -41,6 +41,15 @@ def test_the_hint_explains_the_refused_call(extcli, refused: str):
     )
 
 
+def test_a_refused_socket_request_can_be_explained(extcli):
+    refused = extcli("socket", "send", "set", "state", "--data", '{"state_id":"extension","state":{}}')
+
+    hint = HINT.search(refused.stderr)
+    assert hint
+    explained = extcli("explain", hint[1], "-o", "json").json
+    assert ("set state", "S1") == (explained["entry"]["name"], explained["explanation"]["rule"])
+
+
 def test_the_hint_names_the_service_that_the_options_named(extcli, live: LiveServer):
     url = f"{live.url}/_ns/hinted"
     refused = extcli("vote", "cast", "--value", "100", "--url", url, env={"EXTCLI_URL": "http://127.0.0.1:1"})

@@ -551,3 +551,14 @@ def test_an_explanation_shows_no_token(live: LiveServer, stranger: Client):
 
     assert secret not in stranger.get("/_emulator/explain", params={"id": id_of(answer)}).text
     assert secret not in stranger.get("/_emulator/explain").text
+
+
+def test_the_answer_to_a_handshake_has_a_mark_in_the_sandbox_only(live: LiveServer, production: LiveServer):
+    marks = []
+    for service in (live, production):
+        with SocketClient(service) as game:
+            assert game.socket.response is not None
+            marks.append(game.socket.response.headers.get("X-Emulator-Mark", ""))
+
+    assert marks[0].isdecimal()
+    assert "" == marks[1]

@@ -114,6 +114,7 @@ class Gateway:
             self._rate_limits.check_address(connection.address)
             self.admission.add(peer)
             self.hub.changes.note(Key(SOCKET, "", ""), "connected")
+            connection.mark = self.hub.changes.mark
         except TooManyRequests as error:
             self._recorder.refused(error)
             raise

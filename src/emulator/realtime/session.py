@@ -35,6 +35,8 @@ class Connection(Protocol):
     """The client's network address, as a trusted proxy gives it; empty if unknown."""
     on_bytes: Callable[[int], None] | None
     """Called with the size of received data, until authentication."""
+    mark: int
+    """The mark of the latest change, for the answer to the handshake; 0 in production."""
 
     @property
     def unread(self) -> int: ...

@@ -101,6 +101,8 @@ class WebSocket(asyncio.Protocol):
         """The headers of the handshake, until the peer is found."""
         self.on_bytes: Callable[[int], None] | None = None
         """Called with the size of received data, until authentication."""
+        self.mark = 0
+        """The mark of the latest change, for the answer to the handshake; 0 in production."""
         self._protocol = ServerProtocol(max_size=min(SMALL, self._factory.limits.frame), logger=_library_log)
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
@@ -267,6 +269,8 @@ class WebSocket(asyncio.Protocol):
             _log.error("storage failed in opening %s: %s", path[:100], error)
             refusal = Unavailable()
         self._opening, self.headers = None, []
+        if self.mark:
+            response.headers["X-Emulator-Mark"] = str(self.mark)
         if refusal is not None:
             response = self._error_response(refusal)
             self._log_error_response(response)

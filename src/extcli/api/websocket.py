@@ -57,6 +57,8 @@ class WebSocketClient:
         self._updates: deque[Message] = deque()
         self._last_id = 0
         self._sent = 0
+        self._count = 0
+        """Messages sent. The journal numbers them, too."""
         trace(f"> CONNECT {url}")
         started = clock.elapsed()
         with explained(url):
@@ -72,12 +74,16 @@ class WebSocketClient:
                 user_agent_header=f"extcli/{__version__}",
             ).__enter__()
             self._refuse_redirect()
+        answer = self._socket.response
+        is_sandbox = answer is not None and "X-Emulator-Mark" in answer.headers
+        self._handshake_id = answer.headers.get("X-Request-Id", "") if answer is not None and is_sandbox else ""
         trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
 
     def request(self, action: str, target: str = "", data: object = None) -> Message:
         """Send a request and return its reply. Raises `Refused`, `ServerError` or `Unreachable`."""
         request_id = self._next_id()
         self.send(envelope.request(action, target, data, request_id))
+        number = self._count
         deadline = clock.elapsed() + self.timeout
         while True:
             message = self.receive(deadline - clock.elapsed())
@@ -87,7 +93,10 @@ class WebSocketClient:
                 self._updates.append(message)
             elif message.request_id == request_id:
                 if message.errors:
-                    raise envelope.error_of(f"{action} {target}".strip(), message)
+                    error = envelope.error_of(f"{action} {target}".strip(), message)
+                    error.request_id = f"{self._handshake_id}/{number}" if self._handshake_id else ""
+                    error.is_explained = bool(self._handshake_id)
+                    raise error
                 return message
 
     def next_update(self, deadline: float | None) -> Message | None:
@@ -103,6 +112,7 @@ class WebSocketClient:
         """Send a text frame."""
         self._trace(f"> {shown(text)}")
         self._sent = len(text)
+        self._count += 1
         with explained(self.url, sent=self._sent):
             self._socket.send(text)
 
