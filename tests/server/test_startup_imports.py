@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -37,39 +38,46 @@ UNUSED = {
 """Modules by command; a package stands for its modules, too. `serve` has its default options."""
 
 
-def started(*args: str) -> subprocess.Popen[str]:
-    """Start the program; Python logs its imports to standard error."""
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where the imports of a program are logged. A pipe would be full before the program is ready."""
+    return tmp_path / "imports.log"
+
+
+def started(log: Path, *args: str) -> subprocess.Popen[str]:
+    """Start the program; Python logs its imports."""
     command = [sys.executable, "-X", "importtime", PROGRAM, *args]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with log.open("w") as stderr:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
 
 
-def unused(command: str, log: str) -> list[str]:
+def unused(command: str, log: Path) -> list[str]:
     """Return the modules of the log that this command must not import."""
-    names = re.findall(r"^import time: .* \| +(\S+)$", log, re.MULTILINE)
+    names = re.findall(r"^import time: .* \| +(\S+)$", log.read_text(), re.MULTILINE)
     assert "typer" in names
     return [name for name in names if any(f"{name}.".startswith(f"{each}.") for each in UNUSED[command])]
 
 
-def test_help_imports_only_what_it_prints_with():
-    process = started("--help")
-    _, log = process.communicate(timeout=STOP_TIMEOUT)
+def test_help_imports_only_what_it_prints_with(log: Path):
+    process = started(log, "--help")
+    process.communicate(timeout=STOP_TIMEOUT)
 
     assert [] == unused("--help", log)
 
 
-def test_serve_imports_nothing_that_only_other_options_or_paths_need():
-    process = started("serve", "--port", "0")
+def test_serve_imports_nothing_that_only_other_options_or_paths_need(log: Path):
+    process = started(log, "serve", "--port", "0")
     assert process.stdout is not None
     url = process.stdout.readline().removeprefix("listening on ").strip()
     answer = httpx.get(f"{url}/_emulator/ready")
     process.terminate()
-    _, log = process.communicate(timeout=STOP_TIMEOUT)
+    process.communicate(timeout=STOP_TIMEOUT)
 
     assert (200, []) == (answer.status_code, unused("serve", log))
 
 
-def test_exec_itself_imports_nothing_of_the_service():
-    process = started("exec", "--quiet", "--", "true")
-    _, log = process.communicate(timeout=STOP_TIMEOUT)
+def test_exec_itself_imports_nothing_of_the_service(log: Path):
+    process = started(log, "exec", "--quiet", "--", "true")
+    process.communicate(timeout=STOP_TIMEOUT)
 
     assert (0, []) == (process.returncode, unused("exec", log))
