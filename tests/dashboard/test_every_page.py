@@ -16,6 +16,7 @@ from emulator.dashboard.pages import screens
 from support.browser import SDK, serve_folder
 from support.filled_service import HOSTILE, PLAIN, filled_service
 from support.pages import all_pages
+from support.service import CHANNEL
 
 pytestmark = pytest.mark.slow
 CONTENTS = {"empty": (), "full": PLAIN, "hostile": HOSTILE}
@@ -155,6 +156,25 @@ def test_nothing_runs_breaks_the_policy_or_contacts_another_origin(
             assert 1 == page.locator("h1").count()
 
     assert {} == {name: each for name, each in found.items() if each}
+
+
+@pytest.mark.parametrize("screen", ["rankings", "buffers", "stores", "requests", "polls"])
+def test_a_name_that_arrives_while_a_page_is_open_does_not_run(browser: Browser, screen: str):
+    with filled_service() as live, opened(browser) as page:
+        page.goto(f"{live.url}/_emulator/ui/{screen}")
+        page.locator("#reload").wait_for(state="hidden")
+        before = page.locator("main").inner_html()
+        viewer = live.client("viewer", user=HOSTILE[1], opaque=f"U{HOSTILE[1]}", channel=CHANNEL)
+        for word in HOSTILE:
+            viewer.post("rank", params={"id": word}, json={"key": word})
+            viewer.post("accumulate", params={"id": word}, json={word: word})
+            viewer.post("viewer_state", json={word: word})
+            viewer.post("vote", json={"value": 1})
+        page.wait_for_function("(before) => document.querySelector('main').innerHTML !== before", arg=before)
+        page.wait_for_timeout(SLOW_EFFECTS)
+
+        assert (None, []) == (page.evaluate("window.owned"), page.evaluate("window.problems"))
+        assert 0 == page.locator("main :is(script, img, svg[onload], b)").count()
 
 
 def _origin(address: str) -> str:
