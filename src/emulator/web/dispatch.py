@@ -15,7 +15,7 @@ from emulator.changes import Changes
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
-from emulator.journal import REQUEST, Entry, Journal
+from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.masking import masked, masked_query, masked_text
 from emulator.observability.recorder import Recorder
@@ -152,7 +152,7 @@ class Dispatcher:
                 seconds,
                 masked(body, secrets),
                 request.size,
-                masked(answer, secrets),
+                masked(answer, secrets) if failure or endpoint.answers_with_texts else answer[:MAX_BODY],
                 len(answer),
                 failure.reason if failure else "",
                 masked_text(detail) if "eyJ" in detail else detail,
