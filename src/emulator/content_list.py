@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import msgspec
@@ -30,16 +30,25 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "pins": Kind((PIN_KIND,), Shape.DOCUMENTS, pins.PIN_LIFETIME),
 }
 
+_pin_of: Final = partial(msgspec.json.decode, type=pins.PinRecord)
+_code_set_of: Final = partial(msgspec.json.decode, type=codes.CodeSet)
+
+
+@cache
+def _kinds_of(environment: Environment) -> Mapping[str, Kind]:
+    """Return all lists by name; shared by the services of a process."""
+    # The sandbox, which alone offers them, gives config the lifetime of state.
+    written = Kind(tuple(store.name for store in stores.STORES), Shape.DOCUMENTS, environment.state_lifetime)
+    return {**_KINDS, "stores": written}
+
 
 def contents_of(engine: Engine, clock: Clock, environment: Environment) -> Contents:
     """Return the lists of a service."""
-    # The sandbox, which alone offers them, gives config the lifetime of state.
-    written = Kind(tuple(store.name for store in stores.STORES), Shape.DOCUMENTS, environment.state_lifetime)
     return Contents(
         engine,
         clock,
-        {**_KINDS, "stores": written},
+        _kinds_of(environment),
         listed_poll,
-        partial(msgspec.json.decode, type=pins.PinRecord),
-        partial(msgspec.json.decode, type=codes.CodeSet),
+        _pin_of,
+        _code_set_of,
     )
