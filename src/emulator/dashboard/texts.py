@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
-from shlex import quote
 from typing import Any, Final
 
 import msgspec
@@ -117,5 +116,4 @@ FILTERS: Final = {
     "size": size,
     "number": number,
     "text": text,
-    "quoted": quote,
 }
