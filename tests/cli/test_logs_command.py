@@ -46,6 +46,16 @@ def test_logs_shows_people_a_table(extcli, filled):
     assert re.search(r"\d\d:\d\d:\d\d\.\d{3} +403", table)
 
 
+def test_the_table_has_at_most_80_columns(extcli, live: LiveServer, viewer):
+    for path in ("vote_logs", f"vote?id={'x' * 200}", "polls?limit=1"):
+        viewer("5" * 60).get(path)
+
+    lines = extcli("logs", "-o", "table").stdout.splitlines()
+
+    assert 80 == max(map(len, lines))
+    assert all(line[:2].isdigit() or line.startswith(" " * 17) for line in lines)
+
+
 @pytest.mark.parametrize(
     ("options", "paths"),
     [

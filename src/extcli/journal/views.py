@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from shutil import get_terminal_size
+from typing import Any
 
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible
-from extcli.output.views import table_of
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 Json = Mapping[str, Any]
 
-_COLUMNS = ("time (UTC)", "", "request", "caller", "ms", "id", "")
+_INDENT = 17
+"""Columns before the request: the time in UTC, and the status."""
+_AROUND = _INDENT + 11
+"""Columns beside the request and the id."""
 
 
 def request_of(entry: Json) -> str:
@@ -66,11 +66,21 @@ def _cells(entry: Json) -> list[str]:
     ]
 
 
-def _table(document: Json) -> RenderableType:
-    table = table_of(*_COLUMNS, right=(4,), folded=(2, 6))
-    for entry in document["entries"]:
-        table.add_row(*_cells(entry))
-    return table if table.row_count else "no entries"
+def _table(document: Json) -> str:
+    """Return two lines for each entry, cut to the width of the terminal: the request, then its caller and a note."""
+    rows = [_cells(entry) for entry in document["entries"]]
+    total = get_terminal_size().columns
+    ids = max((len(id) for *_, id, _ in rows), default=0)
+    width = min(max(total - ids - _AROUND, 20), max((len(request) for _, _, request, *_ in rows), default=0))
+    lines = []
+    for time, status, request, caller, took, id, note in rows:
+        lines.append(f"{time} {status:<3} {_cut(request, width):<{width}} {took:>6} ms {id}")
+        lines.append(_cut(f"{'':<{_INDENT}}{caller:<18} {note}".rstrip(), total))
+    return "\n".join(lines) or "no entries"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _row(entry: Json) -> list[str]:
@@ -143,7 +153,7 @@ ENTRY = View(table=_shown, rows=lambda entry: [(name, field(value)) for name, va
 """One entry with all that is known."""
 
 
-def _replays_table(document: Json) -> RenderableType:
+def _replays_table(document: Json) -> str:
     return "\n".join(
         f"{each['before']} before, now {each['status']}; {_difference(each)}; request id {visible(each['request_id'])}"
         for each in document["replays"]
