@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -15,8 +11,6 @@ import pytest
 from playwright.sync_api import Browser, Frame, Page, expect
 
 from support.browser import copy_pages, serve_folder
-from support.filled_service import HOSTILE
-from support.pages import fetched, main_of
 from support.service import LiveServer
 
 pytestmark = pytest.mark.slow
@@ -24,33 +18,6 @@ REPORT_VIOLATIONS = """
 document.addEventListener('securitypolicyviolation', (event) => {
   console.error(`violation: ${event.violatedDirective} ${event.blockedURI}`);
 });
-"""
-PROBE = """
-<!doctype html>
-<title>Probe</title>
-<link rel="icon" href="data:,">
-<script>
-  window.subscribed = 0;
-  window.WebSocket = class extends WebSocket {
-    constructor(...args) {
-      super(...args);
-      this.addEventListener('message', ({ data }) => {
-        window.subscribed += data.includes('subscription_succeeded');
-      });
-    }
-  };
-</script>
-<script src="SERVICE/_emulator/platform-helper.js"></script>
-<script>
-  window.contexts = [];
-  window.tokens = [];
-  window.heard = [];
-  window.Twitch.ext.onContext((context, changed) => window.contexts.push([context.theme, context.language, changed]));
-  window.Twitch.ext.onAuthorized(({ token }) => {
-    window.tokens.push(JSON.parse(atob(token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/'))));
-  });
-  window.Twitch.ext.listen('broadcast', (target, type, message) => window.heard.push(JSON.parse(message)));
-</script>
 """
 
 
@@ -78,9 +45,8 @@ class Log:
 
 @pytest.fixture
 def extension(live: LiveServer, tmp_path: Path) -> Iterator[str]:
-    """The URL of the example extension and of the probe, a page that records what its helper says."""
+    """The URL of the example extension and of `probe.html`, which records what its helper says."""
     copy_pages(tmp_path, live.url)
-    (tmp_path / "probe.html").write_text(PROBE.replace("SERVICE", live.url))
     with serve_folder(tmp_path) as url:
         yield url
 
@@ -330,86 +296,3 @@ def test_a_frame_can_load_pages_of_its_origin_only(live: LiveServer, extension: 
         frame(page, "1").evaluate(f"location.href = '{live.url}/_emulator/sdk.js'")
 
     assert any("violation: frame-src" in each for each in log.errors)
-
-
-@contextmanager
-def serving(
-    headers: dict[str, str], status: int = 200, body: bytes = b"/_emulator/platform-helper.js"
-) -> Iterator[str]:
-    """Serve one answer to every request."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_OneAnswer, headers, status, body)) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-class _OneAnswer(BaseHTTPRequestHandler):
-    def __init__(self, headers: dict[str, str], status: int, body: bytes, *args: object) -> None:
-        self.answer = headers, status, body
-        super().__init__(*args)  # type: ignore[arg-type]
-
-    def do_GET(self) -> None:
-        headers, status, body = self.answer
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("header", "text"),
-    [
-        ({"X-Frame-Options": "DENY"}, "forbids frames by its header X-Frame-Options: DENY"),
-        (
-            {"Content-Security-Policy": "default-src *; frame-ancestors 'none'"},
-            "forbids frames by its header Content-Security-Policy: frame-ancestors &#39;none&#39;",
-        ),
-    ],
-)
-def test_a_page_that_forbids_frames_is_named_with_its_header(live: LiveServer, header: dict[str, str], text: str):
-    with serving(header) as url:
-        shown = main_of(rig(live, url=url))
-
-    assert text in shown
-    assert f"or allow {live.url} there" in shown
-
-
-@pytest.mark.parametrize("word", [word for word in HOSTILE if "<" in word or '"' in word])
-@pytest.mark.parametrize(
-    "name", ["url", "config", "live", "viewers", "client_id", "channel_id", "1.user_id", "1.theme"]
-)
-def test_hostile_parameters_are_texts(live: LiveServer, name: str, word: str):
-    answer = fetched(rig(live, **{"url": "http://127.0.0.1:1/", name: word}))
-
-    assert answer.status_code in (200, 400)
-    assert word not in answer.text
-    assert "\n" not in answer.headers["content-security-policy"]
-
-
-def test_an_invalid_arrangement_keeps_what_was_filled_in(live: LiveServer):
-    answer = fetched(rig(live, url="http://127.0.0.1:1/", viewers="9"))
-
-    assert 400 == answer.status_code
-    assert "viewers: must be 1 to 6" in answer.text
-    assert 'value="http://127.0.0.1:1/"' in answer.text
-
-
-def test_the_policy_names_the_one_origin_of_the_frames(live: LiveServer):
-    with_frames = fetched(rig(live, url="http://localhost:8000/panel.html?a=1", config="/config.html"))
-    policy = fetched(rig(live)).headers["content-security-policy"]
-
-    assert f"{policy}; frame-src http://localhost:8000" == with_frames.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-
-
-def test_a_page_that_allows_frames_has_no_warning(live: LiveServer):
-    with serving({"Content-Security-Policy": f"frame-ancestors {live.url}"}) as url:
-        assert "warning" not in main_of(rig(live, url=url))
