@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
+from emulator.config.environment import PRODUCTION, SANDBOX
 from emulator.engines.base import NEVER, Expired, Key
 from emulator.observability.request_context import RequestContext, bound_to
 from emulator.parity import rules
@@ -26,6 +28,37 @@ def test_every_verdict_is_of_the_closed_list():
 
 def test_the_command_line_knows_the_same_rules_in_the_same_order():
     assert list(ANSWERS) == list(RULES)
+
+
+NOT_COMPARED = "limits of connections, and names"
+DIFFERENCES = {
+    "name": NOT_COMPARED,
+    "verifies_tokens": "registration signature exp claims role receipt pin-channel",
+    "issues_sandbox_tokens": "endpoint",
+    "stage": "stage",
+    "refused_stage": "stage",
+    "caller_rate": "caller-rate client-rate",
+    "has_control": "endpoint",
+    "state_lifetime": "lifetime",
+    "config_lifetime": "lifetime",
+    "address_pins": "pin-guesses",
+    "address_pin_attempts": "pin-guesses",
+    "client_pin_attempts": "pin-guesses",
+    "address_sockets": NOT_COMPARED,
+    "max_unauthenticated": NOT_COMPARED,
+    "login_timeout": NOT_COMPARED,
+    "address_pages": NOT_COMPARED,
+    "address_kib": NOT_COMPARED,
+}
+"""Each setting in which the environments differ, and the rules that say so."""
+
+
+def test_every_difference_between_the_environments_has_a_rule():
+    here, there = ({**asdict(each), **asdict(each.anonymous)} for each in (SANDBOX, PRODUCTION))
+    different = {name for name in here if here[name] != there[name]} - {"anonymous"}
+
+    assert set(DIFFERENCES) == different
+    assert set(ANSWERS) == {rule for text in DIFFERENCES.values() if text != NOT_COMPARED for rule in text.split()}
 
 
 @pytest.mark.parametrize(

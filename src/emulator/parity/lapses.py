@@ -33,7 +33,7 @@ class Lapses:
 
     def expired(self, found: Iterable[Expired]) -> None:
         """Take in what expired."""
-        for key, at in found:
+        for key, at in found if self._lifetimes else ():
             if key.kind in self._lifetimes:
                 here, there = self._lifetimes[key.kind]
                 self._until[key] = NEVER if there >= NEVER else at - here + there
