@@ -36,6 +36,7 @@ _log = logging.getLogger("emulator")
 
 _TOKEN_START: Final = "eyJ"
 """The base64 of `{"`."""
+_OWN: Final = (Audience.CONTROL, Audience.PAGE)
 DISPATCHER = "emulator.dispatcher"
 """The key of the dispatcher in an ASGI scope's state."""
 
@@ -212,8 +213,7 @@ class Dispatcher:
             note(ENDPOINT)
             self.page_gate(request.scope)
         # The control API and pages have no callers, and their limits are for all.
-        is_own = endpoint.audience in (Audience.CONTROL, Audience.PAGE)
-        is_large = is_own if caller is None else caller.role in endpoint.limit_roles
+        is_large = endpoint.audience in _OWN if caller is None else caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         body = b"" if endpoint.streamed else await request.body(limit)
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
