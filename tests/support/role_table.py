@@ -157,6 +157,7 @@ GET    /_emulator/journal/stream?timeout=0
 GET    /_emulator/parity
 POST   /_emulator/pins/expire   {"client_id": "my-extension", "pin": "PIN"}
 POST   /_emulator/reset
+POST   /_emulator/undo
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/explain?rule=A1
 GET    /_emulator/snapshot
@@ -199,6 +200,8 @@ class Row(NamedTuple):
 
     def call(self, client: Client) -> Any:
         """Call the endpoint; `PIN`, `TOKEN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
+        if self.name == "/_emulator/undo":  # there must be a reset to undo
+            client.post("/_emulator/reset?undo=60")
         body = self.body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in self.body else self.body
         body = body.replace("TOKEN", validated_pin_token(_root(client))) if '"TOKEN"' in body else body
         body = body.replace("QUESTION", _new_question(client)) if '"QUESTION"' in body else body
