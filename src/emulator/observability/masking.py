@@ -88,29 +88,29 @@ def masked_text(text: str) -> str:
     return _TOKEN.sub(_HIDDEN, text.encode(errors="replace")).decode() if "eyJ" in text else text
 
 
-def masked_query(query: bytes, shown: frozenset[str], secrets: frozenset[str] = frozenset()) -> str:
-    """Return a query string with the values of the parameters named `shown`, without tokens and `secrets`.
+def masked_target(path: str, query: bytes, shown: frozenset[str]) -> str:
+    """Return a path and query with the values of the parameters named `shown`, without tokens.
 
-    The values of other parameters are hidden: the service does not know what they are.
+    The values of other parameters are hidden: they are secret, or the service does not know what they are.
     """
-    return _cached_query(query, shown, secrets) if len(query) <= _LONGEST_CACHED else _query(query, shown, secrets)
+    return _cached_target(path, query, shown) if len(query) <= _LONGEST_CACHED else _target(path, query, shown)
 
 
-def _query(query: bytes, shown: frozenset[str], secrets: frozenset[str]) -> str:
-    return "&".join(_parameter(part, shown, secrets) for part in query.decode("latin-1").split("&"))
+def _target(path: str, query: bytes, shown: frozenset[str]) -> str:
+    return f"{path}?{'&'.join(_parameter(part, shown) for part in query.decode('latin-1').split('&'))}"
 
 
-_cached_query: Final = lru_cache(maxsize=1024)(_query)
+_cached_target: Final = lru_cache(maxsize=1024)(_target)
 """A crowd sends the same few queries."""
 
 
-def _parameter(part: str, shown: frozenset[str], secrets: frozenset[str]) -> str:
+def _parameter(part: str, shown: frozenset[str]) -> str:
     name, equals, value = part.partition("=")
     if not equals:
         return part if _is_word(part) or part in shown else HIDDEN
-    if name not in shown or name in secrets:
+    if name not in shown:
         value = HIDDEN if value else ""
-        name = name if name in shown or _is_word(name) else HIDDEN
+        name = name if _is_word(name) else HIDDEN
     elif "eyJ" in (plain := unquote_plus(value)):
         value = masked_text(plain)
     return f"{name}={value}"

@@ -6,7 +6,7 @@ from typing import Final
 
 from emulator.errors import ServiceError
 from emulator.journal import HIDDEN, REQUEST, Entry
-from emulator.observability.masking import masked, masked_path, masked_query, masked_text, without_path
+from emulator.observability.masking import masked, masked_path, masked_target, masked_text, without_path
 
 _METHODS: Final = frozenset(
     {"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE", "WEBSOCKET"}
@@ -31,7 +31,7 @@ def unrouted_entry(
     plain = masked_path(path)
     method = method if method in _METHODS else HIDDEN if method else ""
     entry = Entry(REQUEST, 0, 0, masked_text(id), None, f"{method} {plain}".strip())
-    entry.path = f"{plain}?{masked_query(query, _SHOWN)}" if query else plain
+    entry.path = masked_target(plain, query, _SHOWN) if query else plain
     entry.status, entry.seconds, entry.socket = status, seconds, socket
     entry.response_size = len(answer)
     entry.response = masked(answer)
