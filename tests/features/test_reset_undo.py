@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from emulator.config.settings import Settings
+from support.pages import following, main_of
 from support.service import Client, LiveServer, live_server
 
 DAY = 86_400_000
@@ -123,3 +124,24 @@ def test_nothing_of_the_copy_is_listed_as_a_namespace(live: LiveServer):
     reset(live)
 
     assert before == control(live).get("/_ns").json()["namespaces"]
+
+
+@pytest.mark.slow
+def test_after_its_time_a_reset_cannot_be_undone_and_open_pages_say_so(live: LiveServer):
+    reset(live, seconds=1)
+    with following(f"{live.url}/_emulator/ui/overview") as stream:
+        while "Undo the reset" in stream.read()[1]:
+            pass
+
+    assert 404 == control(live).post("/_emulator/undo").status_code
+
+
+def test_several_workers_cannot_undo_and_the_page_says_so(tmp_path: Path):
+    with live_server(Settings(data=f"sqlite://{tmp_path}/data.db", has_peers=True)) as live:
+        vote(live, "1")
+        answer = control(live).post("/_emulator/reset", params={"undo": 60})
+        page = main_of(f"{live.url}/_emulator/")
+
+        assert (403, "Cannot undo", 1) == (answer.status_code, answer.json()["reason"], votes(live))
+    assert "This cannot be undone" in page
+    assert "undo=60" not in page

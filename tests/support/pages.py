@@ -71,3 +71,32 @@ def all_pages(url: str, *more: str, alike: int = 1) -> list[str]:
             links.feed(answer.text)
             waiting += links.found
     return list(found)
+
+
+class Stream:
+    """A reader of an event stream."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+
+    def read(self) -> tuple[str, str]:
+        """Return the id and the data of the next event."""
+        identifier, data = "", []
+        for line in self._lines:
+            name, _, value = line.partition(": ")
+            if name == "id":
+                identifier = value
+            elif name == "data":
+                data.append(value)
+            elif not line and data:
+                return identifier, "\n".join(data)
+        raise EOFError("the stream has ended")
+
+
+@contextmanager
+def following(url: str, last: str = "") -> Iterator[Stream]:
+    """Follow a screen."""
+    headers = {"Last-Event-ID": last} if last else {}
+    with httpx.stream("GET", f"{url}/events", headers=headers, timeout=10) as answer:
+        assert "text/event-stream; charset=utf-8" == answer.headers["content-type"]
+        yield Stream(answer.iter_lines())
