@@ -25,7 +25,7 @@ UNUSED = {
         "pydantic", "attr", "attrs", "polyfactory", "faker", "jinja2", "jsonschema", "rich", "httpx", "httpcore", "h11",
         "redis", "hiredis", "opentelemetry", "prometheus_client", "offapi", "ijson", "tomlkit", "platformdirs",
         "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.server.tracing",
-        "emulator.dashboard.pages", "markupsafe",
+        "emulator.dashboard.pages", "markupsafe", "emulator.features.explanations.rules",
         "emulator.features.control.exposition", "emulator.server.lifeline", "extcli.running",
         "emulator.features.snapshots.codec", "emulator.server.snapshot_files", "extcli.snapshots",
     },
