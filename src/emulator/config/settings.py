@@ -67,9 +67,9 @@ class Settings:
     """The settings of one service."""
 
     environment: Environment = SANDBOX
+    data: str = "sqlite://"
     production: Environment = PRODUCTION
     """What the sandbox compares its answers with (`parity/`)."""
-    data: str = "sqlite://"
     extensions: Mapping[str, Extension] = field(default_factory=dict)
     """Registered at the start, by client id."""
     extensions_file: Path | None = None
