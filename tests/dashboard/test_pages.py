@@ -163,3 +163,13 @@ def test_files_of_other_projects_are_as_listed():
 
 def test_the_own_script_has_at_most_200_lines():
     assert len((FOLDER / "dashboard.js").read_text().splitlines()) <= 200
+
+
+def test_pages_are_compressed_for_browsers_that_accept_it(live: LiveServer):
+    plain, compressed = (
+        fetched(f"{live.url}/_emulator/", **{"Accept-Encoding": accepted}) for accepted in ("identity", "gzip")
+    )
+
+    assert (None, "gzip") == tuple(each.headers.get("content-encoding") for each in (plain, compressed))
+    assert plain.text == compressed.text
+    assert int(compressed.headers["content-length"]) < len(plain.content) / 2

@@ -88,7 +88,8 @@ def prefix_of_namespace() -> str:
 def _pages(service: Any, call: Call) -> Pages:
     from emulator.dashboard.pages import Pages
 
-    return Pages(service, prefix_of_namespace(), call.headers.get(b"host", b"").decode("latin-1"))
+    host, accepted = (call.headers.get(name, b"").decode("latin-1") for name in (b"host", b"accept-encoding"))
+    return Pages(service, prefix_of_namespace(), host, compresses="gzip" in accepted)
 
 
 endpoints: Final = (read_root, read_overview, read_screen, submit_form, follow_screen, read_rig, read_static_file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pkgutil
 import shlex
 from collections.abc import Mapping
@@ -67,6 +68,8 @@ class Pages:
     """What the paths of its namespace begin with."""
     host: str
     """The host and port of the browser's request."""
+    compresses: bool = False
+    """Whether the browser accepts compressed pages."""
 
     async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
         """Return a whole page; of an error, with the error in place of the content. `fields` are those of a form."""
@@ -89,7 +92,10 @@ class Pages:
         text = self.render("layout.html", self._frame(screen, query, content, is_live))
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
-        return Page(text.encode("utf-8", "replace"), HTML.decode(), headers, status)
+        body = text.encode("utf-8", "replace")
+        if self.compresses:  # a page of a hundred rows becomes a tenth, in less than a millisecond
+            body, headers = gzip.compress(body, 1, mtime=0), (*headers, (b"content-encoding", b"gzip"))
+        return Page(body, HTML.decode(), headers, status)
 
     def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
         """Return the event stream of a page. Raises `NotFound`."""
