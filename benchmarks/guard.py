@@ -129,10 +129,10 @@ async def run_case(case: str) -> None:
     from servers import LIMITS
     from uvicorn.server import ServerState
 
-    from emulator.app import open_app
     from emulator.config.environment import PRODUCTION
     from emulator.config.extensions import Extension
     from emulator.config.settings import Settings
+    from emulator.opening import open_app
     from emulator.server.http_protocol import Protocol
     from emulator.server.http_server import config_of
 

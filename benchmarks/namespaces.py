@@ -20,9 +20,9 @@ from typing import Any
 
 import uvloop
 
-from emulator.app import open_app
 from emulator.config.settings import Settings
 from emulator.engines.base import CastRequest, Key
+from emulator.opening import open_app
 from emulator.server.http_server import Server, config_of, listen
 from emulator.server.run import collect_garbage_less_often
 

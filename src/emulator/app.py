@@ -6,15 +6,12 @@ and share the Litestar routes.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache, partial
 from importlib import metadata
-
-from litestar import Litestar
 
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
@@ -28,7 +25,6 @@ from emulator.content_list import contents_of
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
-from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
 from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
@@ -75,11 +71,8 @@ from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.web.dispatch import Dispatcher
-from emulator.web.front import HOT, Front
 from emulator.web.inner_call import answer_inside
-from emulator.web.routes import build_routes
 
-_SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
 
 version = cache(metadata.version)
@@ -345,84 +338,3 @@ def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:
         return RateLimits(clock, per_caller=per_caller, per_client=per_client)
     there = per_caller or settings.production.caller_rate
     return ComparedRates(clock, per_caller=per_caller, per_client=per_client, production=there)
-
-
-def create_routes() -> Litestar:
-    """Build the routes, which all services of a process share."""
-    return build_routes([endpoint for feature in FEATURES for endpoint in feature.endpoints])
-
-
-@asynccontextmanager
-async def open_app(
-    settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
-) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
-    """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
-    routes = create_routes()
-    extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
-    verdicts = Tally()
-
-    @asynccontextmanager
-    async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with open_service(settings, extensions, namespace=namespace, verdicts=verdicts) as service:
-            service.namespaces = namespaces
-            yield Front(routes, service, hot=hot)
-
-    async with open_service(settings, extensions, clock, verdicts=verdicts) as service:
-        front = Front(routes, service, hot=hot)
-        if not settings.environment.has_control:
-            yield front, service
-            return
-        gate = ControlGate(settings.control_hosts)
-        namespaces = Namespaces(front, open_front, gate, settings.limits.namespaces, settings.namespace_idle)
-        service.namespaces = namespaces
-        namespaces.start()
-        try:
-            yield namespaces, service
-        finally:
-            await namespaces.close()
-
-
-@asynccontextmanager
-async def open_service(
-    settings: Settings,
-    extensions: Extensions,
-    clock: Clock | None = None,
-    *,
-    namespace: str = "",
-    verdicts: Tally | None = None,
-) -> AsyncIterator[Service]:
-    """Open a service with its engine and background tasks; raises `EngineError`."""
-    clock = clock or Clock()
-    name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
-    async with open_engine(settings.data, namespace=name, is_alone=not settings.has_peers) as engine:
-        key = SigningKey(engine.documents, clock)
-        await key.sync()
-        service = Service(settings, extensions, engine, clock, key, verdicts=verdicts)
-        background = [
-            asyncio.create_task(_sweep(service.control, service.metrics)),
-            asyncio.create_task(service.gateway.keep_alive()),
-            asyncio.create_task(service.metrics.outages.watch(service.control.check)),
-        ]
-        try:
-            yield service
-        finally:
-            for task in background:
-                task.cancel()
-            for task in background:
-                with suppress(asyncio.CancelledError):
-                    await task
-            await service.close()
-            if service.is_dropped:
-                with suppress(EngineError):  # the data was deleted before; a few rows may stay
-                    await engine.drop()
-
-
-async def _sweep(control: Control, metrics: Metrics) -> None:
-    while True:
-        await asyncio.sleep(_SWEEP_INTERVAL)
-        try:
-            await control.sweep()
-            metrics.storage(ok=True)
-        except EngineError as error:
-            metrics.storage(ok=False)
-            _log.warning("housekeeping failed, retrying later: %s", error)

@@ -1,7 +1,7 @@
 """Routes `/_ns/<name>/…` to an isolated service of that name, on the same port (`operations.md`, Namespaces).
 
 They are isolated because each has a `Service` of its own, with its own clock and its own namespace of the engine
-(`app.open_service`).
+(`opening.open_service`).
 """
 
 from __future__ import annotations

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import httpx
 import jwt
 
-from emulator.app import Service, open_app
+from emulator.app import Service
 from emulator.clock import Clock
 from emulator.config.settings import Settings
+from emulator.opening import open_app
 from emulator.server.http_server import Server, config_of, listen, url_of
 from emulator.server.middleware import Application
 from emulator.server.run import prepared

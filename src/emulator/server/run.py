@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jwt.warnings import InsecureKeyLengthWarning
 
-from emulator.app import Service, open_app, open_service
+from emulator.app import Service
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.errors import ConfigurationError, EngineError
+from emulator.opening import open_app, open_service
 from emulator.server.http_server import Server, StoppedEarly, config_of, listen, url_of
 from emulator.server.middleware import AccessLog, Application
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
