@@ -177,6 +177,67 @@ def test_a_pin_in_an_address_stays_out(live: LiveServer, seen: LeakDetector, str
     assert set() == leaks(live, seen)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        r'{"t\u006fken": "%s"}',
+        r'{"t\u006fken": "%s',
+        '{"TOKEN": "%s"}',
+        '{"Pin": "%s"}',
+        '{"accessToken": "%s"}',
+        '{"client_secret": "%s"}',
+        json.dumps({"x": ' {"token": "%s"}'}),
+        json.dumps({"x": 'data = {"token": "%s"}'}),
+        json.dumps({"x": r'{"t\u006fken": "%s"}'}),
+    ],
+)
+def test_a_member_with_a_secret_name_stays_out_however_it_is_written(
+    live: LiveServer, seen: LeakDetector, broadcaster: Client, body: str
+):
+    secret = seen.add("not-a-jwt-4711", "a token")
+
+    broadcaster.post("channel_state", content=body.replace("%s", secret))
+    broadcaster.post("vote", content=body.replace("%s", secret))
+
+    assert 2 == len(entries_of(live, kind="request", role="broadcaster"))
+    assert set() == leaks(live, seen)
+
+
+def test_a_token_in_unicode_escapes_stays_out(live: LiveServer, scenario: Scenario, viewer):
+    token = scenario.token("admin")
+    escaped = "".join(f"\\u{ord(character):04x}" for character in token[:300])
+
+    viewer().post("vote", content=f'{{"value": "{escaped}"}}')
+
+    [entry] = entries_of(live, path="vote")
+    assert "\\u" not in entry["request"]["text"]
+    assert token[:100] not in entry["request"]["text"]
+
+
+@pytest.mark.parametrize("member", ["client_id", "user_id", "channel_id", "opaque_user_id"])
+def test_a_token_in_place_of_an_id_of_the_caller_stays_out(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector, stranger: Client, member: str
+):
+    token = scenario.token("admin")
+    call = {"method": "POST", "path": "/v1/e/broadcast", "client_id": CLIENT_ID, "channel_id": "1", "role": "admin"}
+    body = {"event": "e", "data": {}, "target": "broadcast"}
+
+    stranger.post("/_emulator/call", json={**call, member: token[:255], "body": body}).raise_for_status()
+
+    assert entries_of(live, path="broadcast")
+    assert set() == leaks(live, seen)
+
+
+def test_a_token_as_the_name_of_an_event_stays_out(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector, broadcaster: Client
+):
+    with linked_game(live):
+        broadcaster.post("broadcast", json={"event": scenario.token("admin"), "data": {}, "target": "broadcast"})
+
+    assert entries_of(live, kind="delivery")
+    assert set() == leaks(live, seen)
+
+
 @pytest.mark.parametrize("quoted", [False, True])
 @pytest.mark.parametrize("place", ["/v1/e/vote?id=%s", "/v1/e/%s", "/v1/e/vote?channel_id=x%s", "/_ns/%s/v1/e/vote"])
 def test_a_token_in_an_address_stays_out(

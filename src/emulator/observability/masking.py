@@ -12,17 +12,21 @@ from typing import Any, Final
 from urllib.parse import unquote_plus
 
 import msgspec
+from msgspec.structs import replace
 
+from emulator.callers import Caller
 from emulator.journal import HIDDEN, MAX_BODY
 
 EVERYTHING: Final = "*"
 """As the name of a secret member: the whole body is secret."""
-_NAMES: Final = ("pin", "token", "tokens", "access_token", "refresh_token", "secret", "secrets", "password")
-_MEMBER: Final = re.compile(rb'"(?:' + "|".join(_NAMES).encode() + rb')\\*"', re.IGNORECASE)
+_NAME: Final = rb"(?:pin|[\w-]{0,40}(?:token|secret|password)s?)"
+_USUAL: Final = re.compile(_NAME.decode(), re.IGNORECASE)
+"""The names of members that are secret wherever they are, if they are texts: `pin`, `access_token`, `clientSecret`."""
+_ESCAPE: Final = rb"\\u00[2-7]"
+"""An ASCII character that JSON need not escape: the plain text may be a name or a token."""
+_MEMBER: Final = re.compile(rb'"' + _NAME + rb'\\*"|' + _ESCAPE, re.IGNORECASE)
 _SUSPECT: Final = re.compile(rb"eyJ|" + _MEMBER.pattern, re.IGNORECASE)
 """Matches if there may be a secret. The name may be in JSON inside a JSON string."""
-_USUAL: Final = frozenset(_NAMES)
-"""Members that are secret wherever they are, if they are texts."""
 _TOKEN: Final = re.compile(rb"eyJ[\w-]{8,}(?:\.[\w-]*)*")
 """A JWT, or the beginning of one: base64 that starts with `{"`."""
 _LARGEST_READ: Final = 65 * 1024
@@ -69,18 +73,35 @@ _masked_short: Final = lru_cache(maxsize=1024)(_masked)
 
 
 def _is_suspect(text: bytes) -> bool:
-    """Whether there may be a token, or a member with a name of `_NAMES`.
+    """Whether there may be a token, or a member with a name of `_USUAL`.
 
     Much faster than the regular expression. A search for one character is the fastest: most texts lack some of them.
     """
     return (
         (b"J" in text and b"eyJ" in text)
         or (b"k" in text and b"oken" in text)
+        or (b"K" in text and b"OKEN" in text)
         or b"pin" in text
         or (b"r" in text and b"ecret" in text)
         or (b"w" in text and b"assword" in text)
-        or (b"P" in text and b"PIN" in text)
+        or (b"P" in text and (b"PIN" in text or b"Pin" in text))
+        or (b"S" in text and (b"SECRET" in text or b"PASSWORD" in text))
+        or (b"\\" in text and b"\\u00" in text)
     ) and _SUSPECT.search(text) is not None
+
+
+def masked_caller(caller: Caller | None) -> Caller | None:
+    """Return a caller without tokens in the ids: clients mix up the parts of a credential."""
+    if caller is None or not (
+        "eyJ" in caller.client_id
+        or "eyJ" in caller.opaque_id
+        or "eyJ" in (caller.channel_id or "")
+        or "eyJ" in (caller.user_id or "")
+    ):
+        return caller
+    client_id, opaque_id = masked_text(caller.client_id), masked_text(caller.opaque_id)
+    channel_id, user_id = masked_text(caller.channel_id or "") or None, masked_text(caller.user_id or "") or None
+    return replace(caller, client_id=client_id, channel_id=channel_id, user_id=user_id, opaque_id=opaque_id)
 
 
 def masked_text(text: str) -> str:
@@ -139,19 +160,23 @@ def _without(value: Any, secrets: frozenset[str]) -> Any:
         return {name: _member(name, each, secrets) for name, each in value.items()}
     if isinstance(value, list):
         return [_without(each, secrets) for each in value]
-    if isinstance(value, str) and value[:1] in ("{", "[", '"'):  # JSON inside a JSON string (ruling W2)
+    return _text_without(value, secrets) if isinstance(value, str) else value
+
+
+def _text_without(text: str, secrets: frozenset[str]) -> str:
+    if text.lstrip()[:1] in ("{", "[", '"'):  # JSON inside a JSON string (ruling W2)
         try:
-            inner = msgspec.json.decode(value)
+            inner = msgspec.json.decode(text)
         except (msgspec.MsgspecError, UnicodeEncodeError):
-            return HIDDEN if _SUSPECT.search(value.encode(errors="replace")) else value
+            return HIDDEN if _SUSPECT.search(text.encode(errors="replace")) else text
         return msgspec.json.encode(_without(inner, secrets)).decode()
-    return value
+    return HIDDEN if '"' in text and _MEMBER.search(text.encode(errors="replace")) else text
 
 
 def _member(name: str, value: Any, secrets: frozenset[str]) -> Any:
     if name in secrets:
         return HIDDEN
-    if name in _USUAL or name.lower() in _USUAL:
+    if _USUAL.fullmatch(name):
         return _without_texts(value)
     return _without(value, secrets)
 

@@ -9,7 +9,7 @@ from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import ServiceError
 from emulator.journal import CLOSE, DELIVERY, FRAME, Entry
-from emulator.observability.masking import masked, masked_text
+from emulator.observability.masking import masked, masked_caller, masked_text
 from emulator.observability.request_context import RequestContext, current
 
 MAX_NAMED: Final = 10
@@ -48,7 +48,7 @@ def frame_entry(
         0,
         0,
         masked_text(context.id),
-        caller,
+        masked_caller(caller),
         masked_text(name[:_LONGEST_NAME]),
         "",
         error.status if error else status,
@@ -66,7 +66,7 @@ def frame_entry(
 
 def close_entry(socket: int, id: str, caller: Caller | None, code: int, reason: str) -> Entry:
     """Return the entry of a connection that the service closed because of an error or a limit."""
-    entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", caller, CLOSE)
+    entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", masked_caller(caller), CLOSE)
     entry.status, entry.detail, entry.socket = code, masked_text(reason), socket
     return entry
 
@@ -75,9 +75,9 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
     """Return the entry of a message to the subscribers of a topic, without recipients."""
     context = current.get()
     entry = Entry(DELIVERY, 0, 0, "" if context is None else masked_text(context.id))
-    entry.caller = None if context is None else context.caller
-    entry.name = f"{topic.kind}:{topic.name}" if topic.name else topic.kind
-    entry.path = f"{topic.owner}/{topic.channel or ''}"
+    entry.caller = None if context is None else masked_caller(context.caller)
+    entry.name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
+    entry.path = masked_text(f"{topic.owner}/{topic.channel or ''}")
     entry.response, entry.response_size = masked(message), len(message)
     return entry
 
@@ -93,4 +93,4 @@ def add_recipients(entries: Iterable[Entry], recipients: Sequence[Recipient]) ->
         if left > 0:
             named = zip(recipients[:left], reached[:left], strict=True)
             texts = [each.label if is_reached else f"{each.label}, dropped" for each, is_reached in named]
-            entry.recipients = "\n".join([entry.recipients, *texts] if entry.recipients else texts)
+            entry.recipients = masked_text("\n".join([entry.recipients, *texts] if entry.recipients else texts))

@@ -17,7 +17,7 @@ from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
 from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
 from emulator.limits.rate_limit import RateLimits
-from emulator.observability.masking import masked, masked_target, masked_text
+from emulator.observability.masking import masked, masked_caller, masked_target, masked_text
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import PRODUCTION, RequestContext, current
 from emulator.observability.unrouted import unrouted_entry
@@ -146,7 +146,7 @@ class Dispatcher:
                 0,
                 0,
                 masked_text(id) if "eyJ" in id else id,
-                context.caller,
+                masked_caller(context.caller),
                 endpoint.title,
                 masked_target(endpoint.path, query, endpoint.shown) if query else endpoint.path,
                 reply.status,
