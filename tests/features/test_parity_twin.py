@@ -127,3 +127,13 @@ def test_each_verdict_on_a_message_is_what_a_production_twin_does():
                 both.move(both.random.choice(MOVES[:6]))
 
     assert {"", SIGNATURE, STAGE, EXP, PIN_CHANNEL, CALLER_RATE} <= set(seen)
+
+
+@pytest.mark.parametrize("path", ["/", "/_emulator", "/_emulator/clock"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "HEAD", "DELETE"])
+def test_a_method_that_a_sandbox_page_lacks_is_not_found_in_production(method: str, path: str):
+    with twins(SEED) as both:
+        answers = [httpx.request(method, f"{live.url}{path}") for live in (both.sandbox, both.production)]
+
+    check(Sent(method, path, "", "", "", {}, "a page"), *answers)
+    assert 404 == answers[1].status_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from litestar import Litestar, Request, Response
 from litestar.config.app import AppConfig
@@ -25,6 +25,9 @@ from emulator.web.openapi import Document
 from emulator.web.response import Reply, error_reply
 
 _log = logging.getLogger("emulator")
+
+_PAGES: Final = ("/", "/_emulator")
+"""Pages of the sandbox that are not below `/_emulator/`."""
 
 
 class _Routes(Litestar):
@@ -100,7 +103,7 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
         return ServiceError("Internal Service Error")
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-    hidden = path.startswith((SERVICE, "/_emulator/")) and not dispatcher.knows(path)
+    hidden = (path in _PAGES or path.startswith((SERVICE, "/_emulator/"))) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):
         hint = "" if path.startswith((SERVICE, "/schema/")) else f"; the endpoints are under {SERVICE}"
         return NotFound("Not Found", f"there is no {path[:100]}{hint}")
