@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Final
 
@@ -18,12 +18,16 @@ INTERVAL: Final = 0.25
 _SHARE: Final = 20
 """A page takes about a twentieth of the processor: after reading and rendering, it rests for so many times as long."""
 _LONGEST_REST: Final = 1.0
+_MANY: Final = 10
+"""With more open pages than this, each rests longer, so that all together leave the processor to requests."""
 GONE: Final = b"event: gone\ndata: \n\n"
 """Says that the namespace was dropped. A page that connected again would create it again."""
 _KEEP_ALIVE: Final = 15.0
 """Seconds without a message after which a comment is sent, so that a lost connection is noticed."""
 _PEERS: Final = 1.0
 """Seconds between two looks at data that other processes change too."""
+_open_pages = 0
+"""The open pages of all namespaces: they share the processor."""
 
 
 async def events_of(
@@ -33,7 +37,7 @@ async def events_of(
     yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every
     sent_at = monotonic()
-    with service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
+    with _counted(), service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
         while True:
             changed.clear()
             recorded.clear()
@@ -47,9 +51,25 @@ async def events_of(
             elif monotonic() - sent_at >= _KEEP_ALIVE:
                 sent_at = monotonic()
                 yield b": still here\n\n"
-            rest = min(max(INTERVAL, _SHARE * (processor_time() - used)), _LONGEST_REST)
+            rest = rest_of(processor_time() - used, _open_pages)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
             await _first_of(changed, recorded, period)
+
+
+@contextmanager
+def _counted() -> Iterator[None]:
+    global _open_pages
+    _open_pages += 1
+    try:
+        yield
+    finally:
+        _open_pages -= 1
+
+
+def rest_of(used: float, pages: int) -> float:
+    """Return the seconds from one rendering of a page to the next, with the processor time that one takes."""
+    many = max(1.0, pages / _MANY)
+    return many * min(max(INTERVAL, _SHARE * used), _LONGEST_REST)
 
 
 async def ending(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[bytes]:
