@@ -117,3 +117,14 @@ def test_an_incomplete_entry_cannot_be_sent_again(live: LiveServer, path: str, b
 
     assert "The journal does not have the whole request" in main
     assert 'id="replay"' not in main
+
+
+def test_an_entry_without_a_caller_has_a_page(live: LiveServer):
+    with live.bearer("no-token") as stranger:
+        stranger.post("vote", json={"value": 1})
+    main = main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
+
+    assert "POST /v1/e/vote" in main
+    assert "As curl" in main
+    assert "As extcli" in main
+    assert "As pytest" not in main

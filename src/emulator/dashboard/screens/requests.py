@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from emulator.callers import Role
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.errors import BadRequest
 from emulator.features.explanations.service import verdict_of
 from emulator.features.journal.rules import FILTERS
 from emulator.features.journal.snippets import FORMS, snippet_of
@@ -49,8 +51,15 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 
 
 def _snippets(entry: Entry, url: str) -> dict[str, str]:
-    """Return the entry as a command line for curl and extcli, and as a test, for the service at this URL."""
-    return {form: snippet_of(entry, form, url) for form in FORMS}
+    """Return the entry as a command line for curl and extcli, and as a test, for the service at this URL.
+
+    A request without a caller cannot be a test.
+    """
+    found = {}
+    for form in FORMS:
+        with suppress(BadRequest):
+            found[form] = snippet_of(entry, form, url)
+    return found
 
 
 SCREEN = Screen("requests", "Requests", read)
