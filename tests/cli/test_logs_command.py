@@ -257,7 +257,7 @@ def test_export_writes_requests_as_har(extcli, live: LiveServer, filled, tmp_pat
     result = extcli("logs", "export", "--har", str(file), "--path", "/v1/e/")
 
     archive = json.loads(file.read_text())
-    assert "exported 3 entries" in result.stderr
+    assert "wrote 3 entries to" in result.stderr
     assert [] == har_errors(archive)
     vote = archive["log"]["entries"][0]
     assert ("POST", f"{live.url}/v1/e/vote?id=rps", 200) == (

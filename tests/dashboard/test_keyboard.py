@@ -122,4 +122,4 @@ def test_a_game_is_linked_by_a_pin(page: Page, full: LiveServer):
     page.keyboard.type(pin)
     page.keyboard.press("Enter")
 
-    expect(page.get_by_role("status")).to_have_text("The game is linked to the channel.")
+    expect(page.get_by_role("status")).to_have_text("The PIN is valid: the game that has it is linked to the channel.")

@@ -26,7 +26,7 @@ def test_its_lines_lead_to_the_namespace_of_the_page(live: LiveServer):
     main = main_of(f"{live.url}/_ns/blue/_emulator/")
 
     assert f"{live.url}/_ns/blue/_emulator/sdk.js" in main
-    assert f"extcli reset --url {live.url}/_ns/blue" in main
+    assert f"extcli reset --keep 1m --url {live.url}/_ns/blue" in main
 
 
 def test_it_says_whether_the_data_survives_a_stop(live: LiveServer, tmp_path: Path):

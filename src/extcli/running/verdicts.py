@@ -10,7 +10,7 @@ from typing import Any
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.parity import Selection, lines_of
+from extcli.parity import UNKNOWN, Selection, lines_of
 
 PARITY = "parity"
 _PATH = "/_emulator/parity?of=service"
@@ -39,8 +39,13 @@ class FailOn:
 
     def check(self, url: str) -> int:
         """Report what production would have done differently, and return the exit code. Raises `CliError`."""
-        found = self.selection.failures(_read(url))
+        document = _read(url)
+        found = self.selection.failures(document)
         if not found:
+            if unknown := sum(each["count"] for each in document["rules"] if each["verdict"] == UNKNOWN):
+                requests = f"{unknown} request{'s' if unknown > 1 else ''}"
+                note = f"no verdict on {requests}: the service knows no secret to check their signatures with"
+                write_stderr([f"extcli exec: {note}; add --extensions FILE"])
             return ExitCode.DONE
         head = f"extcli exec: production would have acted differently (--fail-on {self.text}):"
         write_stderr([visible(line) for line in (head, *lines_of(found))])

@@ -37,7 +37,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "held": len(service.dispatcher.held),
         "journal": journal,
         "client_id": _client_id(service),
-        "channel_id": "777",
+        "channel_id": "1001",
         "registered": sorted(service.extensions.current)[:_MOST],
         "unlisted": max(0, len(service.extensions.current) - _MOST),
         "has_peers": settings.has_peers,

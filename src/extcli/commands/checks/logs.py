@@ -188,10 +188,18 @@ def export(
     _choose(session, ns)
     entries = list(reading.everything(session, query, since=since))
     if har is not None:
-        _write(session, har, har_lines(entries, session.http.url.partition("/_ns/")[0]))
+        requests = [entry for entry in entries if entry["kind"] == "request"]
+        _write(session, har, har_lines(requests, session.http.url.partition("/_ns/")[0]))
+        session.output.report(f"wrote {_number_of(requests)} to {har}")
+        if others := len(entries) - len(requests):
+            session.output.report(f"left out {others:,} frames and deliveries; --jsonl FILE writes them")
     if jsonl is not None:
         _write(session, jsonl, map(compact, entries))
-    session.output.report(f"exported {len(entries):,} {'entry' if len(entries) == 1 else 'entries'}")
+        session.output.report(f"wrote {_number_of(entries)} to {jsonl}")
+
+
+def _number_of(entries: list[Any]) -> str:
+    return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
 
 
 def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
