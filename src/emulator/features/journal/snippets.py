@@ -6,8 +6,8 @@ No form has a token: shells get one from `extcli token sandbox` when they run th
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
-from shlex import quote
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -102,6 +102,18 @@ def _pytest(entry: Entry, url: str) -> str:
 
 
 FORMS: Final[Mapping[str, Callable[[Entry, str], str]]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
+
+
+def quote(text: str) -> str:
+    """Return a text as a word for a shell, with escapes for what would control the terminal where it is pasted."""
+    if text.replace("\n", "").isprintable():
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(each if each.isprintable() else _escape(ord(each)) for each in escaped)}'"
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
 
 
 def _method(entry: Entry) -> str:
