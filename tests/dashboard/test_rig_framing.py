@@ -167,3 +167,17 @@ def test_a_status_that_is_an_error_is_named():
 def test_a_page_without_the_helper_of_this_service_is_named(body: bytes, kind: str):
     with serving({"/": b"HTTP/1.1 200 OK\r\n\r\n" + body}) as server:
         assert kind == check(f"http://127.0.0.1:{server.port}/").kind
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Security-Policy: frame-ancestors 'none' \xff\xc3\xa9\r\n\r\n", "forbidden"),
+        (b"HTTP/1.1 200 OK\r\nX-Frame-Options: deny, \xff\r\n\r\n", "forbidden"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9\r\n\r\n", "fine"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://[::\xff\r\n\r\n", "failed"),
+    ],
+)
+def test_a_header_that_is_not_ascii_breaks_nothing(answer: bytes, kind: str):
+    with serving({"/": answer}) as server:
+        assert kind == check(f"http://127.0.0.1:{server.port}/").kind

@@ -9,7 +9,7 @@ import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
-from email.parser import BytesParser
+from email.parser import Parser
 from string import punctuation
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
@@ -154,7 +154,8 @@ async def _get(parts: SplitResult) -> tuple[int, Message, bytes]:
     protocol, status = version.split()[:2]
     if not protocol.startswith(b"HTTP/"):
         raise ValueError("not HTTP")
-    return int(status), BytesParser().parsebytes(rest, headersonly=True), body
+    # From bytes, the parser would return values that are no texts if they are not ASCII.
+    return int(status), Parser().parsestr(rest.decode("latin-1"), headersonly=True), body
 
 
 async def _loopback_addresses(host: str, port: int) -> list[str]:
