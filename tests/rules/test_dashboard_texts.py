@@ -71,3 +71,15 @@ def test_a_verdict_is_in_words(given: str, shown: str):
 
 def test_backticks_become_code():
     assert "Use <code>a &lt; b</code> &lt;now&gt;" == texts.prose("Use `a < b` <now>")
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (0, "1970-01-01 00:00:00.000 UTC"),
+        (253_402_300_799_999, "9999-12-31 23:59:59.999 UTC"),
+        (253_402_300_800_000, "after the year 9999"),
+    ],
+)
+def test_an_instant_at_the_end_of_the_calendar_is_shown(at: int, text: str):
+    assert text == texts.instant(at)

@@ -15,6 +15,7 @@ from emulator.clock import DAY, HOUR, MINUTE, SECOND
 from emulator.engines.base import NEVER
 
 _UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
+_LAST_INSTANT: Final = 253_402_300_799_999
 _LONGEST: Final = 200
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _MAX_DEPTH: Final = 40
@@ -41,8 +42,10 @@ def until(at: int, now: int) -> str:
 
 
 def instant(at: int) -> str:
-    """Return an instant (Unix ms) in UTC, with milliseconds."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{at % 1000:03d} UTC"
+    """Return an instant (Unix ms) in UTC, with milliseconds. The calendar ends with the year 9999."""
+    if at > _LAST_INSTANT:
+        return "after the year 9999"
+    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{at % 1000:03d} UTC"
 
 
 def size(count: int) -> str:
