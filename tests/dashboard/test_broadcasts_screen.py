@@ -65,7 +65,7 @@ def test_a_long_message_shows_its_sizes_plain_and_compressed(live: LiveServer, s
     assert re.fullmatch(r"\d+ B compressed", found["Message to pages"])
     assert "KiB" in found["Message to games"]
     assert "The journal keeps the first 4 KiB" in main
-    assert "<pre><bdi>{&#34;text&#34;:&#34;lorem lorem" in main
+    assert "<bdi>{&#34;text&#34;:&#34;lorem lorem" in main
     assert "resend" not in forms_of(newest(screen))
 
 

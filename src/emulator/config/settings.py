@@ -68,8 +68,6 @@ class Settings:
 
     environment: Environment = SANDBOX
     data: str = "sqlite://"
-    production: Environment = PRODUCTION
-    """What the sandbox compares its answers with (`parity/`)."""
     extensions: Mapping[str, Extension] = field(default_factory=dict)
     """Registered at the start, by client id."""
     extensions_file: Path | None = None
@@ -96,6 +94,8 @@ class Settings:
     """Addresses and networks whose `X-Forwarded-For` is trusted."""
     has_peers: bool = False
     """Other workers share the port and the data. Each has its own clock, which then cannot be moved."""
+    production: Environment = PRODUCTION
+    """What the sandbox compares its answers with (`parity/`)."""
 
     @property
     def caller_rate(self) -> int:

@@ -67,7 +67,7 @@ def send(
 
 @command(app)
 def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
-    """Open an interactive session: type requests, see replies and updates.
+    """Type requests, and see replies and updates.
 
     A line is `ACTION [TARGET] [JSON]` or a complete frame; `help` shows examples, `exit`
     ends. Each message is printed as one line of JSON. Lines can be piped in; it then exits

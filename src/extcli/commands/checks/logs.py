@@ -169,7 +169,7 @@ def export(
     since: Since = None,
     ns: Namespace = None,
 ) -> None:
-    """Write the journal to files: HAR 1.2 for browsers and proxies, JSONL for all else.
+    """Write the journal to files, as HAR 1.2 or JSONL.
 
     Frames and deliveries are only in JSONL. Neither has tokens, PINs, codes or secrets.
 

@@ -23,7 +23,7 @@ def parity(
     ] = "",
     whole: Annotated[bool, typer.Option("--service", help="Of all namespaces, since the service started.")] = False,
 ) -> None:
-    """Expect that production would have answered every request in the same way.
+    """Expect that production would have answered alike.
 
     Exits 7 and lists what production would have done differently since the namespace was
     last reset. `unknown` must be named: without --extensions, the service cannot say
