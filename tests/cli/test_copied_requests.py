@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -90,7 +92,9 @@ def test_a_curl_line_repeats_the_request(live: LiveServer, environment: dict[str
     first = latest(live)
     line = copied(live, "curl")
 
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # the line asks extcli for a token
+    variables = {**os.environ, "PATH": path}
+    done = subprocess.run(["sh", "-c", line], env=variables, capture_output=True, text=True, timeout=60, check=True)
 
     again = latest(live)
     assert "accepted" in done.stdout
