@@ -286,7 +286,7 @@ def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, 
     page.get_by_label("PIN that the game shows").fill(pin)
     page.get_by_role("button", name="Type it in as broadcaster").click()
 
-    expect(shown).to_have_text("The game is linked to the channel.")
+    expect(shown).to_have_text("The PIN is valid: the game that has it is linked to the channel.")
 
 
 def test_a_frame_can_load_pages_of_its_origin_only(live: LiveServer, extension: str, page: Page, log: Log):

@@ -14,11 +14,18 @@ import pytest
 from emulator.clock import DAY
 from emulator.web.held import MAX_HELD
 from support.process import server_process, wait_until
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.waits import LONG, Waiting, ask, held, waiting
 
 NEVER = {"count": 1_000_000}
 """A condition of sockets that is never met."""
+
+
+@pytest.fixture
+def live() -> Iterator[LiveServer]:
+    """A service that holds nothing else: streams of a shared one may end later than the tests that opened them."""
+    with live_server() as live:
+        yield live
 
 
 @pytest.fixture
