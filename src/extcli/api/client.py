@@ -336,7 +336,7 @@ class Service:
             yield answer
 
     def call_as(self, body: bytes) -> Answer:
-        """Make a call as any caller, whom the body names."""
+        """Make a REST call as the caller that the body names."""
         return self.perform(Call("POST", f"{CONTROL}call", body=body, signed=False))
 
     @contextmanager
