@@ -3,7 +3,7 @@
 - Bytes of a first page with its files, and the time of each warm page.
 - Votes per second, and the processor time of each, while the page of their poll is open, and without it, in turn.
 - Milliseconds from a vote until the page of the requests has it.
-- Rows, nodes and heap of a page in Chromium that is open for `OPEN` seconds (60 by default) of votes at the full rate,
+- Rows, nodes and heap of pages in Chromium that are open for `OPEN` seconds (60 by default) of 200 requests per second,
   after each tenth. This part needs Chromium and playwright.
 """
 
@@ -15,16 +15,17 @@ import re
 import shutil
 import statistics
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from itertools import cycle, islice
 from urllib.parse import urlencode
 
 import httpx
 import report
 import uvloop
-from audience import ballots
+from audience import authorization, ballots
 from common import Address, argument, pin_to_core, processor_time, start_server
-from load import load
+from load import load, request
 from report import Row, ratios
 
 JOURNAL = 16 * 1024 * 1024
@@ -32,6 +33,8 @@ PAGES = 20
 """Requests of each page."""
 CHANGES = 60
 STEPS = 10
+RATE = 200
+"""Requests per second while pages are open: in ten minutes 100,000 votes and 20,000 reads."""
 SCREENS = (
     "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "sockets", "broadcasts", "requests", "clock",
     "faults", "namespaces",
@@ -152,7 +155,7 @@ async def _visible() -> Sequence[float]:
 
 
 def long(seconds: float) -> None:
-    """Print what an open page in Chromium needs after each tenth of `seconds` of votes."""
+    """Print what two open pages in Chromium need after each tenth of `seconds` with votes and other requests."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
         print("no Chromium: nothing measured of an open page")
@@ -161,29 +164,44 @@ def long(seconds: float) -> None:
 
 
 async def _long(chromium: str, seconds: float) -> None:
-    from playwright.async_api import async_playwright
+    from playwright.async_api import CDPSession, Page, async_playwright
 
-    requests = ballots()
+    votes = cycle(ballots())
+    reads = cycle([request("GET", f"/v1/e/{path}", authorization("1")) for path in ("vote?id=poll", "user_info")])
     with ExitStack() as stack:
         address, _ = start_server(stack, "sandbox", JOURNAL)
-        await load(*address, requests, seconds=1)
+        await load(*address, ballots(), seconds=1)
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            opened: list[tuple[str, Page, CDPSession]] = []
             for path in (poll_page(address), "/_emulator/ui/requests"):
-                page = await browser.new_page()
+                # A context each: a page behind another one is hidden, and closes its stream.
+                page = await (await browser.new_context()).new_page()
                 await page.goto(url_of(address) + path)
                 session = await page.context.new_cdp_session(page)
                 await session.send("Performance.enable")
-                for _ in range(STEPS):
-                    measured = await load(*address, requests, seconds=seconds / STEPS)
+                opened.append((path.partition("?")[0], page, session))
+            for _ in range(STEPS):
+                sent = await _paced(address, votes, reads, seconds / STEPS)
+                for name, page, session in opened:
                     await session.send("HeapProfiler.collectGarbage")
                     answer = await session.send("Performance.getMetrics")
                     metrics = {each["name"]: each["value"] for each in answer["metrics"]}
                     rows = await page.locator("tbody tr").count()
-                    figures = f"{measured.answered:8,} votes {rows:4} rows {metrics['Nodes']:7,.0f} nodes"
-                    print(f"{path.split('?')[0]:24} {figures} {metrics['JSHeapUsedSize'] / 2**20:6.2f} MiB heap")
-                await page.close()
+                    figures = f"{sent:8,} requests {rows:4} rows {metrics['Nodes']:7,.0f} nodes"
+                    print(f"{name:24} {figures} {metrics['JSHeapUsedSize'] / 2**20:6.2f} MiB heap")
             await browser.close()
+
+
+async def _paced(address: Address, votes: Iterator[bytes], reads: Iterator[bytes], seconds: float) -> int:
+    """Send `RATE` requests in each second; return how many were answered."""
+    answered = 0
+    for _ in range(max(1, round(seconds))):
+        began = time.perf_counter()
+        batch = [*islice(votes, RATE * 5 // 6), *islice(reads, RATE // 6)]
+        answered += (await load(*address, iter(batch), connections=4, seconds=5)).answered
+        await asyncio.sleep(max(0.0, began + 1 - time.perf_counter()))
+    return answered
 
 
 if __name__ == "__main__":
