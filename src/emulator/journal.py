@@ -34,6 +34,10 @@ DELIVERY: Final = "delivery"
 """The kind of a message to the subscribers of a topic."""
 
 
+PROBE: Final = "probe-"
+"""How the id of a request begins that a tool makes for itself, beside what its user asked for."""
+
+
 class Entry(Struct, gc=False):  # without references to other containers, the garbage collector need not visit them
     """One answer, reply or delivery."""
 
@@ -79,6 +83,11 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
 
     size: int = 0
     """The bytes that it takes, about. Set by `Journal.add`."""
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it is of a probe. Listings leave those out."""
+        return self.id.startswith(PROBE)
 
 
 class Journal:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Protocol
 
+MARK = "x-emulator-mark"
+"""The header by which an emulator in sandbox is known."""
 LOG = "the service's log has details"
 
 _ROLE = "(?:viewer|broadcaster|admin|backend)"

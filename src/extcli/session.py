@@ -14,7 +14,7 @@ from extcli.config import settings
 from extcli.config.flags import Flags
 from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import DEFAULT_USER
-from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
+from extcli.errors import MARK, CliError, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
 from extcli.output.format import Format
 from extcli.output.printer import Output
 from extcli.output.sanitize import visible
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from extcli.api.websocket import WebSocketClient
     from extcli.config.link_store import LinkStore
 
-_MARK = "x-emulator-mark"
-"""The header by which an emulator in sandbox is known."""
 _READERS = ("/_emulator/explain", "/_emulator/journal")
 """Paths that the journal does not record."""
 VIEWER = f"viewer:{DEFAULT_USER}"
@@ -252,7 +250,7 @@ class SignedCalls:
         if call.signed and self._credentials:
             authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
         with self._http.stream(
-            call.method, call.path, query=query, body=call.body, authorization=authorization
+            call.method, call.path, query=query, body=call.body, authorization=authorization, is_probe=call.is_probe
         ) as answer:
             yield answer
 
@@ -264,7 +262,7 @@ def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> Err
         return ServerError(str(call), status, answer.content, request_id=request_id)
     fix = _advice(call, answer, credentials)
     error = Refused(str(call), status, answer.content, request_id=request_id, fix=fix)
-    error.is_explained = _MARK in answer.headers and not call.path.startswith(_READERS)
+    error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
     return error
 
 
@@ -280,7 +278,7 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return "this call carries no credentials: check the address, or the service's settings"
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
-    if status == 404 and call.path.startswith("/_emulator/") and _MARK not in answer.headers:
+    if status == 404 and call.path.startswith("/_emulator/") and MARK not in answer.headers:
         return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
         return "check that --url (EXTCLI_URL) is an extension service"

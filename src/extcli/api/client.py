@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from extcli.api.http import Answer, Body
@@ -27,6 +27,8 @@ class Call:
     body: Body | None = None
     signed: bool = True
     """Whether to send it with the credentials of the caller."""
+    is_probe: bool = False
+    """Whether extcli makes it for itself, so that the journal of an emulator does not list it."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -64,11 +66,30 @@ def buffer_addition(blob: bytes, *, buffer: str) -> Call:
     return Call("POST", f"{SERVICE}accumulate", {"id": buffer}, blob)
 
 
+class Probing:
+    """Sends all calls as probes."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def perform(self, call: Call) -> Answer:
+        return self._caller.perform(replace(call, is_probe=True))
+
+    @contextmanager
+    def stream(self, call: Call) -> Iterator[Answer]:
+        with self._caller.stream(replace(call, is_probe=True)) as answer:
+            yield answer
+
+
 class Service:
     """One method per endpoint. Each raises `Refused`, `ServerError` or `Unreachable`."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+
+    def probing(self) -> Service:
+        """Return the service for calls that a command makes beside the one that its user asked for."""
+        return Service(Probing(self._caller))
 
     def perform(self, call: Call) -> Answer:
         """Send any call."""

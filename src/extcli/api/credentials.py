@@ -15,7 +15,7 @@ from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
-from extcli.errors import ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
+from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"
@@ -277,7 +277,9 @@ def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
         fix = f"it redirects to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
     elif status not in (401, 403) and not _is_about(call.path, answer):
         fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
-    return Refused(str(call), status, answer.content, fix=fix)
+    refused = Refused(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""), fix=fix)
+    refused.is_explained = MARK in answer.headers
+    return refused
 
 
 def _is_about(path: str, answer: Answer) -> bool:

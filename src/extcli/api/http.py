@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -69,8 +70,8 @@ class Http:
         return other
 
     def send(self, method: str, path: str, *, body: Body | None = None) -> Answer:
-        """Send a request without credentials and return its whole answer. Raises `Unreachable`."""
-        with self.stream(method, path, body=body) as answer:
+        """Send a probe without credentials and return its whole answer. Raises `Unreachable`."""
+        with self.stream(method, path, body=body, is_probe=True) as answer:
             answer.read()
             return answer
 
@@ -83,11 +84,15 @@ class Http:
         query: Mapping[str, Any] | None = None,
         body: Body | None = None,
         authorization: str | None = None,
+        is_probe: bool = False,
     ) -> Iterator[Answer]:
         """Send a request and yield its answer before the body is read. Raises `Unreachable`."""
         with explained(self.url):
+            fields = headers(body, authorization)
+            if is_probe:
+                fields["x-request-id"] = probe_id()
             request = self._client.build_request(
-                method, self.url + path, params=query or None, content=body, headers=headers(body, authorization)
+                method, self.url + path, params=query or None, content=body, headers=fields
             )
             if self._trace:
                 for line in _traced(request, body, authorization):
@@ -151,6 +156,11 @@ def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
     if authorization:
         fields["authorization"] = authorization
     return fields
+
+
+def probe_id() -> str:
+    """Return an id for a request that extcli makes for itself. The journal of an emulator does not list those."""
+    return f"probe-{os.urandom(6).hex()}"
 
 
 def client_options(url: str, timeout: float) -> dict[str, Any]:

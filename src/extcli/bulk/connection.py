@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from extcli import clock
 from extcli.api.client import Call
-from extcli.api.http import Answer, client_options, explained, headers, httpx
+from extcli.api.http import Answer, client_options, explained, headers, httpx, probe_id
 from extcli.bulk.input_lines import Line
 
 
@@ -35,13 +35,16 @@ class Connection:
     async def send(self, job: Job) -> Answer:
         """Send the request and return the answer, whatever its status. Raises `Unreachable`."""
         call = job.call
+        fields = headers(call.body, job.authorization)
+        if call.is_probe:
+            fields["x-request-id"] = probe_id()
         with explained(self._url):
             request = self._client.build_request(
                 call.method,
                 self._url + call.path,
                 params=call.query,
                 content=call.body,
-                headers=headers(call.body, job.authorization),
+                headers=fields,
             )
             if self._trace is None:
                 return await self._client.send(request)

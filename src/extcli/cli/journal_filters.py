@@ -34,11 +34,13 @@ def filters(
     search: Annotated[
         str | None, typer.Option("--search", metavar="TEXT", help="A text in path, bodies, caller or refusal.")
     ] = None,
+    probes: Annotated[bool, typer.Option("--probes", help="Also the requests that extcli made for itself.")] = False,
 ) -> dict[str, str]:
     """Return the parameters of a query."""
     given = {
         "status": status, "path": path, "method": method, "role": role, "user": user, "kind": kind,
         "production": production, "search": search,
+        "probes": "true" if probes else None,
     }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}
 

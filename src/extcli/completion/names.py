@@ -98,6 +98,7 @@ def _get(url: str, path: str, authorization: str = "") -> Any:
     if scheme != "http" or not all("!" <= char <= "~" for char in f"{rest}{authorization}".replace(" ", "")):
         raise ValueError(url)
     lines = [f"GET {slash}{base}{path} HTTP/1.0", f"host: {place}", "connection: close"]
+    lines += [f"x-request-id: probe-{os.urandom(6).hex()}"]  # the journal does not list it
     lines += [f"authorization: {authorization}"] if authorization else []
     with socket.create_connection((host.strip("[]"), int(port)), SECONDS) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())

@@ -169,7 +169,7 @@ def _token(session: Session, found: Probe) -> Finding:
 
 def _polls(session: Session, found: Probe, named: str | None) -> Finding:
     """Judge the polls of the first page, each by its oldest vote. Raises `CliError`."""
-    service = session.service(BACKEND)
+    service = session.service(BACKEND).probing()
     answer = service.list_polls("0")
     try:
         listed = [each for each in json.loads(answer.content)["polls"] if each["count"]]

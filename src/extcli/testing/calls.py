@@ -50,7 +50,12 @@ class Calls:
     def _sent(self, call: Call) -> Any:
         authorization = self.authorization if call.signed else ""
         return self._http.stream(
-            call.method, call.path, query=call.query, body=call.body, authorization=authorization or None
+            call.method,
+            call.path,
+            query=call.query,
+            body=call.body,
+            authorization=authorization or None,
+            is_probe=call.is_probe,
         )
 
     def _may_renew(self, call: Call, answer: Answer) -> bool:

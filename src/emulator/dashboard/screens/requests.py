@@ -15,7 +15,9 @@ from emulator.features.journal.snippets import FORMS, snippet_of
 from emulator.journal import DELIVERY, FRAME, HIDDEN, REQUEST, Entry
 
 _ROWS: Final = "100"
-_SHOWN: Final = ("search", "status", "path", "method", "role", "client_id", "channel_id", "kind", "production")
+_SHOWN: Final = (
+    "search", "status", "path", "method", "role", "client_id", "channel_id", "kind", "production", "probes",
+)  # fmt: skip
 """The filters that the screen has fields for."""
 
 

@@ -92,8 +92,9 @@ class Explanations:
         raise NotFound("Not Found", f"{place} has no entry of {id[:64]!r}{_hint(id)}")
 
     def explain_latest(self) -> Explained:
-        """Explain the latest refusal; the answer is empty if the journal has none."""
-        latest = next((entry for entry in self._journal.newest() if entry.status >= 400), None)
+        """Explain the latest refusal that is not of a probe; the answer is empty if the journal has none."""
+        refused = (entry for entry in self._journal.newest() if entry.status >= 400 and not entry.is_probe)
+        latest = next(refused, None)
         return self._explained(latest) if latest else Explained()
 
     def explain_rule(self, name: str) -> Explained:

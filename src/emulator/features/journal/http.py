@@ -24,6 +24,7 @@ _FILTERS = (
     Parameter("id", "A request id. That of a handshake selects all frames of the socket."),
     Parameter("production", "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."),
     Parameter("search", "A text in the path, the bodies, the caller or the refusal; case does not matter."),
+    Parameter("probes", "With `true`, also requests that a tool made for itself: ids that begin with `probe-`."),
 )
 _PAGE = (
     _SINCE,
@@ -47,7 +48,7 @@ async def read_journal(journals: Journals, call: Call) -> Listing:
     "/_emulator/journal/entry",
     audience=Audience.CONTROL,
     query=(
-        Parameter("id", "A request id, the number of an entry, or `latest`."),
+        Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
         Parameter("as", f"{', '.join(FORMS)}: the answer is this text instead."),
         Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
     ),

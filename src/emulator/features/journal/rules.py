@@ -17,6 +17,7 @@ KINDS: Final = (REQUEST, FRAME, DELIVERY)
 ORDERS: Final = ("newest", "oldest")
 FILTERS: Final = (
     "status", "path", "method", "role", "client_id", "channel_id", "user", "kind", "id", "production", "search",
+    "probes",
 )  # fmt: skip
 """The parameters that select entries."""
 PAGING: Final = ("since", "before", "limit", "order")
@@ -71,14 +72,25 @@ def number_of(query: Mapping[str, str], name: str) -> int | None:
 
 
 def matches_of(query: Mapping[str, str]) -> Matches | None:
-    """Return what tells whether an entry is selected; `None` if the query selects all. Raises `BadRequest`."""
-    checks = [_CHECKS[name](value) for name in FILTERS if (value := query.get(name, ""))]
+    """Return what tells whether an entry is selected; `None` if the query selects all. Raises `BadRequest`.
+
+    Without `probes` or `id`, no probe is selected.
+    """
+    checks = [_CHECKS[name](value) for name in FILTERS if name != "probes" and (value := query.get(name, ""))]
+    if not _wants_probes(query.get("probes", "")) and not query.get("id"):
+        checks.append(lambda entry: not entry.is_probe)
     for name in FILTERS:
         if len(query.get(name, "")) > _MAX_LENGTH:
             raise _invalid(name, f"has over {_MAX_LENGTH} characters")
     if not checks:
         return None
     return checks[0] if len(checks) == 1 else lambda entry: all(check(entry) for check in checks)
+
+
+def _wants_probes(text: str) -> bool:
+    if text not in ("", "true", "false"):
+        raise _invalid("probes", f"{text[:40]!r} is not one of true, false")
+    return text == "true"
 
 
 def _status(text: str) -> Matches:

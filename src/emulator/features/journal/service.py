@@ -190,7 +190,7 @@ class Journals:
         self._check()
         journal = self._journal
         for entry in journal.newest():
-            if id == LATEST or (entry.id == id and entry.kind != DELIVERY):
+            if (id == LATEST and not entry.is_probe) or (entry.id == id and entry.kind != DELIVERY):
                 return entry
         if id.isdecimal() and len(id) < 16:
             for entry in journal.since(int(id) - 1, 1, before=int(id) + 1):

@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
 _MISSING: Final = object()
 
 
-FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search"})
+FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search", "probes"})
 """Parameters that select entries of the journal, beside the client id and the channel."""
 
 

@@ -39,7 +39,7 @@ def meet(session: Session, condition: Condition, seconds: float) -> None:
 def read_mark(session: Session) -> int:
     """Return the mark of the latest change. Raises `UsageError` if the service has none."""
     try:
-        mark = session.anonymous_service().read_clock().headers.get("x-emulator-mark")
+        mark = session.anonymous_service().probing().read_clock().headers.get("x-emulator-mark")
     except Refused as refused:
         raise _without_control(session) if refused.status == 404 else refused from None
     if mark is None:

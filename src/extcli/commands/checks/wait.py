@@ -59,7 +59,7 @@ def _ready(
 def _service(session: Session, deadline: float) -> Service:
     """Return the service with a timeout that ends at the deadline."""
     session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
-    return session.anonymous_service()
+    return session.anonymous_service().probing()
 
 
 def _problem(session: Session, deadline: float) -> tuple[str, str]:

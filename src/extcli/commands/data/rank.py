@@ -89,7 +89,7 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
         "ranking",
         ranking,
         with_it="its answers",
-        channels=lambda acts_as: count_channels(session.service(acts_as).list_rankings, "rankings", ranking),
+        channels=lambda acts_as: count_channels(session.service(acts_as).probing().list_rankings, "rankings", ranking),
         all_channels=all_channels,
         yes=yes,
     )

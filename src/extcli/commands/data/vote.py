@@ -98,7 +98,7 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
     from extcli.bulk.operations import votes_add_up
 
     try:
-        adds_up = votes_add_up(200, service.read_poll_definition(poll).content)
+        adds_up = votes_add_up(200, service.probing().read_poll_definition(poll).content)
     except Refused as error:
         adds_up = error.status != 404
     if not adds_up:
@@ -130,7 +130,7 @@ def _show(session: Session, service: Service, poll: str, answer: Answer) -> None
     output, definition, outside = session.output, {}, {}
     if output.format is Format.TABLE:
         with suppress(CliError, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
-            definition = dict(service.read_poll_definition(poll).json())
+            definition = dict(service.probing().read_poll_definition(poll).json())
     if output.format is not Format.JSON:
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
             outside = _votes_outside(session, poll, answer.json())
@@ -147,7 +147,7 @@ def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> di
     """Count the votes for values that the statistics leave out, in the log. Skips a long log."""
     if not poll_views.votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
         return {}
-    with session.service(BACKEND).read_vote_log(poll, channel=session.channel(VIEWER)) as answer:
+    with session.service(BACKEND).probing().read_vote_log(poll, channel=session.channel(VIEWER)) as answer:
         return poll_views.count_outside(json.loads(answer.read())["result"])
 
 
@@ -189,7 +189,7 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
         "poll",
         poll,
         with_it="its votes, log and definition",
-        channels=lambda acts_as: count_channels(session.service(acts_as).list_polls, "polls", poll),
+        channels=lambda acts_as: count_channels(session.service(acts_as).probing().list_polls, "polls", poll),
         all_channels=all_channels,
         yes=yes,
     )

@@ -239,7 +239,7 @@ def _definition(service: Service, poll: str) -> dict[str, Any]:
 def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], bool] = lambda: True) -> dict[str, Any]:
     """Return the poll's definition, or an empty one if it has none and `only_if` is true."""
     try:
-        return _definition(service, poll)
+        return _definition(service.probing(), poll)
     except Refused as error:
         if error.status != 404 or not only_if():
             raise
@@ -247,7 +247,7 @@ def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], boo
 
 
 def _has_votes(service: Service, poll: str) -> bool:
-    return bool(service.read_poll(poll).json()["stats"]["count"])
+    return bool(service.probing().read_poll(poll).json()["stats"]["count"])
 
 
 def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
