@@ -27,6 +27,7 @@ ROOMS = {
             "snapshot": "Snapshots: save, load and compare all data.",
             "contents": "List what the emulator holds: polls, stores, codes…",
             "clock": "The emulator's clock: read, advance, set, freeze.",
+            "fault": "Faults: failures on purpose, of requests and sockets.",
             "reset": "Delete all data of the emulator, reset its clock.",
         },
     ),

@@ -30,6 +30,7 @@ KINDS = {
     "codes N": "sets",
     "ns NAME": "namespaces",
     "ns FROM": "namespaces",
+    "fault ID": "faults",
     "profile NAME": "profiles",
     "--profile": "profiles",
     "KEY": "|".join(KEYS),
@@ -41,7 +42,7 @@ KINDS = {
     "--fail-on": "|".join((PARITY, *(f"{PARITY}={rule}" for rule in (*RULES, *GROUPS, UNKNOWN)))),
 }
 """The kind of a value, by the option, by the noun and the metavar, or by the metavar alone."""
-NEW = ("profile add", "ns new")
+NEW = ("profile add", "ns new", "fault add")
 """Commands that take the name of something new."""
 
 

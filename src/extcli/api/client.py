@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -331,6 +331,19 @@ class Service:
 
     def stall_sockets(self, stalling: Mapping[str, Any]) -> Answer:
         return self.perform(Call("POST", f"{CONTROL}sockets/stall", body=encoded(stalling), signed=False))
+
+    def add_fault(self, fault: Mapping[str, Any]) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}faults", body=encoded(fault), signed=False))
+
+    def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Answer:
+        return self.perform(Call("PUT", f"{CONTROL}faults", body=encoded({"faults": faults}), signed=False))
+
+    def list_faults(self) -> Answer:
+        return self.perform(Call("GET", f"{CONTROL}faults", signed=False))
+
+    def remove_faults(self, id: str | None = None) -> Answer:
+        """Remove one fault, or all."""
+        return self.perform(Call("DELETE", f"{CONTROL}faults", _given(id=id), signed=False))
 
     def apply_seed(self, document: bytes) -> Answer:
         return self.perform(Call("PUT", f"{CONTROL}seed", body=document, signed=False))

@@ -64,6 +64,10 @@ def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> It
         document = _get(url.partition("/_ns/")[0], "/_ns")
         yield from ((name, "") for name in document["namespaces"])
         return
+    if kind == "faults":
+        for each in _get(url, "/_emulator/faults")["faults"]:
+            yield each["id"], f"{each['match']} {each['effect']}"
+        return
     client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", "my-extension")
     channel = setting("--channel", "EXTCLI_CHANNEL", "channel", "")
     authorization = f"{client_id} {_unsigned(channel)}"

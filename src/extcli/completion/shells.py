@@ -58,7 +58,7 @@ def candidates(line: str, environ: Mapping[str, str]) -> tuple[str, list[tuple[s
     return asked.kind, [each for each in matching if each[0].isprintable()]
 
 
-LIVE = ("polls", "rankings", "buffers", "sets", "namespaces", "profiles")
+LIVE = ("polls", "rankings", "buffers", "sets", "namespaces", "profiles", "faults")
 """The kinds whose names are live."""
 
 

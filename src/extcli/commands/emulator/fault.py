@@ -1,0 +1,169 @@
+"""`extcli fault`: failures that the emulator produces on purpose."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.shared_options import command, noun
+from extcli.commands.watching import Watch, repeat
+from extcli.errors import UsageError
+from extcli.session import Session
+
+app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
+
+Match = Annotated[
+    str | None,
+    typer.Option(
+        "--match", metavar="TEXT", help="'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …"
+    ),
+]
+Event = Annotated[
+    str | None, typer.Option("--event", metavar="NAME", help="Only this event. Without --match: its broadcasts.")
+]
+Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="Only callers with this role.")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")]
+Id = Annotated[
+    str | None, typer.Option("--id", metavar="NAME", help="The fault's id; replaces the one that has it [f1, f2, …].")
+]
+Status = Annotated[int | None, typer.Option("--status", metavar="CODE", help="Answer with this status, such as 503.")]
+RetryAfter = Annotated[
+    int | None, typer.Option("--retry-after", metavar="SECONDS", help="With --status: the header Retry-After.")
+]
+Delay = Annotated[
+    str | None, typer.Option("--delay", metavar="TIME[..TIME]", help="Answer later: 200ms, or 200ms..2s at random.")
+]
+Drop = Annotated[bool, typer.Option("--drop", help="Close the connection without an answer.")]
+Reset = Annotated[bool, typer.Option("--reset", help="Reset the connection (RST).")]
+Truncate = Annotated[
+    int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the answer's body after so many bytes.")
+]
+Stall = Annotated[bool, typer.Option("--stall", help="Never answer; the connection stays open.")]
+Close = Annotated[int | None, typer.Option("--close", metavar="CODE", help="Close the socket, such as with 1012.")]
+Lose = Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast.")]
+Double = Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")]
+Reorder = Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")]
+Times = Annotated[int | None, typer.Option("--times", metavar="N", help="Only the first N that match.")]
+Share = Annotated[float | None, typer.Option("--share", metavar="0..1", help="Only this share, chosen at random.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="With --share: another choice [0].")]
+For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="Only so long, by the emulator's clock: 10s.")]
+
+
+@command(app)
+def add(
+    session: Session,
+    match: Match = None,
+    event: Event = None,
+    role: Role = None,
+    user: User = None,
+    id: Id = None,
+    status: Status = None,
+    retry_after: RetryAfter = None,
+    delay: Delay = None,
+    drop: Drop = False,
+    reset: Reset = False,
+    truncate: Truncate = None,
+    stall: Stall = False,
+    close: Close = None,
+    lose: Lose = False,
+    double: Double = False,
+    reorder: Reorder = False,
+    times: Times = None,
+    share: Share = None,
+    seed: Seed = None,
+    lasts: For = None,
+) -> None:
+    """Add a fault. Plain output is its id.
+
+    A fault matches requests, messages of sockets or broadcasts, and has one effect on them.
+    --channel and --client-id limit it, too. `*` stands for any method, action or target, and
+    for any end of a path. 'SOCKET connect' is the handshake of games and pages.
+
+    \b
+    Examples:
+      extcli fault add --match 'POST /v1/e/vote' --status 503 --times 3
+      extcli fault add --match '* /v1/e/*' --delay 200ms..2s --share 0.1
+      extcli fault add --match 'SOCKET set state' --close 1012 --times 1
+      extcli fault add --event round-over --lose --for 10s
+    """
+    from extcli.faults.options import members, problems
+    from extcli.output.fault_views import FAULT
+
+    flags = session.resolver.flags
+    values: dict[str, Any] = {
+        "id": id, "match": match, "event": event, "role": role, "user": user, "channel": flags.channel,
+        "client_id": flags.client_id, "status": status, "retry_after": retry_after, "delay": delay,
+        "drop": drop or None, "reset": reset or None, "truncate": truncate, "stall": stall or None, "close": close,
+        "lose": lose or None, "double": double or None, "reorder": reorder or None, "times": times, "share": share,
+        "seed": seed, "for": lasts,
+    }  # fmt: skip
+    options = {name: value for name, value in values.items() if value is not None}
+    for name, problem in problems(options, _named):
+        raise UsageError(f"{_named(name)}: {problem}" if name in options else problem)
+    session.output.show(session.anonymous_service().add_fault(members(options)), FAULT)
+
+
+@command(app, "list")
+def list_faults(session: Session, watch: Watch = False) -> None:
+    """List the faults, oldest first. Of those that match a request, the oldest acts.
+
+    Plain output is id, match, conditions, effect, hits, what is left.
+
+    \b
+    Examples:
+      extcli fault list
+      extcli fault list --watch
+    """
+    from extcli.output.fault_views import FAULTS
+
+    service = session.anonymous_service()
+    repeat(session, lambda: session.output.show(service.list_faults(), FAULTS), watch=watch)
+
+
+@command(app)
+def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="The fault's id.")]) -> None:
+    """Remove a fault. Requests that it stalls end.
+
+    Example: extcli fault rm f1
+    """
+    from extcli.output.fault_views import REMOVED
+
+    session.output.show(session.anonymous_service().remove_faults(id), REMOVED)
+
+
+@command(app)
+def clear(session: Session) -> None:
+    """Remove all faults. `reset` does so, too. Plain output is their number.
+
+    Example: extcli fault clear
+    """
+    from extcli.output.fault_views import REMOVED
+
+    session.output.show(session.anonymous_service().remove_faults(), REMOVED)
+
+
+@command(app)
+def load(
+    session: Session,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The faults: TOML, or JSON if its name ends in .json; or -.")
+    ],
+) -> None:
+    """Replace all faults by those of a file. If one is invalid, nothing changes.
+
+    The file has a table [[faults]] for each, with the options of `fault add` as fields:
+    match = "POST /v1/e/vote", status = 503, retry_after = 1, times = 3. An effect without a
+    value is true. Each error has its line, column and field.
+
+    Example: extcli fault load faults.toml
+    """
+    from extcli.faults.file import load_faults
+    from extcli.output.fault_views import FAULTS
+
+    session.output.show(load_faults(file, os.environ, session.anonymous_service()), FAULTS)
+
+
+def _named(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,1 @@
+"""Faults: failures that an emulator produces on purpose, as options of commands, tables of files and tests."""

@@ -1,0 +1,47 @@
+"""Puts the faults of a file in place of those of an emulator: all of them, or none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from extcli.errors import Refused
+from extcli.faults.options import members
+from extcli.faults.schema import DOCUMENT
+from extcli.output.printer import SHAPE_ERRORS
+from extcli.seeds.source import source
+
+_PLACE = re.compile(r"faults\[\d+\]")
+
+
+class Target(Protocol):
+    """The service, or a namespace of it."""
+
+    def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Any:
+        """Send the faults and return the answer. Raises `Refused`."""
+
+
+def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
+    """Send the faults of a TOML or JSON file and return the answer. Raises `UsageError` and `InvalidSeed`.
+
+    If the file or the service finds an error, nothing was changed.
+    """
+    opened = source(path)
+    faults = opened.value(DOCUMENT, environ)["faults"]
+    try:
+        return service.replace_faults([members(fault) for fault in faults])
+    except Refused as error:
+        if details := _problems(error.body):
+            raise opened.refused(details) from None
+        raise
+
+
+def _problems(body: bytes) -> list[str]:
+    """Return the details of an error answer that name a fault; none if it is about something else."""
+    try:
+        details = [error["detail"] for error in json.loads(body)["errors"]]
+    except SHAPE_ERRORS:
+        return []
+    return details if all(map(_PLACE.match, details)) else []

@@ -1,0 +1,133 @@
+"""Reads a TOML or JSON file of tables: parses it, replaces variables, checks every field, and names errors by line."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from extcli.errors import UsageError
+from extcli.seeds import positions
+from extcli.seeds.errors import InvalidSeed
+from extcli.seeds.kinds import Table
+from extcli.seeds.positions import Position, path_text, positions_of
+from extcli.seeds.variables import replaced
+
+_START = Position(1, 1)
+_PLACE_OF_ERROR = re.compile(r"line (\d+),? column (\d+)")
+
+Problem = tuple[positions.Path, str]
+"""The path of an invalid field, and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or standard input."""
+
+    name: str
+    """For messages."""
+    folder: Path
+    """Other files that it names are relative to this folder."""
+    text: str = field(repr=False)
+
+    def value(self, table: Table, environ: Mapping[str, str]) -> Any:
+        """Return the content with variables replaced, if it is what `table` allows. Raises `InvalidSeed`."""
+        found: list[Problem] = []
+
+        def report(at: positions.Path, problem: str) -> None:
+            found.append((at, problem))
+
+        try:
+            value = replaced(_parsed(self.text, self.name), environ, report)
+            # A missing variable is enough: the empty text in its place may break other rules.
+            if not found:
+                table.check(value, (), report)
+            if found:
+                raise self.invalid(found)
+        except RecursionError:
+            raise InvalidSeed(self.name, [_line(self.name, _START, "nested too deeply")]) from None
+        return value
+
+    def invalid(self, problems: Iterable[Problem]) -> InvalidSeed:
+        """Return the error for these problems."""
+        places = positions_of(self.text)
+        found = [(_nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
+        return InvalidSeed(self.name, [_line(self.name, place, text) for place, text in found])
+
+    def refused(self, details: Sequence[str]) -> InvalidSeed:
+        """Return the error for content that the service refused. Each detail begins with a path and a colon."""
+        places = {path_text(path): place for path, place in positions_of(self.text).items()}
+        found = [max((each for each in places if _begins(detail, each)), key=len, default="") for detail in details]
+        lines = [
+            _line(self.name, places.get(each, _START), detail) for each, detail in zip(found, details, strict=True)
+        ]
+        return InvalidSeed(self.name, lines)
+
+
+def source(path: str | Path) -> Source:
+    """Open a file, or standard input for `-`. Raises `UsageError` if it cannot be read, and `InvalidSeed`.
+
+    A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    return Source(name, Path() if name != str(path) else Path(path).parent, _text(path, name))
+
+
+def _text(path: str | Path, name: str) -> str:
+    try:
+        raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
+    try:
+        return raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InvalidSeed(name, [_line(name, Position(line, 1), "not UTF-8 text")]) from None
+
+
+def _parsed(text: str, name: str) -> Any:
+    is_json = name.endswith(".json") or text.lstrip().startswith("{")
+    try:
+        if not is_json:
+            return tomllib.loads(text)
+        parsed, repeated = json.loads(text, parse_constant=_refuse), positions.repeated_in(text).items()
+    except json.JSONDecodeError as error:
+        place, problem = Position(error.lineno, error.colno), error.msg
+    except tomllib.TOMLDecodeError as error:
+        numbers = _PLACE_OF_ERROR.search(str(error))
+        place = Position(int(numbers[1]), int(numbers[2])) if numbers else Position(text.count("\n") + 1, 1)
+        problem = str(error).partition(" (at ")[0]
+    except ValueError:  # Python's limit of 4,300 digits
+        place, problem = _START, "a number has too many digits"
+    else:
+        if repeated:
+            raise InvalidSeed(name, [_line(name, at, f"{path_text(path)}: is there twice") for path, at in repeated])
+        return parsed
+    kind = "JSON" if is_json else "TOML"
+    raise InvalidSeed(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
+
+
+def _refuse(constant: str) -> Any:
+    """Raise the error for NaN and Infinity, which are not JSON."""
+    raise json.JSONDecodeError(f"{constant} is not a number of JSON", "", 0)
+
+
+def _nearest(places: Mapping[positions.Path, Position], path: positions.Path) -> Position:
+    """Return where a field is; if it is missing, where the one around it is."""
+    while path and path not in places:
+        path = path[:-1]
+    return places.get(path, _START)
+
+
+def _begins(detail: str, place: str) -> bool:
+    """Whether a detail is about the field at `place`, or one inside."""
+    return detail.startswith(place) and detail[len(place) : len(place) + 1] in (":", ".", "[", " ")
+
+
+def _line(name: str, place: Position, fault: str) -> str:
+    return f"{name}:{place.line}:{place.column}: {fault}"
