@@ -110,12 +110,14 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "api": {"errors", "clock", "output", "config"},
     "cli": {"errors", "output", "config", "session"},
     "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
-    "seeds": {"errors", "output", "config", "codes", "atomic_file"},
+    "tables": {"errors"},
+    "faults": {"errors", "output", "tables"},
+    "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"journal.har", "errors", "clock", "output", "config", "extensions", "parity"},
     "journal": {"errors", "clock", "output", "api", "session"},
-    "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "seeds"},
+    "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "faults", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""

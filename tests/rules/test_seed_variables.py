@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extcli.seeds.positions import Path
-from extcli.seeds.variables import replaced
+from extcli.tables.positions import Path
+from extcli.tables.variables import replaced
 
 ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}
 

@@ -11,7 +11,7 @@ from extcli.errors import Refused
 from extcli.faults.options import members
 from extcli.faults.schema import DOCUMENT
 from extcli.output.printer import SHAPE_ERRORS
-from extcli.seeds.source import source
+from extcli.tables.source import source
 
 _PLACE = re.compile(r"faults\[\d+\]")
 
@@ -24,7 +24,7 @@ class Target(Protocol):
 
 
 def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
-    """Send the faults of a TOML or JSON file and return the answer. Raises `UsageError` and `InvalidSeed`.
+    """Send the faults of a TOML or JSON file and return the answer. Raises `UsageError` and `InvalidFile`.
 
     If the file or the service finds an error, nothing was changed.
     """

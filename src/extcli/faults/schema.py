@@ -8,8 +8,8 @@ from typing import Any
 from extcli.errors import UsageError
 from extcli.faults.options import delays, problems
 from extcli.output import times
-from extcli.seeds.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
-from extcli.seeds.positions import Path
+from extcli.tables.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
+from extcli.tables.positions import Path
 
 _MOST = 1_000
 _LONGEST_TEXT = 256

@@ -1,6 +1,6 @@
 """Seeds: files that describe the data with which a test begins."""
 
-from extcli.seeds.errors import InvalidSeed
 from extcli.seeds.reader import Seed, read
+from extcli.tables.errors import InvalidFile
 
-__all__ = ["InvalidSeed", "Seed", "read"]
+__all__ = ["InvalidFile", "Seed", "read"]

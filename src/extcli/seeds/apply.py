@@ -20,7 +20,7 @@ class Target(Protocol):
 def apply(seed: Seed, service: Target) -> dict[str, Any]:
     """Put a seed into a service, write the files with refresh tokens, and return what the service counted.
 
-    Raises `InvalidSeed` if the service found errors; then nothing was changed.
+    Raises `InvalidFile` if the service found errors; then nothing was changed.
     """
     try:
         answer = service.apply_seed(seed.body)

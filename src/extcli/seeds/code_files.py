@@ -10,9 +10,9 @@ from typing import Any
 from extcli.codes.entries import Entries
 from extcli.codes.validation import fault_in
 from extcli.errors import UsageError
-from extcli.seeds import positions
-from extcli.seeds.kinds import Report
-from extcli.seeds.positions import path_text
+from extcli.tables import positions
+from extcli.tables.kinds import Report
+from extcli.tables.positions import path_text
 
 _MAX_CODE = 63
 _MAX_CODES = 999_999

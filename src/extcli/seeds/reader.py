@@ -11,10 +11,10 @@ from typing import Any
 from extcli import atomic_file
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.seeds.code_files import read_codes
-from extcli.seeds.errors import InvalidSeed
-from extcli.seeds.kinds import instant_of
 from extcli.seeds.schema import SEED, VERSION
-from extcli.seeds.source import Problem, Source, source
+from extcli.tables.errors import InvalidFile
+from extcli.tables.kinds import instant_of
+from extcli.tables.source import Problem, Source, source
 
 _MAX_BYTES = 64 * 1024 * 1024
 _INSTANTS = ("at", "starts_at", "ends_at")
@@ -40,7 +40,7 @@ class Seed:
         """The document as JSON."""
         return json.dumps(self.document, ensure_ascii=False, separators=(",", ":")).encode()
 
-    def refused(self, details: Sequence[str]) -> InvalidSeed:
+    def refused(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for a seed that the service refused. Each detail begins with a path and a colon."""
         return self.source.refused(details)
 
@@ -54,7 +54,7 @@ class Seed:
 
 
 def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
-    """Read a seed from a file, or from standard input for `-`. Raises `InvalidSeed`, and `UsageError` without a file.
+    """Read a seed from a file, or from standard input for `-`. Raises `InvalidFile`, and `UsageError` without a file.
 
     A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
-from extcli.seeds.kinds import (
+from extcli.tables.kinds import (
     USER,
     Field,
     Flag,
@@ -24,7 +24,7 @@ from extcli.seeds.kinds import (
     Whole,
     instant_of,
 )
-from extcli.seeds.positions import Path
+from extcli.tables.positions import Path
 
 VERSION = 1
 VIEWER_STORES = ("viewer_state", "extension_viewer_state")

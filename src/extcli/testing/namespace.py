@@ -132,7 +132,7 @@ class Namespace(Part[ModeT]):
     def seed(self, path: str | Path) -> dict[str, Any]:
         """Put the data of a seed file into the namespace: all of it, or nothing. Returns what the service counted.
 
-        Raises `InvalidSeed`, which names line and field of each error.
+        Raises `InvalidFile`, which names line and field of each error.
         """
         return apply(read(path, os.environ), anonymous(self._http))
 

@@ -89,7 +89,7 @@ def add(
       extcli fault add --event round-over --lose --for 10s
     """
     from extcli.faults.options import members, problems
-    from extcli.output.fault_views import FAULT
+    from extcli.faults.views import FAULT
 
     flags = session.resolver.flags
     values: dict[str, Any] = {
@@ -116,7 +116,7 @@ def list_faults(session: Session, watch: Watch = False) -> None:
       extcli fault list
       extcli fault list --watch
     """
-    from extcli.output.fault_views import FAULTS
+    from extcli.faults.views import FAULTS
 
     service = session.anonymous_service()
     repeat(session, lambda: session.output.show(service.list_faults(), FAULTS), watch=watch)
@@ -128,7 +128,7 @@ def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="T
 
     Example: extcli fault rm f1
     """
-    from extcli.output.fault_views import REMOVED
+    from extcli.faults.views import REMOVED
 
     session.output.show(session.anonymous_service().remove_faults(id), REMOVED)
 
@@ -139,7 +139,7 @@ def clear(session: Session) -> None:
 
     Example: extcli fault clear
     """
-    from extcli.output.fault_views import REMOVED
+    from extcli.faults.views import REMOVED
 
     session.output.show(session.anonymous_service().remove_faults(), REMOVED)
 
@@ -160,7 +160,7 @@ def load(
     Example: extcli fault load faults.toml
     """
     from extcli.faults.file import load_faults
-    from extcli.output.fault_views import FAULTS
+    from extcli.faults.views import FAULTS
 
     session.output.show(load_faults(file, os.environ, session.anonymous_service()), FAULTS)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from extcli.errors import UsageError
-from extcli.seeds import positions
-from extcli.seeds.errors import InvalidSeed
-from extcli.seeds.kinds import Table
-from extcli.seeds.positions import Position, path_text, positions_of
-from extcli.seeds.variables import replaced
+from extcli.tables import positions
+from extcli.tables.errors import InvalidFile
+from extcli.tables.kinds import Table
+from extcli.tables.positions import Position, path_text, positions_of
+from extcli.tables.variables import replaced
 
 _START = Position(1, 1)
 _PLACE_OF_ERROR = re.compile(r"line (\d+),? column (\d+)")
@@ -36,7 +36,7 @@ class Source:
     text: str = field(repr=False)
 
     def value(self, table: Table, environ: Mapping[str, str]) -> Any:
-        """Return the content with variables replaced, if it is what `table` allows. Raises `InvalidSeed`."""
+        """Return the content with variables replaced, if it is what `table` allows. Raises `InvalidFile`."""
         found: list[Problem] = []
 
         def report(at: positions.Path, problem: str) -> None:
@@ -50,27 +50,27 @@ class Source:
             if found:
                 raise self.invalid(found)
         except RecursionError:
-            raise InvalidSeed(self.name, [_line(self.name, _START, "nested too deeply")]) from None
+            raise InvalidFile(self.name, [_line(self.name, _START, "nested too deeply")]) from None
         return value
 
-    def invalid(self, problems: Iterable[Problem]) -> InvalidSeed:
+    def invalid(self, problems: Iterable[Problem]) -> InvalidFile:
         """Return the error for these problems."""
         places = positions_of(self.text)
         found = [(_nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
-        return InvalidSeed(self.name, [_line(self.name, place, text) for place, text in found])
+        return InvalidFile(self.name, [_line(self.name, place, text) for place, text in found])
 
-    def refused(self, details: Sequence[str]) -> InvalidSeed:
+    def refused(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for content that the service refused. Each detail begins with a path and a colon."""
         places = {path_text(path): place for path, place in positions_of(self.text).items()}
         found = [max((each for each in places if _begins(detail, each)), key=len, default="") for detail in details]
         lines = [
             _line(self.name, places.get(each, _START), detail) for each, detail in zip(found, details, strict=True)
         ]
-        return InvalidSeed(self.name, lines)
+        return InvalidFile(self.name, lines)
 
 
 def source(path: str | Path) -> Source:
-    """Open a file, or standard input for `-`. Raises `UsageError` if it cannot be read, and `InvalidSeed`.
+    """Open a file, or standard input for `-`. Raises `UsageError` if it cannot be read, and `InvalidFile`.
 
     A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
     """
@@ -87,7 +87,7 @@ def _text(path: str | Path, name: str) -> str:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidSeed(name, [_line(name, Position(line, 1), "not UTF-8 text")]) from None
+        raise InvalidFile(name, [_line(name, Position(line, 1), "not UTF-8 text")]) from None
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -106,10 +106,10 @@ def _parsed(text: str, name: str) -> Any:
         place, problem = _START, "a number has too many digits"
     else:
         if repeated:
-            raise InvalidSeed(name, [_line(name, at, f"{path_text(path)}: is there twice") for path, at in repeated])
+            raise InvalidFile(name, [_line(name, at, f"{path_text(path)}: is there twice") for path, at in repeated])
         return parsed
     kind = "JSON" if is_json else "TOML"
-    raise InvalidSeed(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
+    raise InvalidFile(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
 
 
 def _refuse(constant: str) -> Any:

@@ -1,4 +1,4 @@
-"""The kinds of values in a seed, and what each allows. Pure.
+"""The kinds of values in a file of tables, and what each allows. Pure.
 
 No message quotes a text, because it may hold a secret from the environment.
 """
@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Protocol
 
-from extcli.seeds.positions import Path
+from extcli.tables.positions import Path
 
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""Finds the line and column of every field in the text of a seed. Pure."""
+"""Finds the line and column of every field in a text. Pure."""
 
 from __future__ import annotations
 

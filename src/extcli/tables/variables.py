@@ -1,4 +1,4 @@
-"""Replaces `${NAME}` in the texts of a seed, and checks that they are Unicode. Pure."""
+"""Replaces `${NAME}` in texts, and checks that they are Unicode. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from extcli.seeds.kinds import Report
-from extcli.seeds.positions import Path
+from extcli.tables.kinds import Report
+from extcli.tables.positions import Path
 
 _VARIABLE = re.compile(r"\$(?P<escape>\$)?\{(?P<name>[A-Za-z_][A-Za-z0-9_]*\})?")
 

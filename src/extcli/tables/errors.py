@@ -1,4 +1,4 @@
-"""The errors of a seed, each with its line, column and field."""
+"""The errors of a file, each with its line, column and field."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from extcli.errors import UsageError
 
 MAX_NAMED = 50
-"""Errors named for one seed; others are counted."""
+"""Errors named for one file; others are counted."""
 
 
-class InvalidSeed(UsageError):
-    """A seed with errors. Nothing was changed."""
+class InvalidFile(UsageError):
+    """A file with errors. Nothing was changed."""
 
     def __init__(self, name: str, faults: Sequence[str]) -> None:
         count = len(faults)
