@@ -63,7 +63,9 @@ def test_a_lost_connection_is_reported_at_once(listening, output):
     with server_process() as served:
         process = listening("-o", output, EXTCLI_URL=served.url)
         served.stop(signal.SIGTERM)
-        assert read_until(process, "lost: ").endswith("closed the connection: the service is stopping; trying again")
+        assert read_until(process, "lost: ").endswith(
+            "closed the connection: the service is stopping (close code 1001: the service stops); trying again"
+        )
 
 
 def test_an_outage_at_the_timeout_exits_3(listening):
@@ -149,3 +151,24 @@ def test_it_gives_up_when_the_service_stays_unreachable():
 
     with pytest.raises(Unreachable, match="cannot connect to"):
         next(listener.updates(None))
+
+
+def test_the_code_and_the_reason_of_a_close_are_reported(extcli, listening):
+    with server_process() as served:
+        process = listening(EXTCLI_URL=served.url)
+        extcli("socket", "close", "--all", "--code", "1012", "--reason", "new version", "--url", served.url)
+
+        assert read_until(process, "lost: ").endswith("(close code 1012: new version); trying again")
+
+
+def test_a_change_of_identity_is_reported(extcli, listening):
+    """Once a link is stored, it listens as the game of that link."""
+    with server_process() as served:
+        process = listening(EXTCLI_URL=served.url)
+        extcli("pin", "login", "--url", served.url, input=request_pin(served))
+        extcli("socket", "close", "--all", "--code", "1012", "--url", served.url)
+
+        assert read_until(process, "now ") == (
+            "now as broadcaster of channel 777, with the stored refresh token; "
+            "it was as viewer of channel 1001, with a sandbox token"
+        )

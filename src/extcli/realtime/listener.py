@@ -30,14 +30,16 @@ class Listener:
         self._attempts = 0
         self._connected_at = -inf
         self._outage_since = inf
+        self._identity = ""
+        """Whom it listens as, in words. Without a chosen identity that changes once a link is stored."""
 
     def begin(self) -> str:
         """Authenticate and subscribe. Returns the identity in words."""
-        identity = login.authenticate(self._session, VIEWER)
+        self._identity = login.authenticate(self._session, VIEWER)
         for event in self._events:
             # The target `broadcast` allows an event to have the name of any other topic.
             self._session.websocket.request("subscribe", "broadcast", {"topic_id": event})
-        return identity
+        return self._identity
 
     def updates(self, deadline: float | None) -> Iterator[Message]:
         """Yield updates until the deadline by `clock.elapsed`. Raises the error of an outage that lasts until then."""
@@ -59,13 +61,15 @@ class Listener:
         if since - self._connected_at >= _STABLE:
             self._attempts, self._outage_since = 0, since
         until = min(deadline, self._outage_since + self._give_up_after)
-        self._session.output.report(f"lost: {lost.what}; trying again")
+        reason = f" ({lost.why})" if lost.why else ""
+        self._session.output.report(f"lost: {lost.what}{reason}; trying again")
         while _is_transient(lost):
             clock.sleep(max(min(_backoff(self._attempts), until - clock.elapsed()), 0))
             self._attempts += 1
             left = until - clock.elapsed()
             if left <= 0:
                 break
+            before = self._identity
             try:
                 self._session.reconnect(left)
                 self.begin()
@@ -74,6 +78,8 @@ class Listener:
                 continue
             self._connected_at = clock.elapsed()
             self._report_gap(since, "events in between are lost")
+            if self._identity != before:
+                self._session.output.report(f"now {self._identity}; it was {before}")
             return
         self._report_gap(since, "events since then are lost")
         raise lost

@@ -178,7 +178,8 @@ def revoke(session: Session) -> None:
     """End all PINs and links of the channel. Acts as broadcaster.
 
     Refresh tokens and the tokens of PINs are invalid at once; access tokens stay valid
-    until they expire. Deletes the stored link to the channel.
+    until they expire, and open sockets keep their rights until they close. Deletes the
+    stored link to the channel.
 
     Example: extcli pin revoke --channel 1001
     """
@@ -186,4 +187,5 @@ def revoke(session: Session) -> None:
 
     session.output.show(session.service(BROADCASTER).revoke_pins(), views.NOTHING)
     session.output.note("the channel's PINs, PIN tokens and refresh tokens are revoked")
+    session.output.note(login.OPEN_SOCKETS)
     login.delete_links(session, login.own_channel(session))

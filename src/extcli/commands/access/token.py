@@ -140,7 +140,8 @@ def list_links(session: Session) -> None:
 def revoke(session: Session) -> None:
     """End a stored link at the service, and delete it.
 
-    This ends all links and PINs of its channel.
+    This ends all links and PINs of its channel. Open sockets keep their rights until they
+    close.
 
     Example: extcli token revoke --channel 1001
     """
@@ -158,6 +159,7 @@ def revoke(session: Session) -> None:
     session.service_with(pair.access).revoke_pins()
     session.link_store.delete(link, even_if_newer=True)
     session.output.report(f"revoked and deleted the link to {where}")
+    session.output.note(login.OPEN_SOCKETS)
 
 
 def _text_of_token(session: Session, source: str) -> str:
