@@ -67,6 +67,7 @@ ROOMS = {
             "explain": "Explain why a request was refused, or a rule.",
             "logs": "The journal: what was answered and why; follow, export, repeat.",
             "doctor": "Find what is wrong, and what to do.",
+            "conform": "Check that a service keeps the rules.",
         },
     ),
     "setup": (

@@ -85,10 +85,14 @@ class Http:
         body: Body | None = None,
         authorization: str | None = None,
         is_probe: bool = False,
+        extra: Mapping[str, str] | None = None,
     ) -> Iterator[Answer]:
-        """Send a request and yield its answer before the body is read. Raises `Unreachable`."""
+        """Send a request and yield its answer before the body is read. Raises `Unreachable`.
+
+        `extra` are headers that are added to the usual ones, or replace them; their names are lower case.
+        """
+        fields = headers(body, authorization) | dict(extra or {})
         with explained(self.url):
-            fields = headers(body, authorization)
             if is_probe:
                 fields["x-request-id"] = probe_id()
             request = self._client.build_request(

@@ -108,9 +108,14 @@ class WebSocketClient:
                 return message
         return None
 
-    def send(self, text: str) -> None:
-        """Send a text frame."""
-        self._trace(f"> {shown(text)}")
+    @property
+    def place(self) -> tuple[str, int]:
+        """The request id of the handshake, empty for other services than an emulator, and the messages sent."""
+        return self._handshake_id, self._count
+
+    def send(self, text: str | bytes) -> None:
+        """Send a text frame; bytes become a binary frame, which no extension service accepts."""
+        self._trace(f"> {shown(text)}" if isinstance(text, str) else f"> {len(text)} bytes")
         self._sent = len(text)
         self._count += 1
         with explained(self.url, sent=self._sent):
@@ -168,9 +173,11 @@ class UnsentWebSocket(WebSocketClient):
 class Closed(CliError):
     """The connection is unusable. The exit code says whether the client, the service or the network is at fault."""
 
-    def __init__(self, what: str, *, why: str, fix: str, exit_code: ExitCode) -> None:
+    def __init__(self, what: str, *, why: str, fix: str, exit_code: ExitCode, code: int | None = None) -> None:
         super().__init__(what, why=why, fix=fix)
         self.exit_code = exit_code
+        self.code = code
+        """The close code, if the service sent one."""
 
 
 _CHECK_ADDRESS = "set EXTCLI_WS_URL to the address of the service's WebSocket, and EXTCLI_URL instead of --url"
@@ -236,4 +243,4 @@ def _closed(url: str, close: Close | None, sent: int) -> CliError:
         return Unreachable(f"{url} dropped the connection", why="no close frame was received", fix=_STOPPED)
     meaning, fix, exit_code = _ENDINGS.get(close.code, ("unknown reason", "", ExitCode.UNREACHABLE))
     why = f"close code {close.code}" + (f": {shortened(close.reason)}" if close.reason else "")
-    return Closed(f"{url} closed the connection: {meaning}", why=why, fix=fix, exit_code=exit_code)
+    return Closed(f"{url} closed the connection: {meaning}", why=why, fix=fix, exit_code=exit_code, code=close.code)

@@ -1,0 +1,1 @@
+"""Rules that a service must keep, probed from outside, for `extcli conform`."""

@@ -1,0 +1,147 @@
+"""Calls over HTTP as one caller. Every answer is an answer: no status is an error here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from extcli import clock
+from extcli.api.client import SERVICE, encoded
+from extcli.conform.exchanges import HEADERS, Exchange
+from extcli.conform.rule import Differs
+
+if TYPE_CHECKING:
+    from extcli.conform.deployment import Deployment
+
+READS = ("GET", "HEAD", "OPTIONS")
+SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")
+"""Paths that send a message, also with GET."""
+NOTHING: Any = object()
+_LONGEST_WAIT = 70.0
+"""The longest `Retry-After` in seconds that a probe waits for."""
+
+
+class Reply:
+    """An answer."""
+
+    def __init__(self, request: str, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        self.request = request
+        self.status = status
+        self.headers = headers
+        self.content = content
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace")
+
+    @property
+    def json(self) -> Any:
+        """The decoded body. Raises `Differs` if it is not JSON."""
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError):
+            raise Differs(f"the body of {self.request}", "JSON", self.text[:200]) from None
+
+    @property
+    def data(self) -> Any:
+        """The decoded body of a success. Raises `Differs` for any other status."""
+        if self.status // 100 != 2:
+            raise Differs(f"the status of {self.request}", 200, f"{self.status}: {self.text[:200]}")
+        return self.json
+
+
+class Caller:
+    """One identity, or none."""
+
+    def __init__(self, at: Deployment, role: str, authorization: str | None) -> None:
+        self._at = at
+        self.role = role
+        self.authorization = authorization
+
+    @property
+    def token(self) -> str:
+        return (self.authorization or "").partition(" ")[2]
+
+    def get(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
+        return self.call("GET", path, json, **query)
+
+    def post(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
+        return self.call("POST", path, json, **query)
+
+    def put(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
+        return self.call("PUT", path, json, **query)
+
+    def patch(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
+        return self.call("PATCH", path, json, **query)
+
+    def delete(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
+        return self.call("DELETE", path, json, **query)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        json: Any = NOTHING,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        **query: Any,
+    ) -> Reply:
+        """Send a request and return its answer, whatever its status. Raises `Unreachable`.
+
+        A path without a leading slash is below `/v1/e/`. `json` is the body, or `content` its bytes; `query` adds
+        parameters. If the service is busy (429), the call is repeated when it says.
+        """
+        at = self._at
+        self._check_may_write(method, path)
+        body = content if json is NOTHING else encoded(json)
+        full = (path if path.startswith("/") else SERVICE + path) + _query(path, query)
+        deadline = clock.elapsed() + _LONGEST_WAIT
+        while True:
+            at.target.pace.take(self.authorization or "")
+            with at.target.http.stream(
+                method, full, body=body, authorization=self.authorization, extra=headers
+            ) as answer:
+                answer.read()
+            after = answer.headers.get("retry-after", "")
+            seconds = float(after) if after.isdecimal() else 1.0
+            if answer.status_code != 429 or clock.elapsed() + seconds > deadline:
+                break
+            clock.sleep(seconds)
+        reply = Reply(f"{method} {path}{_query(path, query)}", answer.status_code, answer.headers, answer.content)
+        at.note(
+            Exchange(
+                caller=self.role,
+                request=reply.request,
+                body=None if body is None else _decoded(body),
+                status=reply.status,
+                answer=_decoded(reply.content),
+                headers={name: answer.headers[name] for name in HEADERS if name in answer.headers},
+                request_id=answer.headers.get("x-request-id", ""),
+            )
+        )
+        if reply.status < 300 and method not in READS:
+            at.leftovers.wrote(self, path, query, None if body is None else _decoded(body))
+        return reply
+
+    def _check_may_write(self, method: str, path: str) -> None:
+        """Rules that write must say so, because without --writes they are skipped."""
+        name = path.partition("?")[0].strip("/").rpartition("/")[2]
+        if not self._at.rule.writes and (method not in READS or name in SENDING):
+            raise AssertionError(f"{self._at.rule.name} writes ({method} {path}), but is not marked `writes`")
+
+
+def _query(path: str, query: Mapping[str, Any]) -> str:
+    if not query:
+        return ""
+    return ("&" if "?" in path else "?") + urlencode({name: str(value) for name, value in query.items()})
+
+
+def _decoded(body: bytes) -> Any:
+    """Return the body as JSON, else as text."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode(errors="replace")

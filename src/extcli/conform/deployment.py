@@ -1,0 +1,160 @@
+"""What a probe sees: callers of each role, sockets, and ids that no one else uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extcli.api.tokens import opaque_id
+from extcli.config.urls import socket_of
+from extcli.conform.calls import Caller
+from extcli.conform.exchanges import Exchange
+from extcli.conform.leftovers import Leftovers
+from extcli.conform.rule import Rule, Skipped
+from extcli.conform.sockets import Socket
+from extcli.conform.target import OMIT, Target, fresh
+
+OWN: Any = object()
+"""Stands for the rule's own channel, user or client id."""
+
+
+class Deployment:
+    """One service, as one probe sees it. Channel and users are the probe's own."""
+
+    def __init__(self, target: Target, rule: Rule) -> None:
+        self.target = target
+        self.rule = rule
+        self.names: dict[str, str] = {target.client_id: "<client-id>"}
+        """Random texts of this probe, and what recordings call them."""
+        self.exchanges: list[Exchange] = []
+        """What was sent and answered, in order."""
+        self.leftovers = Leftovers(self)
+        self.channel = self.fresh("channel")
+        self.user = self.fresh("user")
+        self._sockets: list[Socket] = []
+
+    @property
+    def client_id(self) -> str:
+        return self.target.client_id
+
+    @property
+    def is_production(self) -> bool:
+        return self.target.environment == "production"
+
+    @property
+    def request_id(self) -> str:
+        """The id of the latest request, if the service says it."""
+        return next((each.request_id for each in reversed(self.exchanges) if each.request_id), "")
+
+    def fresh(self, kind: str = "id", *, prefix: str = "") -> str:
+        """Return a new id: `conform-…`, at most 32 characters. `prefix` makes it `global-conform-…`."""
+        name = prefix + fresh()
+        count = sum(each.startswith(f"<{kind}-") for each in self.names.values()) + 1
+        self.names[name] = f"<{kind}-{count}>"
+        return name
+
+    def now(self) -> int:
+        """Return the service's time in Unix ms, as far as this machine knows it."""
+        return self.target.now()
+
+    # Callers
+
+    @property
+    def viewer(self) -> Caller:
+        """The probe's own viewer, who has shared their id, in its own channel."""
+        return self.caller("viewer")
+
+    @property
+    def broadcaster(self) -> Caller:
+        """The owner of the probe's channel."""
+        return self.caller("broadcaster")
+
+    @property
+    def admin(self) -> Caller:
+        """An admin with a token for the probe's channel."""
+        return self.caller("admin")
+
+    @property
+    def backend(self) -> Caller:
+        """A backend with a token for the probe's channel."""
+        return self.caller("backend")
+
+    @property
+    def anonymous(self) -> Caller:
+        """A caller without credentials."""
+        return Caller(self, "anonymous", None)
+
+    def caller(
+        self,
+        role: str,
+        user: str | None = OWN,
+        *,
+        channel: str | None = OWN,
+        opaque: str | None = OWN,
+        client_id: str = OWN,
+        **claims: Any,
+    ) -> Caller:
+        """Return a caller with a token of these claims. `None` and `OMIT` leave out a claim of the three ids.
+
+        A broadcaster's user is the owner of the channel; admins and backends have no user. Other claims are set as
+        given, also to `None`; `exp=OMIT` leaves it out.
+        """
+        token = self.token(role, user, channel=channel, opaque=opaque, client_id=client_id, **claims)
+        return self.bearer(token, role=role, client_id=client_id)
+
+    def bearer(self, token: str, *, role: str = "bearer", client_id: str = OWN) -> Caller:
+        """Return a caller with this token. `role` is its name in recordings."""
+        return Caller(self, role, f"{self.client_id if client_id is OWN else client_id} {token}")
+
+    def token(
+        self,
+        role: str | None,
+        user: str | None = OWN,
+        *,
+        channel: str | None = OWN,
+        opaque: str | None = OWN,
+        client_id: str = OWN,
+        **claims: Any,
+    ) -> str:
+        """Return a token with these claims, as `caller` has it."""
+        where = self.channel if channel is OWN else channel
+        if user is OWN:
+            user = {"viewer": self.user, "broadcaster": where}.get(role or "")
+        if opaque is OWN:
+            opaque = opaque_id(user) if isinstance(user, str) else None
+        ids = {"role": role, "channel_id": where, "user_id": user, "opaque_user_id": opaque}
+        given = {name: value for name, value in ids.items() if value is not None and value is not OMIT}
+        app = self.client_id if client_id is OWN else client_id
+        return self.target.token_of({**given, **claims}, app)
+
+    # Sockets
+
+    def socket(self, path: str | None = None) -> Socket:
+        """Open a game socket that is not authenticated. With `path`, at this path of the service."""
+        url = self.target.ws_url
+        if path is not None:
+            if not self.target.has_default_ws:
+                raise Skipped("the address of the socket does not follow from the URL")
+            url = socket_of(self.target.http.url).removesuffix("/ws") + path
+        socket = Socket(self, url)
+        self._sockets.append(socket)
+        return socket
+
+    def game(self, role: str = "broadcaster", **options: Any) -> Socket:
+        """Open a game socket with the rights of a token, by default of the channel's owner."""
+        socket = self.socket()
+        caller = self.caller(role, **options)
+        socket.data("authenticate", data={"client_id": self.client_id, "jwt": caller.token})
+        socket.caller = caller
+        return socket
+
+    # After the probe
+
+    def close(self) -> list[str]:
+        """Close the sockets and remove what the probe wrote. Returns what could not be removed."""
+        while self._sockets:
+            self._sockets.pop().close()
+        return self.leftovers.remove()
+
+    def note(self, exchange: Exchange) -> None:
+        """Keep an exchange for the report and for a recording."""
+        self.exchanges.append(exchange)

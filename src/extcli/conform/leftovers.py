@@ -1,0 +1,89 @@
+"""Removes what a probe wrote. What no call can remove expires by itself: buffers, JSON stores, users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from extcli.conform.target import PREFIX
+from extcli.errors import CliError
+
+if TYPE_CHECKING:
+    from extcli.conform.calls import Caller
+    from extcli.conform.deployment import Deployment
+
+STORES = {
+    "config/channel": "channel_config",
+    "config/extension": "extension_config",
+}
+VIEWER_STORES = ("viewer_state", "extension_viewer_state")
+CHANNEL_STORES = ("channel_state", "channel_config")
+EXTENSION_STORES = ("extension_state", "extension_config", "extension_hidden_state")
+
+
+class Leftovers:
+    """What one probe has written, with the calls that remove it."""
+
+    def __init__(self, at: Deployment) -> None:
+        self._at = at
+        self._removals: dict[str, Callable[[], Any]] = {}
+        self._is_removing = False
+
+    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
+        """Note a call that has succeeded."""
+        name = path.partition("?")[0].strip("/").removeprefix("v1/e/")
+        name = STORES.get(name, name)
+        members = body if isinstance(body, dict) else {}
+        id = str(query.get("id") or members.get("id") or "default")
+        match name:
+            case "vote" | "vote_config":
+                self.poll(id)
+            case "rank":
+                self._add(f"ranking {id}", lambda: self._clear("rank", id))
+            case "codes":
+                self._add("codes", lambda: self._at.admin.delete("codes"))
+            case "curated_poll_edit":
+                self._add(f"question {id}", lambda: self._at.admin.delete("curated_poll_edit", {"id": id}))
+            case "json_store":
+                self._add(f"json_store {id}", lambda: self._at.admin.post("json_store", {}, id=id))
+            case "validate_pin" | "link/pin" | "gamelink/pin" | "gamelink/token" | "pin":
+                self.link()
+            case _ if name in VIEWER_STORES:
+                self._add(f"{name} of {caller.authorization}", lambda: caller.post(name, {}))
+            case _ if name in CHANNEL_STORES:
+                self.store(name)
+            case _ if name in EXTENSION_STORES:
+                self._add(name, lambda: self._at.caller("admin", channel=None).post(name, {}))
+
+    def poll(self, id: str) -> None:
+        """Note that a poll was written."""
+        self._add(f"poll {id}", lambda: self._clear("vote", id))
+
+    def store(self, name: str) -> None:
+        """Note that a store of the channel was written."""
+        self._add(name, lambda: self._at.broadcaster.post(name, {}))
+
+    def link(self) -> None:
+        """Note that the channel was linked."""
+        self._add("links", lambda: self._at.broadcaster.delete("pin"))
+
+    def _clear(self, path: str, id: str) -> None:
+        """Delete in all channels what only this probe can have made; an id that others use, in its own channel only."""
+        own = id.removeprefix("global-").startswith(PREFIX)
+        (self._at.caller("admin", channel=None) if own else self._at.admin).delete(path, id=id)
+
+    def _add(self, what: str, removal: Callable[[], Any]) -> None:
+        if not self._is_removing:
+            self._removals[what] = removal
+
+    def remove(self) -> list[str]:
+        """Remove everything, the latest first. Returns what could not be removed."""
+        self._is_removing = True
+        failed = []
+        for what, removal in reversed(self._removals.items()):
+            try:
+                removal()
+            except CliError:
+                failed.append(what)
+        self._removals.clear()
+        return failed

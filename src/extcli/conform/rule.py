@@ -1,0 +1,118 @@
+"""A rule: what must hold, what a probe of it needs, and the probe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from extcli.conform.deployment import Deployment
+
+Probe = Callable[["Deployment"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that must hold, and the code that finds out whether it does."""
+
+    name: str
+    """`W3.empty-list`: its source, and what the probe is about."""
+    source: str
+    """The ruling of docs/gaps.md (`W3`), or the section of the specification (`spec: Voting`)."""
+    sentence: str
+    """What must hold."""
+    probe: Probe
+    roles: frozenset[str]
+    """The roles that it acts in."""
+    writes: bool
+    """Whether it changes data: only of ids of its own."""
+    extension: bool
+    """Whether it changes what belongs to the whole extension: codes, its config and its state."""
+    secret: bool
+    """Whether it signs tokens of unusual content."""
+    emulator: bool
+    """Whether it needs the control API of a sandbox emulator."""
+    mode: str | None
+    """`sandbox` or `production` if it holds only there."""
+    specified: bool
+    """Whether the specification says so. Otherwise other services may differ: the result is `unknown`, not `fail`."""
+
+
+def rule(
+    source: str,
+    sentence: str,
+    *roles: str,
+    writes: bool = False,
+    extension: bool = False,
+    secret: bool = False,
+    emulator: bool = False,
+    mode: str | None = None,
+    specified: bool | None = None,
+) -> Callable[[Probe], Rule]:
+    """Make a probe a rule, named after its source and the function. Rules of sections are `specified` by default."""
+
+    def decorate(probe: Probe) -> Rule:
+        prefix = source.removeprefix("spec: ").lower().replace(" ", "-") if ":" in source else source
+        return Rule(
+            name=f"{prefix}.{probe.__name__.replace('_', '-')}",
+            source=source,
+            sentence=sentence,
+            probe=probe,
+            roles=frozenset(roles),
+            writes=writes or extension,
+            extension=extension,
+            secret=secret,
+            emulator=emulator,
+            mode=mode,
+            specified=source.startswith("spec:") if specified is None else specified,
+        )
+
+    return decorate
+
+
+class Differs(Exception):
+    """The service does not keep the rule."""
+
+    def __init__(self, what: str, expected: object, seen: object) -> None:
+        super().__init__(what)
+        self.what = what
+        self.expected = expected
+        self.seen = seen
+
+
+class Unknown(Differs):
+    """The specification allows both: `expected` is the answer of `extcli serve`, `seen` that of this service."""
+
+
+class Skipped(Exception):
+    """The probe cannot run here. The message says why."""
+
+
+def expect(what: str, expected: object, seen: object) -> None:
+    """Raise `Differs` unless both are equal. `true` and `1` are not equal, as in JSON."""
+    if not same(expected, seen):
+        raise Differs(what, expected, seen)
+
+
+def expect_one_of(what: str, allowed: Sequence[object], seen: object) -> None:
+    """Raise `Differs` unless the value is one of those allowed."""
+    if not any(same(each, seen) for each in allowed):
+        raise Differs(what, " or ".join(map(str, allowed)), seen)
+
+
+def expect_that(what: str, holds: bool, expected: object, seen: object) -> None:
+    """Raise `Differs` unless the condition holds. `expected` describes it."""
+    if not holds:
+        raise Differs(what, expected, seen)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are equal. `1` and `1.0` are, `1` and `true` are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

@@ -1,0 +1,87 @@
+"""Runs rules against a service, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from extcli.api.websocket import Closed
+from extcli.conform.deployment import Deployment
+from extcli.conform.exchanges import Exchange
+from extcli.conform.rule import Differs, Rule, Skipped, Unknown
+from extcli.conform.target import Target
+from extcli.errors import CliError, Refused, ServerError
+
+
+class Status(StrEnum):
+    """The result of one rule."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+    UNKNOWN = "unknown"
+    """The specification is silent, and this service answers in another way than `extcli serve`."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What one probe found."""
+
+    rule: Rule
+    status: Status
+    reason: str = ""
+    """Why it was skipped."""
+    what: str = ""
+    """What differs: `the status of GET vote`."""
+    expected: Any = None
+    seen: Any = None
+    request_id: str = ""
+    """The id of the last request of a probe that found a difference."""
+    recorded: str = ""
+    """With a recording: `same`, or how the answers differ from it."""
+    left: list[str] = field(default_factory=list)
+    """What the probe wrote and could not remove."""
+    exchanges: list[Exchange] = field(default_factory=list, repr=False)
+    names: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+def results(rules: Sequence[Rule], target: Target) -> Iterator[Result]:
+    """Probe each rule. Raises `Unreachable` if the service does not answer; what was written is removed first."""
+    for rule in rules:
+        reason = target.missing(rule)
+        yield Result(rule, Status.SKIPPED, reason) if reason else probe(rule, target)
+
+
+def probe(rule: Rule, target: Target) -> Result:
+    """Probe one rule. Raises `Unreachable` if the service does not answer."""
+    at = Deployment(target, rule)
+    try:
+        result = _outcome(rule, at, silent=not target.is_emulator and not rule.specified)
+        result.exchanges, result.names = list(at.exchanges), at.names
+    finally:
+        left = at.close()
+    result.left = left
+    return result
+
+
+def _outcome(rule: Rule, at: Deployment, *, silent: bool) -> Result:
+    try:
+        rule.probe(at)
+    except Skipped as skipped:
+        return Result(rule, Status.SKIPPED, str(skipped))
+    except Differs as difference:
+        found = difference
+    except (Closed, Refused, ServerError) as error:
+        if isinstance(error, Closed) and error.code is None:
+            raise
+        found = Differs("the connection", "it stays open", _text(error))
+    else:
+        return Result(rule, Status.PASS)
+    status = Status.UNKNOWN if silent or isinstance(found, Unknown) else Status.FAIL
+    return Result(rule, status, what=found.what, expected=found.expected, seen=found.seen, request_id=at.request_id)
+
+
+def _text(error: CliError) -> str:
+    return f"{error.what}: {error.why}" if error.why else error.what

@@ -1,0 +1,147 @@
+"""A game socket as probes use it: raw replies, updates, and close codes."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from extcli.api import envelope
+from extcli.api.websocket import Closed, WebSocketClient
+from extcli.conform.calls import Caller
+from extcli.conform.exchanges import Exchange
+from extcli.conform.rule import Differs
+from extcli.errors import ExitCode
+
+if TYPE_CHECKING:
+    from extcli.conform.deployment import Deployment
+
+WAIT = 5.0
+"""How long a probe waits for a frame, in seconds."""
+READS = ("get", "subscribe", "unsubscribe", "authenticate")
+Json = dict[str, Any]
+
+
+class Socket:
+    """One connection. Updates that arrive before a reply are kept for `update`."""
+
+    def __init__(self, at: Deployment, url: str) -> None:
+        self._at = at
+        self._socket = WebSocketClient(url, timeout=at.target.timeout, trace=lambda _: None)
+        self._updates: deque[Json] = deque()
+        self._last = 0
+        self.caller: Caller | None = None
+        """Whose rights it has."""
+
+    def send(self, action: str, target: str = "", data: Any = None) -> int:
+        """Send a request without waiting for the reply, and return its id."""
+        if not self._at.rule.writes and action not in READS:
+            raise AssertionError(f"{self._at.rule.name} writes ({action} {target}), but is not marked `writes`")
+        self._last += 1
+        self.send_raw(envelope.request(action, target, data, self._last))
+        return self._last
+
+    def send_raw(self, frame: str | bytes) -> None:
+        """Send a frame as it is. Bytes become a binary frame."""
+        self._at.target.pace.take(f"socket {id(self)}")
+        self._socket.send(frame)
+
+    def reply(self) -> Json:
+        """Return the next message that is not an update."""
+        while (message := self._receive("a reply"))["meta"].get("action") == "update":
+            self._updates.append(message)
+        return message
+
+    def request(self, action: str, target: str = "", data: Any = None) -> Json:
+        """Send a request and return the whole reply, which must have its id."""
+        number = self.send(action, target, data)
+        reply = self.reply()
+        name = f"{action} {target}".strip()
+        errors = reply.get("errors")
+        status = errors[0].get("status", 0) if isinstance(errors, list) and errors else 200
+        self._at.note(Exchange("game", name, data, status, reply, {}, self._request_id))
+        if reply["meta"].get("request_id") != number:
+            raise Differs(f"the request_id in the reply to {name}", number, reply["meta"].get("request_id"))
+        if status == 200:
+            self._note_write(action, target, data if isinstance(data, dict) else {})
+        return reply
+
+    def data(self, action: str, target: str = "", data: Any = None) -> Json:
+        """Send a request that must succeed, and return the data of its reply."""
+        reply = self.request(action, target, data)
+        if "errors" in reply or not isinstance(reply.get("data"), dict):
+            raise Differs(f"the reply to {action} {target}".strip(), "data", reply.get("errors", reply))
+        return dict(reply["data"])
+
+    def error(self, action: str, target: str = "", data: Any = None) -> Json:
+        """Send a request that must fail, and return its first error."""
+        reply = self.request(action, target, data)
+        errors = reply.get("errors")
+        if not (isinstance(errors, list) and errors and isinstance(errors[0], dict)):
+            raise Differs(f"the reply to {action} {target}".strip(), "errors", reply.get("data", reply))
+        return dict(errors[0])
+
+    def update(self, what: str = "an update") -> Json:
+        """Return the next update, whole. Raises `Differs` if none arrives in time."""
+        if self._updates:
+            message = self._updates.popleft()
+        else:
+            message = self._receive(what)
+            if message["meta"].get("action") != "update":
+                raise Differs(what, "an update", message)
+        self._at.note(Exchange("game", "update", None, 0, message, {}, self._request_id))
+        return message
+
+    def updates(self) -> list[Json]:
+        """Return the updates that have arrived. Makes a request first, so that earlier ones are here."""
+        self.request("get", "state", {"state_id": "channel"})
+        found = list(self._updates)
+        self._updates.clear()
+        return found
+
+    def close_code(self) -> int:
+        """Read until the service closes the connection, and return the close code."""
+        try:
+            while True:
+                self._receive("the end of the connection")
+        except Closed as closed:
+            if closed.code is None:
+                raise
+            return closed.code
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    @property
+    def _request_id(self) -> str:
+        handshake, number = self._socket.place
+        return f"{handshake}/{number}" if handshake else ""
+
+    def _receive(self, what: str) -> Json:
+        try:
+            message = self._socket.receive(WAIT)
+        except Closed as closed:
+            if closed.exit_code == ExitCode.SERVICE_FAILED and closed.code is None:
+                raise Differs(what, "a message with meta", closed.what) from None
+            raise
+        if message is None:
+            # Silence of this socket is a difference, silence of the whole service is not.
+            self._at.target.http.send("GET", "/v1/e/user_info")
+            raise Differs(what, f"a message within {WAIT:.0f} s", "none")
+        return message.document
+
+    def _note_write(self, action: str, target: str, data: Json) -> None:
+        leftovers = self._at.leftovers
+        if action == "create" and target == "poll":
+            leftovers.poll(str(data.get("poll_id", "default")))
+            leftovers.store("channel_state")
+        elif action in ("set", "patch") and target in ("state", "config"):
+            leftovers.store(f"channel_{target}")
+        elif action == "authenticate" and "pin" in data:
+            leftovers.link()
+
+
+def frame(action: str, target: str, data: Any, request_id: Any) -> str:
+    """Return a request as text, with any request id."""
+    return json.dumps({"action": action, "params": {"request_id": request_id, "target": target}, "data": data})
