@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from extcli import clock
 from extcli.api.client import SERVICE, encoded
 from extcli.conform.exchanges import HEADERS, Exchange
-from extcli.conform.rule import Differs
-
-if TYPE_CHECKING:
-    from extcli.conform.deployment import Deployment
+from extcli.conform.rule import Differs, Rule
+from extcli.conform.target import Target
 
 READS = ("GET", "HEAD", "OPTIONS")
 SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")
@@ -21,6 +19,18 @@ SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_s
 NOTHING: Any = object()
 _LONGEST_WAIT = 70.0
 """The longest `Retry-After` in seconds that a probe waits for."""
+
+
+class Probing(Protocol):
+    """The probe that makes the calls."""
+
+    @property
+    def target(self) -> Target: ...
+    @property
+    def rule(self) -> Rule: ...
+    def note(self, exchange: Exchange) -> None: ...
+    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None: ...
+    def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None: ...
 
 
 class Reply:
@@ -55,7 +65,7 @@ class Reply:
 class Caller:
     """One identity, or none."""
 
-    def __init__(self, at: Deployment, role: str, authorization: str | None) -> None:
+    def __init__(self, at: Probing, role: str, authorization: str | None) -> None:
         self._at = at
         self.role = role
         self.authorization = authorization
@@ -123,7 +133,7 @@ class Caller:
             )
         )
         if reply.status < 300 and method not in READS:
-            at.leftovers.wrote(self, path, query, None if body is None else _decoded(body))
+            at.wrote(self, path, query, None if body is None else _decoded(body))
         return reply
 
     def _check_may_write(self, method: str, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from extcli.api.tokens import opaque_id
@@ -27,7 +28,7 @@ class Deployment:
         """Random texts of this probe, and what recordings call them."""
         self.exchanges: list[Exchange] = []
         """What was sent and answered, in order."""
-        self.leftovers = Leftovers(self)
+        self._leftovers = Leftovers(self)
         self.channel = self.fresh("channel")
         self.user = self.fresh("user")
         self._sockets: list[Socket] = []
@@ -77,6 +78,11 @@ class Deployment:
     def backend(self) -> Caller:
         """A backend with a token for the probe's channel."""
         return self.caller("backend")
+
+    @property
+    def extension_admin(self) -> Caller:
+        """An admin of the whole extension: the token names no channel."""
+        return self.caller("admin", channel=None)
 
     @property
     def anonymous(self) -> Caller:
@@ -153,8 +159,17 @@ class Deployment:
         """Close the sockets and remove what the probe wrote. Returns what could not be removed."""
         while self._sockets:
             self._sockets.pop().close()
-        return self.leftovers.remove()
+        return self._leftovers.remove()
 
     def note(self, exchange: Exchange) -> None:
         """Keep an exchange for the report and for a recording."""
         self.exchanges.append(exchange)
+
+    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
+        """Note what must be removed after a call that has succeeded."""
+        self._leftovers.wrote(caller, path, query, body)
+
+    def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
+        """Note what must be removed after a request of a game that has succeeded."""
+        if self.rule.writes:
+            self._leftovers.wrote_over_socket(action, target, data)

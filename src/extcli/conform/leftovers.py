@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from extcli.conform.calls import Caller
 from extcli.conform.target import PREFIX
 from extcli.errors import CliError
-
-if TYPE_CHECKING:
-    from extcli.conform.calls import Caller
-    from extcli.conform.deployment import Deployment
 
 STORES = {
     "config/channel": "channel_config",
@@ -21,10 +18,21 @@ CHANNEL_STORES = ("channel_state", "channel_config")
 EXTENSION_STORES = ("extension_state", "extension_config", "extension_hidden_state")
 
 
+class Callers(Protocol):
+    """The callers of the probe's channel."""
+
+    @property
+    def admin(self) -> Caller: ...
+    @property
+    def broadcaster(self) -> Caller: ...
+    @property
+    def extension_admin(self) -> Caller: ...
+
+
 class Leftovers:
     """What one probe has written, with the calls that remove it."""
 
-    def __init__(self, at: Deployment) -> None:
+    def __init__(self, at: Callers) -> None:
         self._at = at
         self._removals: dict[str, Callable[[], Any]] = {}
         self._is_removing = False
@@ -53,7 +61,17 @@ class Leftovers:
             case _ if name in CHANNEL_STORES:
                 self.store(name)
             case _ if name in EXTENSION_STORES:
-                self._add(name, lambda: self._at.caller("admin", channel=None).post(name, {}))
+                self._add(name, lambda: self._at.extension_admin.post(name, {}))
+
+    def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
+        """Note a request of a game that has succeeded."""
+        if action == "create" and target == "poll":
+            self.poll(str(data.get("poll_id", "default")))
+            self.store("channel_state")
+        elif action in ("set", "patch") and target in ("state", "config"):
+            self.store(f"channel_{target}")
+        elif action == "authenticate" and ("pin" in data or "jwt" in data):
+            self.link()
 
     def poll(self, id: str) -> None:
         """Note that a poll was written."""
@@ -70,7 +88,7 @@ class Leftovers:
     def _clear(self, path: str, id: str) -> None:
         """Delete in all channels what only this probe can have made; an id that others use, in its own channel only."""
         own = id.removeprefix("global-").startswith(PREFIX)
-        (self._at.caller("admin", channel=None) if own else self._at.admin).delete(path, id=id)
+        (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
 
     def _add(self, what: str, removal: Callable[[], Any]) -> None:
         if not self._is_removing:

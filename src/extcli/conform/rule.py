@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from extcli.conform.deployment import Deployment
-
-Probe = Callable[["Deployment"], None]
+Probe = Callable[[Any], None]
+"""Takes a `Deployment`, and raises `Differs` if the rule is not kept there."""
 
 
 @dataclass(frozen=True, slots=True)

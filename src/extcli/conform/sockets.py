@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from extcli.api import envelope
 from extcli.api.websocket import Closed, WebSocketClient
-from extcli.conform.calls import Caller
+from extcli.conform.calls import Caller, Probing
 from extcli.conform.exchanges import Exchange
 from extcli.conform.rule import Differs
 from extcli.errors import ExitCode
-
-if TYPE_CHECKING:
-    from extcli.conform.deployment import Deployment
 
 WAIT = 5.0
 """How long a probe waits for a frame, in seconds."""
@@ -25,7 +22,7 @@ Json = dict[str, Any]
 class Socket:
     """One connection. Updates that arrive before a reply are kept for `update`."""
 
-    def __init__(self, at: Deployment, url: str) -> None:
+    def __init__(self, at: Probing, url: str) -> None:
         self._at = at
         self._socket = WebSocketClient(url, timeout=at.target.timeout, trace=lambda _: None)
         self._updates: deque[Json] = deque()
@@ -63,7 +60,7 @@ class Socket:
         if reply["meta"].get("request_id") != number:
             raise Differs(f"the request_id in the reply to {name}", number, reply["meta"].get("request_id"))
         if status == 200:
-            self._note_write(action, target, data if isinstance(data, dict) else {})
+            self._at.wrote_over_socket(action, target, data if isinstance(data, dict) else {})
         return reply
 
     def data(self, action: str, target: str = "", data: Any = None) -> Json:
@@ -130,16 +127,6 @@ class Socket:
             self._at.target.http.send("GET", "/v1/e/user_info")
             raise Differs(what, f"a message within {WAIT:.0f} s", "none")
         return message.document
-
-    def _note_write(self, action: str, target: str, data: Json) -> None:
-        leftovers = self._at.leftovers
-        if action == "create" and target == "poll":
-            leftovers.poll(str(data.get("poll_id", "default")))
-            leftovers.store("channel_state")
-        elif action in ("set", "patch") and target in ("state", "config"):
-            leftovers.store(f"channel_{target}")
-        elif action == "authenticate" and "pin" in data:
-            leftovers.link()
 
 
 def frame(action: str, target: str, data: Any, request_id: Any) -> str:
