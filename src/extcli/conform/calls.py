@@ -61,6 +61,10 @@ class Reply:
             raise Differs(f"the status of {self.request}", 200, f"{self.status}: {self.text[:200]}")
         return self.json
 
+    def check(self) -> None:
+        """Raise `Differs` unless this is a success."""
+        self.data  # noqa: B018
+
 
 class Caller:
     """One identity, or none."""

@@ -6,10 +6,40 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from extcli.conform.rule import Rule
-from extcli.conform.rules import wire
+from extcli.conform.rules import (
+    accumulation,
+    codes,
+    definitions,
+    grants,
+    json_stores,
+    patches,
+    poll_channels,
+    purchases,
+    ranking,
+    stores,
+    trivia,
+    vote_logs,
+    votes,
+    wire,
+)
 from extcli.errors import UsageError
 
-_FILES = (wire,)
+_FILES = (
+    wire,
+    votes,
+    poll_channels,
+    vote_logs,
+    definitions,
+    ranking,
+    accumulation,
+    stores,
+    patches,
+    json_stores,
+    codes,
+    grants,
+    trivia,
+    purchases,
+)
 
 
 def all_rules() -> list[Rule]:

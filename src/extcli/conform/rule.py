@@ -17,7 +17,7 @@ class Rule:
     name: str
     """`W3.empty-list`: its source, and what the probe is about."""
     source: str
-    """The ruling of docs/gaps.md (`W3`), or the section of the specification (`spec: Voting`)."""
+    """A ruling of docs/gaps.md (`W3`), or a section of it (`gaps: Trivia`) or of the specification (`spec: Voting`)."""
     sentence: str
     """What must hold."""
     probe: Probe
@@ -51,7 +51,7 @@ def rule(
     """Make a probe a rule, named after its source and the function. Rules of sections are `specified` by default."""
 
     def decorate(probe: Probe) -> Rule:
-        prefix = source.removeprefix("spec: ").lower().replace(" ", "-") if ":" in source else source
+        prefix = source.rpartition(": ")[2].lower().replace(" ", "-") if ":" in source else source
         return Rule(
             name=f"{prefix}.{probe.__name__.replace('_', '-')}",
             source=source,

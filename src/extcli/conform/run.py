@@ -73,6 +73,13 @@ def _outcome(rule: Rule, at: Deployment, *, silent: bool) -> Result:
         return Result(rule, Status.SKIPPED, str(skipped))
     except Differs as difference:
         found = difference
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        answer = at.exchanges[-1] if at.exchanges else None
+        found = Differs(
+            f"the answer to {answer.request}" if answer else "the answer",
+            f"another shape ({type(error).__name__}: {error})",
+            answer.answer if answer else None,
+        )
     except (Closed, Refused, ServerError) as error:
         if isinstance(error, Closed) and error.code is None:
             raise

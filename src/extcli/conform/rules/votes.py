@@ -1,0 +1,183 @@
+"""Votes: values, one vote per user, statistics, deletion, ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extcli.conform.deployment import Deployment
+from extcli.conform.rule import expect, expect_that, rule
+
+FIELDS = ("stddev", "mean", "sum", "count", "specific")
+
+
+def vote(at: Deployment, poll: str, *votes: tuple[str, int]) -> dict[str, Any]:
+    """Cast votes of these users, in order. Returns the last answer."""
+    answer: dict[str, Any] = {}
+    for user, value in votes:
+        answer = at.caller("viewer", user).post("vote", {"value": value}, id=poll).data
+    return answer
+
+
+def specific(**counts: int) -> list[int]:
+    """Return the 64 entries of `specific`: `v3=2` is two votes for 3."""
+    return [counts.get(f"v{value}", 0) for value in range(64)]
+
+
+@rule("P1", "A poll without votes reads as zeros, under `stats` and as flat fields.", "viewer")
+def poll_without_votes(at: Deployment) -> None:
+    empty = {"stddev": 0, "mean": 0, "sum": 0, "count": 0, "specific": specific()}
+    expect("the poll", {"stats": empty, **empty}, at.viewer.get("vote", id=at.fresh("poll")).data)
+
+
+@rule("P1", "The flat fields equal the fields of `stats`.", "viewer", writes=True)
+def flat_fields(at: Deployment) -> None:
+    poll = vote(at, at.fresh("poll"), (at.user, 3), (at.fresh("user"), 4))
+    expect("the flat fields", poll["stats"], {name: poll.get(name) for name in FIELDS})
+
+
+@rule("spec: Voting", "The answer to a vote is the poll, including that vote.", "viewer", writes=True)
+def answer_to_a_vote(at: Deployment) -> None:
+    poll, other = at.fresh("poll"), at.fresh("user")
+    answer = vote(at, poll, (other, 1), (at.user, 4))
+    stats = answer["stats"]
+    expect("count, sum and mean", [2, 5, 2.5], [stats[name] for name in ("count", "sum", "mean")])
+    expect("the voter's vote", 4, answer.get("vote"))
+    expect("the poll read by the voter", answer, at.viewer.get("vote", id=poll).data)
+
+
+@rule("spec: Voting", "A user's second vote replaces the first and is not counted again.", "viewer", writes=True)
+def second_vote(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    answer = vote(at, poll, (at.fresh("user"), 1), (at.user, 3), (at.user, 5))
+    stats = answer["stats"]
+    expect("count and sum", [2, 6], [stats["count"], stats["sum"]])
+    expect("`specific`", specific(v1=1, v5=1), stats["specific"])
+    expect("the voter's vote", 5, answer.get("vote"))
+
+
+@rule("spec: Voting", "`vote` is the caller's own vote, and is missing if there is none.", "viewer", writes=True)
+def own_vote(at: Deployment) -> None:
+    poll, other = at.fresh("poll"), at.fresh("user")
+    vote(at, poll, (other, 7), (at.user, 3))
+    for user, value in ((at.user, 3), (other, 7)):
+        expect("the caller's vote", value, at.caller("viewer", user).get("vote", id=poll).data.get("vote"))
+    read = at.caller("viewer", at.fresh("user")).get("vote", id=poll).data
+    expect_that("the poll read by a user without a vote", "vote" not in read, "no member `vote`", read.get("vote"))
+
+
+@rule("P1", "`stddev` is the deviation of the population: of the votes 1 and 4 it is 1.5.", "viewer", writes=True)
+def population_deviation(at: Deployment) -> None:
+    stats = vote(at, at.fresh("poll"), (at.user, 1), (at.fresh("user"), 4))["stats"]
+    expect("`stddev` of the votes 1 and 4", 1.5, stats["stddev"])
+
+
+@rule("spec: Limits", "The lowest vote is -99 and the highest is 99.", "viewer", writes=True)
+def vote_within_bounds(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    for value in (-99, 99, 0):
+        reply = at.viewer.post("vote", {"value": value}, id=poll)
+        expect(f"the status of a vote for {value}", 200, reply.status)
+        expect(f"the vote after a vote for {value}", value, reply.data.get("vote"))
+
+
+@rule("spec: Limits", "A vote for -100 or 100 is refused with 400 and changes nothing.", "viewer", writes=True)
+def vote_out_of_bounds(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    before = at.viewer.post("vote", {"value": 3}, id=poll).data
+    for value in (-100, 100):
+        expect(f"the status of a vote for {value}", 400, at.viewer.post("vote", {"value": value}, id=poll).status)
+    expect("the poll after refused votes", before, at.viewer.get("vote", id=poll).data)
+
+
+@rule("P2", 'A vote that is not a JSON integer is refused with 400: true, 1.0, "1", null.', "viewer", writes=True)
+def vote_not_an_integer(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    for text in ("true", "1.0", '"1"', "null", "[1]"):
+        reply = at.viewer.call("POST", "vote", content=f'{{"value":{text}}}'.encode(), id=poll)
+        expect(f"the status of a vote for {text}", 400, reply.status)
+    expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+
+
+@rule(
+    "spec: Resources",
+    "`specific` has the values 0 to 63; other votes count in the other statistics only.",
+    "viewer",
+    writes=True,
+)
+def specific_values(at: Deployment) -> None:
+    votes = [(at.fresh("user"), value) for value in (0, 63, 64, -1, 63)]
+    stats = vote(at, at.fresh("poll"), *votes)["stats"]
+    expect("`specific`", specific(v0=1, v63=2), stats["specific"])
+    expect("count, sum and mean", [5, 189, 37.8], [stats[name] for name in ("count", "sum", "mean")])
+
+
+@rule("spec: Voting", "DELETE removes a poll's votes and log, and answers {}.", "viewer", "admin", writes=True)
+def deletion(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    vote(at, poll, (at.user, 3))
+    expect("the answer to DELETE", {}, at.admin.delete("vote", id=poll).data)
+    read = at.viewer.get("vote", id=poll).data
+    expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
+    expect("the log after DELETE", {"result": []}, at.admin.get("vote_logs", id=poll).data)
+    again = vote(at, poll, (at.user, 1))["stats"]
+    expect("count and sum of the poll made again", [1, 1], [again["count"], again["sum"]])
+
+
+@rule("spec: Voting", "Deleting a poll that does not exist is not an error.", "broadcaster", writes=True)
+def deletion_of_nothing(at: Deployment) -> None:
+    reply = at.broadcaster.delete("vote", id=at.fresh("poll"))
+    expect("status and body", [200, {}], [reply.status, reply.json])
+
+
+@rule(
+    "spec: Authentication",
+    "Broadcasters, admins and backends delete polls; a viewer is refused with 403.",
+    "viewer",
+    "broadcaster",
+    "admin",
+    "backend",
+    writes=True,
+)
+def deletion_by_role(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    vote(at, poll, (at.user, 3))
+    expect("the status for a viewer", 403, at.viewer.delete("vote", id=poll).status)
+    expect("the number of votes afterwards", 1, at.viewer.get("vote", id=poll).data["stats"]["count"])
+    for role in ("broadcaster", "admin", "backend"):
+        vote(at, poll, (at.user, 3))
+        expect(f"the status for role {role}", 200, at.caller(role).delete("vote", id=poll).status)
+        expect("the number of votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+
+
+@rule("spec: Authentication", "Every role may vote.", "viewer", "broadcaster", "admin", "backend", writes=True)
+def votes_of_all_roles(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    for role in ("viewer", "broadcaster", "admin", "backend"):
+        reply = at.caller(role, at.fresh("user")).post("vote", {"value": 1}, id=poll)
+        expect(f"the status for role {role}", 200, reply.status)
+    expect("the number of votes", 4, at.viewer.get("vote", id=poll).data["stats"]["count"])
+
+
+@rule("A3", "Viewers who share no id are told apart by their opaque ids.", "viewer", writes=True)
+def votes_by_opaque_id(at: Deployment) -> None:
+    poll, one, two = at.fresh("poll"), at.fresh("opaque", prefix="A"), at.fresh("opaque", prefix="A")
+    for opaque, value in ((one, 3), (two, 4), (one, 5)):
+        reply = at.caller("viewer", None, opaque=opaque).post("vote", {"value": value}, id=poll)
+    stats = reply.data["stats"]
+    expect("count and sum", [2, 9], [stats["count"], stats["sum"]])
+
+
+@rule("W8", "A poll id has 1 to 64 letters, digits, `$`, `-` and `_`; others are refused with 400.", "viewer")
+def poll_ids(at: Deployment) -> None:
+    start = at.fresh("poll")
+    for name in (start + "$_-Z", start + "a" * (64 - len(start))):
+        expect(f"the status of poll {name}", 200, at.viewer.get("vote", id=name).status)
+    for name in (start + "a" * (65 - len(start)), start + ".", start + " ", start + "é"):
+        expect(f"the status of poll {name}", 400, at.viewer.get("vote", id=name).status)
+
+
+@rule("spec: Voting", "Without `id`, the poll is `default`.", "viewer", writes=True)
+def default_poll(at: Deployment) -> None:
+    at.viewer.post("vote", {"value": 3}).check()
+    for path in ("vote", "vote?id=default", "vote?id="):
+        expect(f"the votes of GET {path}", 1, at.viewer.get(path).data["stats"]["count"])
