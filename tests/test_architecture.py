@@ -31,7 +31,8 @@ BASICS = {
 }
 BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
-SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling", "observability.recorder"}
+SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling"}
+SERVICE_IMPORTS |= {"observability.audit", "observability.recorder"}
 SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
 HTTP_IMPORTS = BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"}
 ACTIONS_IMPORTS = BASICS | {"parity.service", "realtime.action", "realtime.session", "realtime.gateway"}

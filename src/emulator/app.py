@@ -61,6 +61,7 @@ from emulator.journal import NO_JOURNAL, Journal
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces import DEFAULT, Namespaces
+from emulator.observability.audit import audit, without_audit
 from emulator.observability.request_context import namespace
 from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
@@ -263,9 +264,14 @@ class Service:
         """Replace the registered extensions, and close the sockets whose secret or link this ends."""
         before = self.extensions.current
         self.extensions.replace(current)
+        for client_id in before.keys() - current.keys():
+            audit("extension removed", extension=client_id)
         for client_id, extension in current.items():
-            if before.get(client_id) != extension:
-                _log.info("changed: %s, number of secrets: %s", client_id, len(extension.secrets))
+            known = before.get(client_id)
+            if known != extension:
+                audit("extension changed", extension=client_id, secrets=len(extension.secrets))
+            if known is not None and known.tokens_not_before != extension.tokens_not_before:
+                audit("tokens revoked", extension=client_id)
         if count := self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant)):
             _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
 
@@ -293,7 +299,8 @@ class Service:
             key.value = self.key.value
             scratch = Service(settings, self.extensions, engine, clock, key, new_id)
             try:
-                yield scratch
+                with without_audit():
+                    yield scratch
             finally:
                 await scratch.close()
 

@@ -25,6 +25,7 @@ from emulator.config.settings import Limits
 from emulator.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, TooManyRequests, Unavailable
 from emulator.ids import token_id
 from emulator.journal import Entry
+from emulator.observability.audit import audit
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of, detached, namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.websocket import Peer, WebSocket
@@ -192,14 +193,14 @@ class Namespaces:
         return Listing([each.name for each in details], details)
 
     async def _drop(self, scope: HTTPScope) -> dict[str, str]:
-        await self.drop(_checked(_name_in(scope)))
+        await self._dropped(_checked(_name_in(scope)))
         return {}
 
     async def _change(self, receive: Receive, scope: HTTPScope) -> Created | dict[str, str]:
         """Create a namespace, or drop that in the field `drop` of a form; `name` and `from` are fields, too."""
         fields = await fields_of(scope, receive)
         if name := fields.get("drop"):
-            await self.drop(_checked(name))
+            await self._dropped(_checked(name))
             return {}
         query = scope["query_string"].decode("latin-1")
         return await self._created(fields.get("name", ""), fields.get("from") or _source_in(query))
@@ -226,7 +227,12 @@ class Namespaces:
                 if is_new:
                     await self.drop(name)
                 raise
+        audit("namespace created", named=name, source=source)
         return Created(name)
+
+    async def _dropped(self, name: str) -> None:
+        await self.drop(name)
+        audit("namespace dropped", named=name)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""

@@ -22,6 +22,7 @@ CONTENT = {
     "an answer", "a text in a buffer", "a viewer's state", "a channel's state", "a patch", "a JSON store",
     "a broadcast", "a whisper", "a question", "a bad body", "a large body", "a state over the socket",
     "a broadcast over the socket",
+    "a value of the whole extension",
     "an action", "a target", "data", "an event's name", "a frame of text", "a frame of JSON", "a large frame",
 }  # fmt: skip
 """What the scenario plants in bodies that hold no secret. The journal keeps bodies."""

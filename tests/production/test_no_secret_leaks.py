@@ -99,6 +99,7 @@ def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format
         text = logged.stop()
 
     assert text.count("emulator.requests") > 80
+    assert text.count("emulator.audit") > 8
     assert set() == seen.found_in(text)
 
 
@@ -120,6 +121,7 @@ def test_production_workers_with_traces_log_no_secret(
         text = logged.stop() + b"".join(collector.payloads).decode("latin-1")
 
     assert text.count("POST /v1/e/vote") > 4  # in the log and in spans
+    assert text.count("emulator.audit") > 16
     assert set() == seen.found_in(text)
 
 

@@ -161,14 +161,15 @@ def test_a_rotation_closes_no_connection_and_no_socket(file: ExtensionsFile):
 
 
 def test_a_reload_logs_the_number_of_secrets_of_each_changed_extension(file: ExtensionsFile):
-    file.write(my_extension=(SECRET,), same_extension=(SECRET,))
+    file.write(my_extension=(SECRET,), same_extension=(SECRET,), gone_extension=(SECRET,))
     with server_process(*production(file)) as served:
         file.write(my_extension=(FRESH, SECRET), same_extension=(SECRET,), added_extension=(FRESH,))
         logged = "".join(hang_up(served, "reloaded by process"))
 
-    assert "changed: my-extension, number of secrets: 2" in logged
-    assert "changed: added-extension, number of secrets: 1" in logged
-    assert "changed: same-extension" not in logged
+    assert "INFO emulator.audit: extension changed: extension my-extension, 2 secrets; operator\n" in logged
+    assert "INFO emulator.audit: extension changed: extension added-extension, 1 secret; operator\n" in logged
+    assert "INFO emulator.audit: extension removed: extension gone-extension; operator\n" in logged
+    assert "same-extension" not in logged
     assert not any(text in logged for key in (FRESH, SECRET) for text in (key.decode(), base64.b64encode(key).decode()))
 
 

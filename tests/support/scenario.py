@@ -76,11 +76,28 @@ class Scenario:
         assert {200} == {each.status_code for each in answers}, [
             (each.url, each.text) for each in answers if each.is_error
         ]
+        self.changes_for_good(codes, admin)
         too_long = {"codes": [[codes[0], made("a code") * 9]], "names": ["Hat"]}
         assert 400 == admin.put("codes", json=too_long).status_code
         issued = self.http.post("/v1/e/authtoken", json={"role": "viewer"})
         if issued.is_success:
             self.detector.add_token(issued.json()["token"], "a token of authtoken")
+
+    def changes_for_good(self, codes: list[str], admin: Client) -> None:
+        """Make the calls that have audit lines."""
+        value = {"x": self.detector.make("a value of the whole extension")}
+        for answer in (
+            admin.post("extension_state", json=value),
+            admin.patch("extension_config", json=value),
+            admin.patch("viewer_state", json={"U5": value, "U6": value}),
+            admin.post("json_store?id=global", json=value),
+            admin.post("vote_config?id=rps", json={"config": {"prompt": value["x"], "disabled": True}}),
+            admin.delete("vote?id=rps"),
+            admin.delete("rank?id=r"),
+            admin.delete("codes"),
+            admin.put("codes", json={"codes": [codes], "names": [value["x"]]}),
+        ):
+            answer.raise_for_status()
 
     def pins(self) -> str:
         """Validate wrong PINs, then the right one; return a bound PIN."""

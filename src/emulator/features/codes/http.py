@@ -100,7 +100,7 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     left out. A code that stands twice in the body is an error. An error lists the first 20 problems.
     """
     reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
-    upload = code_sets.new_upload(call.caller.client_id)
+    upload = code_sets.new_upload(call.caller)
     try:
         async for codes in reader.read(call.chunks, upload.restart):
             await code_sets.add_codes(upload, codes.array, codes.at, codes.items)

@@ -41,6 +41,7 @@ from emulator.features.codes.rules import (
     roster_key,
 )
 from emulator.ids import NewId, token_id
+from emulator.observability.audit import audit
 from emulator.wire import json_codec
 
 _ROSTER_BATCH = 1_000
@@ -77,12 +78,15 @@ class Redemption(NamedTuple):
 class Upload:
     """A PUT in progress. Its codes go to lists that no set uses until `CodeSets.define`. `close` must be called."""
 
-    def __init__(self, client_id: str, new_id: NewId) -> None:
-        self.client_id = client_id
+    def __init__(self, caller: Caller, new_id: NewId) -> None:
+        self.caller = caller
+        self.client_id = caller.client_id
         self._new_id = new_id
         self.errors = ValidationErrors()
         self.duplicates = Duplicates()
         self._lists: dict[int, str] = {}
+        self.size = 0
+        """The number of its codes."""
 
     def close(self) -> None:
         """Delete temporary files."""
@@ -99,6 +103,7 @@ class Upload:
     def restart(self) -> None:
         """Forget the codes read so far, because the body repeats the member `codes`."""
         self._lists.clear()
+        self.size = 0
         self.errors = ValidationErrors()
         self.duplicates.close()
         self.duplicates = Duplicates()
@@ -154,9 +159,9 @@ class CodeSets:
         self._users = users
         self._new_id = new_id
 
-    def new_upload(self, client_id: str) -> Upload:
+    def new_upload(self, caller: Caller) -> Upload:
         """Begin a PUT."""
-        return Upload(client_id, self._new_id)
+        return Upload(caller, self._new_id)
 
     def new_grant(self, caller: Caller) -> PendingGrant:
         """Begin a `mark_*` call."""
@@ -167,6 +172,7 @@ class CodeSets:
         check_codes(upload.errors, array, at, codes)
         if not upload.errors and array < MAX_SETS:
             upload.duplicates.add((array, at), codes)
+            upload.size += len(codes)
             now = self._clock.now()
             await self._pools.fill(upload.list_of(array), codes, now=now, expires_at=now + LIFETIME)
 
@@ -201,6 +207,7 @@ class CodeSets:
             }
 
         await self._pools.assign(keys, change, now=now, expires_at=until)
+        audit("codes replaced", upload.caller, sets=len(new), codes=upload.size)
         await self._extend_grants(upload.client_id)
 
     async def discard(self, upload: Upload) -> None:
@@ -218,6 +225,8 @@ class CodeSets:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""
         now = self._clock.now()
         handed_out = await self._pools.drop(pool_keys(caller.client_id), now=now)
+        if handed_out:
+            audit("codes removed", caller, sets=len(handed_out))
         grants = await self._grants(caller.client_id)
         await self._documents.drop([grants_key(caller.client_id)], now=now)
         await self._rosters.drop([roster_key(caller.client_id, grant.roster) for grant in grants], now=now)
@@ -267,6 +276,7 @@ class CodeSets:
 
         await self._documents.update([key], add, now=self._clock.now(), expires_at=self._eligible_until(sets))
         gained = sum(count for before, count in grant.users.items() if gains(before, new))
+        audit("users marked for codes", grant.caller, users=grant.users.total(), sets=len(body.prizes))
         return Marked(grant.users.total(), gained)
 
     async def eligibility(self, caller: Caller) -> list[int]:

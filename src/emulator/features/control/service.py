@@ -18,6 +18,7 @@ from emulator.engines.records import Record
 from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
 from emulator.features.control.rules import instant_of
 from emulator.limits.id_quota import is_quota_record
+from emulator.observability.audit import audit
 from emulator.observability.recorder import Recorder
 
 RESET = "reset"
@@ -250,6 +251,7 @@ class Control:
             expired, self._unreported = sorted(self._unreported, key=lambda each: each.at), []
             for moved in self._on_move:
                 await moved()
+        audit("clock moved", now=str(record.now), expired_items=len(expired))
         return MovedClock(record.now, record.offset, record.frozen, [_item_of(each) for each in expired])
 
     def _check_movable(self) -> None:

@@ -14,6 +14,7 @@ from emulator.engines.engine import Engine
 from emulator.errors import BadRequest, Conflict, EngineError, Forbidden, NotFound
 from emulator.features.control.service import ClockState, Control
 from emulator.ids import NewId, token_id
+from emulator.observability.audit import audit
 
 MAX_SECONDS = 600
 
@@ -72,6 +73,7 @@ class Undo:
             await self._forget()
             if not seconds:
                 await self.control.reset()
+                audit("data reset")
                 return ""
             stack = AsyncExitStack()
             try:
@@ -82,6 +84,7 @@ class Undo:
             except BaseException:
                 await stack.aclose()
                 raise
+            audit("data reset", seconds_to_undo=seconds)
             now = self.clock.now()
             kept = Kept(self.new_id(), now, now + seconds * SECOND)
             self._copy = _Copy(kept, engine, state, stack)
@@ -103,6 +106,7 @@ class Undo:
                     "Nothing to undo", "undo: this is the token of an earlier reset; only the latest is kept"
                 )
             await self.control.replace(copy.engine, copy.clock)
+            audit("reset undone")
             await self._forget()
 
     async def close(self) -> None:

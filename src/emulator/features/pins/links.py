@@ -71,9 +71,12 @@ class Links:
             raise error
         return link
 
-    async def end(self, client_id: str, channel_id: str) -> None:
-        """End all links of a channel, and with them their PINs, PIN tokens and refresh tokens."""
-        await self._documents.drop([link_key(client_id, channel_id)], now=self._clock.now())
+    async def end(self, client_id: str, channel_id: str) -> bool:
+        """End all links of a channel, and with them their PINs, PIN tokens and refresh tokens.
+
+        Return whether there was one.
+        """
+        return await self._documents.drop([link_key(client_id, channel_id)], now=self._clock.now()) > 0
 
     def _find(self, client_id: str, links: Iterable[Link], grant: Grant) -> Link | None:
         for link in links:

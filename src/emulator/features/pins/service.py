@@ -44,6 +44,7 @@ from emulator.features.pins.rules import (
 )
 from emulator.ids import NewId, token_id
 from emulator.ids import pin as new_pin
+from emulator.observability.audit import audit
 from emulator.parity.rules import PIN_CHANNEL
 from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
@@ -181,7 +182,8 @@ class Pins:
     async def revoke(self, caller: Caller) -> None:
         """Revoke all PINs, PIN tokens and refresh tokens of the channel. Access tokens stay valid until they expire."""
         channel_id = caller.channel_id or ""
-        await self._links.end(caller.client_id, channel_id)
+        if await self._links.end(caller.client_id, channel_id):
+            audit("links revoked", caller, channel=channel_id)
         self._note("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
 
@@ -193,6 +195,7 @@ class Pins:
         keys = [pin_key(client_id, pin, self._service_key.value)] if pin else await self._keys(client_id, digest)
         if not keys or not await self._documents.drop(keys, now=self._clock.now()):
             raise wrong_pin() if pin else NotFound("Not Found", "digest: there is no live PIN with this digest")
+        audit("pins expired", pins=len(keys), extension=client_id)
         self._note("expired", client_id, "")
 
     async def _keys(self, client_id: str, digest: str) -> list[Key]:

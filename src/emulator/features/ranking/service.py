@@ -12,6 +12,7 @@ from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
+from emulator.observability.audit import audit
 
 LIFETIME = DAY
 """A ranking expires this long after its last answer, in ms (Limits)."""
@@ -87,7 +88,10 @@ class Rankings:
         if ranking_id.startswith(GLOBAL):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
-        for dropped in await self._ballots.drop(key, now=self._clock.now()):
+        if found := await self._ballots.drop(key, now=self._clock.now()):
+            rankings = len(found) if key.channel is None else ""
+            audit("rankings deleted", caller, channel=channel, ranking=ranking_id, rankings=rankings)
+        for dropped in found:
             self._changes.note(dropped, "cleared", caller.opaque_id)
             await self._id_quota.release(dropped)
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from emulator.engines.records import DocumentRecord, Record
 from emulator.errors import BadRequest, ServiceError
 from emulator.ids import NewId
 from emulator.limits.id_quota import is_quota_record
+from emulator.observability.audit import audit
 
 if TYPE_CHECKING:
     from emulator.features.seeds.rules import Plan
@@ -99,6 +100,8 @@ class Seeds:
                 links = await _linked(scratch, plan)
                 records = _without_quotas(scratch.engine.dump(now=clock.now()))
                 await self._load(records, *self._clock_after(plan))
+        facts: dict[str, Any] = {name: count for name, count in plan.counts.items() if count}
+        audit("seed applied", **facts)
         return Seeded(self._clock.now(), plan.counts, links)
 
     def _clock_after(self, plan: Plan) -> tuple[int | None, int | None]:

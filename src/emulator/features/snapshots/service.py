@@ -31,6 +31,7 @@ from emulator.features.snapshots.rules import (
     invalid,
     is_secret,
 )
+from emulator.observability.audit import audit
 
 _PIECE: Final = 16 * 1024
 """Bytes that are decoded before other requests run."""
@@ -111,6 +112,7 @@ class Snapshots:
                 offset=header.clock.offset,
                 frozen_at=header.clock.frozen_at,
             )
+        audit("snapshot loaded", records=sum(header.counts.values()))
         counts: Counter[str] = Counter()
         async for page in self._engine.dump(now=self._clock.now()):
             counts.update(type_name(type(record)) for record in page if header.keys or not is_secret(record))

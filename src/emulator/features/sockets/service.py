@@ -26,6 +26,7 @@ from emulator.features.sockets.rules import (
     topic_name,
 )
 from emulator.limits.pages import FIRST, Page
+from emulator.observability.audit import audit
 from emulator.realtime.hub import SOCKET
 
 
@@ -168,6 +169,7 @@ class Sockets:
         selected = self._select(closing)
         for each in selected:
             each.expel(closing.reason, closing.code)
+        audit("sockets closed", sockets=len(selected))
         return Selected([each.number for each in selected])
 
     def stall(self, stalling: Stalling) -> Selected:
@@ -175,7 +177,9 @@ class Sockets:
         selected = self._select(stalling)
         for each in selected:
             each.connection.stall() if stalling.stalled else each.connection.release()
-        self._changes.note(Key(SOCKET, "", ""), "stalled" if stalling.stalled else "released")
+        done = "stalled" if stalling.stalled else "released"
+        audit(f"sockets {done}", sockets=len(selected))
+        self._changes.note(Key(SOCKET, "", ""), done)
         return Selected([each.number for each in selected])
 
     def release_all(self) -> None:

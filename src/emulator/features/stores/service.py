@@ -38,6 +38,7 @@ from emulator.features.stores.rules import (
     update_message,
 )
 from emulator.limits.id_quota import IdQuota
+from emulator.observability.audit import audit
 from emulator.parity.lapses import Lapses
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
@@ -155,6 +156,7 @@ class Stores:
         text = encode_document(document, name=store.name)
         self._lapses.replaced([key])
         await self._write(store, [key], lambda _: {key: text})
+        _audit("stores replaced", store, caller)
         return text
 
     async def patch_record(self, store: Store, caller: Caller, channel: str | None, patch: Any) -> bytes:
@@ -163,6 +165,7 @@ class Stores:
         if not isinstance(patch, dict | list):
             raise BadRequest("Invalid body", "a patch must be an array of operations or an object to merge")
         written = await self._write(store, [key], lambda found: {key: _patched(store, found.get(key, _EMPTY), patch)})
+        _audit("stores patched", store, caller)
         return written[key]
 
     async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None:
@@ -209,6 +212,7 @@ class Stores:
             return written
 
         await self._write(store, list(patches), change)
+        _audit("stores patched", store, caller, len(patches))
 
     async def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
         """Decode the body of a PATCH; of one over the usual limit, which must be a map, only the ids."""
@@ -326,9 +330,17 @@ class JsonStores:
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
+        if not key.channel:
+            audit("stores replaced", caller, records=1, json_store=store_id)
         self._changes.note(key, "written", caller.opaque_id, None, now)
         update = JsonStoreUpdate(store_id, msgspec.Raw(text))
         await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
+
+
+def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
+    """Log a change of what the whole extension shares, or of several records."""
+    if records > 1 or not (store.per_channel or store.per_viewer):
+        audit(what, caller, records=records, store=store.name)
 
 
 def _is_map(store: Store, caller: Caller, body: Any) -> bool:

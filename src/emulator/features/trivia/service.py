@@ -35,6 +35,7 @@ from emulator.features.trivia.voters import (
     with_vote,
 )
 from emulator.ids import token_id as new_id
+from emulator.observability.audit import audit
 from emulator.parity.lapses import Lapses
 from emulator.wire import json_codec
 
@@ -62,6 +63,7 @@ class Trivia:
     async def remove_question(self, caller: Caller, question_id: str) -> None:
         """Remove a question and its votes; raises `NotFound` if there is none."""
         await self._edit(caller, lambda contest: without_question(contest, question_id))
+        audit("questions deleted", caller, question=question_id)
 
     async def edit_option(self, caller: Caller, question_id: str, option: Option) -> QuestionView:
         """Add an option, or replace the option with its id; raises `NotFound` for an unknown question."""
@@ -71,6 +73,7 @@ class Trivia:
     async def remove_option(self, caller: Caller, question_id: str, option_id: str) -> QuestionView:
         """Remove an option, whose votes no longer count; raises `NotFound` if there is none."""
         contest = await self._edit(caller, lambda contest: without_option(contest, question_id, option_id))
+        audit("options deleted", caller, question=question_id, option=option_id)
         return await self._view(caller, contest[question_id])
 
     async def set_state(self, caller: Caller, question_id: str, transition: str, winner: str) -> State:

@@ -38,6 +38,7 @@ from emulator.features.votes.rules import (
 from emulator.features.votes.updates import Pages, PollUpdates
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
+from emulator.observability.audit import audit
 from emulator.realtime.hub import ANY_NAME
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
@@ -145,7 +146,10 @@ class Polls:
         broadcaster.
         """
         key = _managed_key(caller, channel, poll_id)
-        for dropped in await self._ballots.drop(key, now=self._clock.now()):
+        if found := await self._ballots.drop(key, now=self._clock.now()):
+            polls = len(found) if key.channel is None else ""
+            audit("polls deleted", caller, channel=channel, poll=poll_id, polls=polls)
+        for dropped in found:
             self._changes.note(dropped, "cleared", caller.opaque_id)
             await self._id_quota.release(dropped)
             self.updates.cleared(dropped)
@@ -193,7 +197,7 @@ class Polls:
     async def define(self, caller: Caller, channel: str | None, poll_id: str, config: PollConfig) -> None:
         """Create the poll, or replace the definition of an existing one and keep its votes (ruling P4)."""
         key = _managed_key(caller, channel or "", poll_id)
-        await self._define(key, checked_definition(poll_id, config, now=self._clock.now()))
+        await self._define(caller, key, checked_definition(poll_id, config, now=self._clock.now()))
 
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
@@ -203,7 +207,7 @@ class Polls:
         if key.channel:
             entry = {name: getattr(definition, name) for name in _ANNOUNCED}
             await self._channel_state.set_member(caller, key.channel, poll_id, entry)
-        await self._define(key, definition)
+        await self._define(caller, key, definition)
 
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
         """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
@@ -212,7 +216,7 @@ class Polls:
         if before is None:
             raise NotFound("Not Found", f"the poll {poll_id} has no definition")
         definition = reconfigured(before, config, now=self._clock.now())
-        await self._define(key, definition)
+        await self._define(caller, key, definition)
         if definition.ends_at != before.ends_at and status_of(definition, now=self._clock.now()) == "expired":
             self.updates.changed(key)
 
@@ -239,12 +243,14 @@ class Polls:
         await self.updates.watch(key)
         return key
 
-    async def _define(self, key: Key, definition: Definition) -> None:
+    async def _define(self, caller: Caller, key: Key, definition: Definition) -> None:
         now = self._clock.now()
         await self._id_quota.claim(key, LIFETIME)
         await self._ballots.define(
             key, json_codec.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
         )
+        if definition.disabled:
+            audit("polls disabled", caller, channel=key.channel, poll=key.name)
         self._changes.note(key, "defined", "", None, now)
         await self.updates.defined(key, definition)
 

@@ -1,0 +1,76 @@
+"""Audit lines: what an operator or a backend changed for good, who did it, and how much. Never a value or a secret.
+
+Services call `audit` after the commit, so REST and the WebSocket share the line. A handler of the logger
+`emulator.audit` gets all of them. With `--log-format json`, the facts are members of the line.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from emulator.callers import Caller
+from emulator.observability.request_context import current
+
+_log: Final = logging.getLogger("emulator.audit")
+_PLAIN: Final = re.compile(r"[\w.:@-]+", re.ASCII)
+_is_quiet: Final[ContextVar[bool]] = ContextVar("audit_is_quiet", default=False)
+
+
+def audit(what: str, caller: Caller | None = None, *, channel: str | None = None, **facts: str | int) -> None:
+    """Log that `what` was done: a past participle such as `codes replaced`.
+
+    Without a caller, the operator did it. `channel` is the channel acted on; without it, the caller's is logged. An
+    integer is a count, named in the plural. A text is an id or a name; an empty one is left out.
+    """
+    if not _log.isEnabledFor(logging.INFO) or _is_quiet.get():
+        return
+    context = current.get()
+    is_operator = caller is None or (context is not None and context.is_inner)
+    who: dict[str, str] = {"by": "operator"} if is_operator else {}
+    if caller is not None:
+        who |= {"client_id": caller.client_id, "role": str(caller.role)}
+        who |= {"channel": channel or caller.channel_id or "", "user": caller.opaque_id}
+    shown = {name: fact for name, fact in facts.items() if fact != ""}
+    text = ", ".join(_shown(name, fact) for name, fact in shown.items())
+    _log.info(
+        "%s; %s",
+        f"{what}: {text}" if text else what,
+        _who_text(who),
+        extra={"what": what, **shown, **{name: text for name, text in who.items() if text}},
+    )
+
+
+@contextmanager
+def without_audit() -> Iterator[None]:
+    """Log no audit lines in this block: its changes are not those of the service."""
+    token = _is_quiet.set(True)
+    try:
+        yield
+    finally:
+        _is_quiet.reset(token)
+
+
+def _who_text(who: dict[str, str]) -> str:
+    parts = []
+    if client_id := who.get("client_id"):
+        acting = "operator as client" if "by" in who else "client"
+        parts = [f"{acting} {_quoted(client_id)}", who["role"]]
+        parts += [f"{name} {_quoted(who[name])}" for name in ("channel", "user") if who[name]]
+    return ", ".join(parts) or "operator"
+
+
+def _shown(name: str, fact: str | int) -> str:
+    if isinstance(fact, int):
+        one = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+        return f"{fact:,} {one if fact == 1 else name}".replace("_", " ")
+    return f"{name.replace('_', ' ')} {_quoted(fact)}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as it is, or in quotes, so that no id can pass for another fact."""
+    return text if _PLAIN.fullmatch(text) else repr(text)
