@@ -38,6 +38,8 @@ from emulator.features.control.service import RESET, Control
 from emulator.features.control.undo import Undo
 from emulator.features.datastream.service import Datastream
 from emulator.features.explanations.service import Explanations
+from emulator.features.faults.rules import Known
+from emulator.features.faults.service import FaultPlan
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
 from emulator.features.journal.rules import matches_of
@@ -71,6 +73,7 @@ from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
+from emulator.web.aliases import normalize_path
 from emulator.web.dispatch import Dispatcher
 from emulator.web.inner_call import answer_inside
 
@@ -116,6 +119,7 @@ class Service:
         )
         self.hub = Hub(changes, self.journal)
         self.publisher = Publisher(engine.relay, self.hub, clock)
+        self.faults = FaultPlan(clock, self._faulty, is_alone=self.publisher.is_single_node and not settings.has_peers)
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(
             engine.documents,
@@ -204,9 +208,10 @@ class Service:
             self.control.on_reset(clear)
         for reloaded in (updates.reloaded, changes.forget):
             self.control.on_load(reloaded)
+        self.control.on_wipe(self.faults.clear)
         self.control.on_expiry(lapses.expired)
         self.publisher.on_notice(RESET, lambda _: self._replaced())
-        for clock_moved in (self.scheduler.clock_moved, updates.clock_moved):
+        for clock_moved in (self.scheduler.clock_moved, updates.clock_moved, self.faults.clock_moved):
             self.control.on_move(clock_moved)
         self.calls = Calls(self.tokens, partial(answer_inside, lambda: self.dispatcher))
         self.seeds: Seeds = Seeds(clock, self._scratch, self._load)
@@ -225,6 +230,7 @@ class Service:
             changes=changes,
             parity=self.parity,
             journal=self.journal,
+            faults=self.faults,
         )
         self.gateway: Gateway = Gateway(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
@@ -303,6 +309,10 @@ class Service:
                     yield scratch
             finally:
                 await scratch.close()
+
+    def _faulty(self) -> Known:
+        """Return what faults can match."""
+        return Known(self.dispatcher.open_endpoints, self.gateway.action_names, normalize_path)
 
     def _replaced(self) -> None:
         """Handle that all data may be others: after a reset, for example, on any node."""

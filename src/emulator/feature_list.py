@@ -17,6 +17,7 @@ from emulator.features.control import http as control_http
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
 from emulator.features.explanations import http as explanations_http
+from emulator.features.faults import http as faults_http
 from emulator.features.identity import http as identity_http
 from emulator.features.journal import http as journal_http
 from emulator.features.parity import http as parity_http
@@ -89,6 +90,7 @@ FEATURES: Final = (
     Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.faults, faults_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.journals, journal_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.parity, parity_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.explanations, explanations_http.endpoints, is_offered=_has_control),

@@ -78,6 +78,8 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     """Recipients whose connection was closed, or has more unread than it may."""
     socket: int = 0
     """The number of the socket of a frame."""
+    fault: str = ""
+    """The id of the fault that acted on it; empty if none did."""
     number: int = 0
     """Its mark: later entries have higher ones. Set by `Journal.add`."""
 

@@ -196,6 +196,8 @@ def _arguments(kind: str, function: Function | None, call: ast.Call) -> Iterator
             yield from (("Service Unavailable", each) for each in (texts or [["storage is unavailable; try again"]])[0])
         elif kind == "Unreadable":
             yield from (("Malformed request", each) for each in texts[0])
+        elif kind in ("FaultError", "NoAnswer"):
+            yield "Fault", "fault f1 answered 503; remove it with `extcli fault rm f1`"
         elif kind == "Ended":
             yield "Service Unavailable", "the wait ended early"
         elif kind != "super":

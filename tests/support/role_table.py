@@ -151,6 +151,10 @@ GET    /_emulator/wait?for=sockets&timeout=0
 GET    /_emulator/sockets
 POST   /_emulator/sockets/close {"all": true}
 POST   /_emulator/sockets/stall {"all": true}
+GET    /_emulator/faults
+POST   /_emulator/faults {"match": "GET /v1/e/poll*", "effect": "drop", "client_id": "none"}
+PUT    /_emulator/faults {"faults": []}
+DELETE /_emulator/faults
 GET    /_emulator/journal
 GET    /_emulator/journal/entry?id=latest
 GET    /_emulator/journal/stream?timeout=0

@@ -17,6 +17,7 @@ from emulator.errors import ServiceError
 REQUEST_ID: Final = b"x-request-id"
 MARK: Final = b"x-emulator-mark"
 PRODUCTION: Final = b"x-emulator-production"
+FAULT: Final = b"x-emulator-fault"
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
 _KEY: Final = "request_context"
 _process: Final = secrets.token_hex(4)
@@ -40,6 +41,8 @@ class RequestContext:
     """The mark of the latest change when the request had its effect (`changes.py`); 0 if unknown."""
     production: str = ""
     """What production would do differently: the header `X-Emulator-Production`; empty if nothing is known."""
+    fault: str = ""
+    """The faults that act on it: the header `X-Emulator-Fault`; empty for none."""
     is_inner: bool = False
     """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
 

@@ -101,6 +101,11 @@ class Gateway:
         self.admission = Admission(clock, limits, anonymous, recorder)
         self.hub = hub
 
+    @property
+    def action_names(self) -> list[tuple[str, str]]:
+        """The actions and targets of games' messages, apart from subscriptions."""
+        return list(self._actions)
+
     def open(self, path: str, query: str, connection: Connection) -> Session | PusherConnection:
         """Open the handler for a path: Pusher at `/app/<key>`, else a session (ruling X1). Raises `ServiceError`."""
         peer: Session | PusherConnection

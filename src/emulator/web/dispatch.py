@@ -15,6 +15,8 @@ from emulator.changes import Changes
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unauthorized, Unavailable
+from emulator.faults import REQUEST as REQUESTS
+from emulator.faults import Faults, fault_id
 from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.masking import masked, masked_caller, masked_target, masked_text
@@ -25,6 +27,7 @@ from emulator.parity.rules import ENDPOINT
 from emulator.parity.service import Parity, note
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Endpoint, Page, Special, Streamed, Text, WithHeaders
+from emulator.web.faulty_requests import FaultyRequests
 from emulator.web.forms import json_of
 from emulator.web.held import HeldRequests
 from emulator.web.request import AsgiRequest, Request
@@ -62,9 +65,18 @@ class Dispatcher:
     changes: Changes
     parity: Parity
     journal: Journal
+    faults: Faults
 
     def __post_init__(self, endpoints: Iterable[Bound]) -> None:
         self.held = HeldRequests()
+        self._faulty = FaultyRequests(
+            self.faults,
+            caller_of=self._caller_of,
+            client_id_of=_bare_client_id,
+            answer=self.answer,
+            refused=self._refused,
+            limits=self.limits,
+        )
         self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
 
     def serves(self, method: str, path: str) -> bool:
@@ -74,6 +86,11 @@ class Dispatcher:
     def knows(self, path: str) -> bool:
         """Whether this service has an endpoint at `path`, for any method."""
         return any(path == known for _, known in self._bound)
+
+    @property
+    def open_endpoints(self) -> list[tuple[str, str]]:
+        """The methods and paths of the endpoints for extensions."""
+        return [name for name, bound in self._bound.items() if bound.endpoint.allows_any_origin]
 
     def bound(self, method: str, path: str) -> Bound:
         """Return one of this service's endpoints."""
@@ -85,6 +102,8 @@ class Dispatcher:
         request = AsgiRequest(scope, receive, current.get() or RequestContext(""))
         if bound.endpoint.held:
             return await self._held(bound, request, receive)
+        if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
+            return await self._faulty.perform(bound, request, receive)
         return await self.answer(bound, request)
 
     async def _held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
@@ -158,8 +177,20 @@ class Dispatcher:
                 failure.reason if failure else "",
                 masked_text(detail) if "eyJ" in detail else detail,
                 context.production,
+                fault=fault_id(context.fault) if context.fault else "",
             )
         )
+
+    def _refused(self, bound: Bound, request: Request, reply: Reply, seconds: float, error: ServiceError) -> None:
+        """Count and record an answer that the endpoint did not give; status 0 stands for none."""
+        endpoint = bound.endpoint
+        if reply.status:
+            self.recorder.answered(endpoint.method, endpoint.path, reply.status, seconds)
+        if self.journal.is_on and endpoint.is_recorded:
+            self._record(endpoint, request, reply, seconds, error)
+
+    async def _caller_of(self, header: str | None) -> Caller:
+        return self.cached_caller(header) or await self.authenticate(header)
 
     def record_unrouted(
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None

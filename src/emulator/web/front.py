@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final, Protocol
 
 from litestar import Litestar
@@ -11,9 +11,10 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
 from emulator.errors import MethodNotAllowed, ServiceError
+from emulator.faults import REQUEST
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import MARK, PRODUCTION, RequestContext, bind_context
+from emulator.observability.request_context import FAULT, MARK, PRODUCTION, RequestContext, bind_context
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
@@ -57,9 +58,14 @@ class _HotEndpoints:
         self.max_body = dispatcher.limits.body
         self._dispatcher = dispatcher
         self._endpoints = {(method.encode(), path.encode()): dispatcher.bound(method, path) for method, path in hot}
+        self._served: Collection[tuple[bytes, bytes]] = self._endpoints
 
     def serves(self, method: bytes, path: bytes) -> bool:
-        return (method, path) in self._endpoints
+        return (method, path) in self._served
+
+    def check_faults(self) -> None:
+        """Serve nothing while a fault may act on requests: only requests over ASGI meet faults."""
+        self._served = () if REQUEST in self._dispatcher.faults.kinds else self._endpoints
 
     def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Coroutine[Any, Any, Reply]:
         return self._dispatcher.answer(self._endpoints[method, path], request)
@@ -99,7 +105,8 @@ class Front:
         self._service = service
         self._dispatcher = service.dispatcher
         self._hot = hot
-        self.hot_path: HotPath | None = _HotEndpoints(service.dispatcher, hot)
+        self.hot_path: HotPath | None = (hot_path := _HotEndpoints(service.dispatcher, hot))
+        service.dispatcher.faults.on_change(hot_path.check_faults)
 
     @property
     def limits(self) -> Limits:
@@ -147,6 +154,7 @@ class Front:
     def end_held(self) -> None:
         """End the requests that wait for something: the service stops, or the namespace is dropped."""
         self._dispatcher.held.end()
+        self._dispatcher.faults.end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the ASGI lifespan."""
@@ -171,14 +179,15 @@ class Front:
             await self._routes(inner, receive, send)
 
     def _marking(self, context: RequestContext, send: Send) -> Send:
-        """Return a `send` that adds the mark, and the verdict of production, to the headers of the response."""
+        """Return a `send` that adds the mark, the verdict of production and the fault to the headers."""
 
         async def marked(message: Any) -> None:
             if message["type"] == "http.response.start":
                 mark = context.mark or self._dispatcher.changes.mark
                 marks = [(MARK, b"%d" % mark)] if mark else []
                 verdict = [(PRODUCTION, context.production.encode())] if context.production else []
-                message["headers"] = [*marks, *verdict, *message["headers"]]
+                fault = [(FAULT, context.fault.encode())] if context.fault else []
+                message["headers"] = [*marks, *verdict, *fault, *message["headers"]]
             await send(message)
 
         return marked

@@ -41,7 +41,7 @@ class HeldRequests:
             detail = f"{self._limit} requests wait already; repeat the request when one has ended"
             raise TooManyRequests("Too many waits", detail, retry_after=1)
         task = asyncio.create_task(answering())
-        leaving = asyncio.create_task(_client_left(receive))
+        leaving = asyncio.create_task(client_left(receive))
         self._running.add(task)
         try:
             await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -82,6 +82,7 @@ class HeldRequests:
                 stream.set_result(None)
 
 
-async def _client_left(receive: Receive) -> None:
+async def client_left(receive: Receive) -> None:
+    """Return when the client has closed the connection, or the service has."""
     while (await receive())["type"] != "http.disconnect":
         pass

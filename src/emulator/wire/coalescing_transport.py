@@ -8,6 +8,8 @@ pieces, one per iteration, because a single read of 256 KiB may contain 40,000 m
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
@@ -156,6 +158,12 @@ class CoalescingTransport(asyncio.Transport):
         """Flush, then close."""
         self.flush()
         self._transport.close()
+
+    def reset(self) -> None:
+        """Close at once with RST, which discards what was not sent."""
+        sock = self._transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
 
     def write_eof(self) -> None:
         """Flush, then end the stream."""

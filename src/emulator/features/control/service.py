@@ -93,6 +93,7 @@ class Control:
         self._settings = settings
         self._version = version
         self._on_reset: list[Callable[[], None]] = []
+        self._on_wipe: list[Callable[[], None]] = []
         self._on_load: list[Callable[[], None]] = []
         self._on_expiry: list[Callable[[Sequence[Expired]], None]] = []
         self._on_move: list[Callable[[], Awaitable[None]]] = []
@@ -104,6 +105,10 @@ class Control:
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Call `forget` at every reset, to drop state kept outside the data."""
         self._on_reset.append(forget)
+
+    def on_wipe(self, clear: Callable[[], None]) -> None:
+        """Call `clear` when all data is deleted or replaced, but not when data is added."""
+        self._on_wipe.append(clear)
 
     def on_load(self, loaded: Callable[[], None]) -> None:
         """Call `loaded` when data has been loaded and the clock set, after the callbacks of `on_reset`."""
@@ -141,7 +146,7 @@ class Control:
             self._clock.reset()
             await self._key.restore()
             self._unreported.clear()
-            for forget in self._on_reset:
+            for forget in (*self._on_reset, *self._on_wipe):
                 forget()
         await self._notify_peers()
 
@@ -171,6 +176,8 @@ class Control:
             await self._key.restore()
             if replace:
                 self._unreported.clear()
+                for clear in self._on_wipe:
+                    clear()
             self._forget()
             if is_moved:
                 for moved in self._on_move:
@@ -203,6 +210,8 @@ class Control:
             self._clock.restore(clock.offset, clock.now if clock.frozen else None)
             await self._key.restore()
             self._unreported.clear()
+            for clear in self._on_wipe:
+                clear()
             self._forget()
         await self._notify_peers()
 

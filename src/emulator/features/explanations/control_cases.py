@@ -42,6 +42,34 @@ CONTROL: Final = (
         ),
     ),
     *cases(
+        "Fault",
+        rows=(
+            (r"^fault (?P<fault>\S+) (?P<deed>.+); remove it", "docs: Faults", "A fault that was added on purpose acted",
+             "Remove it: `extcli fault rm {fault}`.", "fault {fault}: it {deed}", "no fault that matches"),
+        ),
+    ),
+    *cases(
+        "No such fault",
+        rows=(
+            (r"no fault (?P<fault>'.*?'|\".*?\");", "docs: Faults", "There is no fault with this id",
+             "List the faults: `extcli fault list`.", "fault {fault}", "the id of a fault"),
+        ),
+    ),
+    *cases(
+        "No faults",
+        rows=(
+            (r"", "docs: Faults", "Several processes may serve this data, and faults act in one",
+             "Start `extcli serve --workers 1` on SQLite.", "several workers, or data on Redis",
+             "one worker and data on SQLite"),
+        ),
+    ),
+    *cases(
+        "Too many faults",
+        rows=(
+            (r"", "docs: Faults", "The service has as many faults as it may", "Remove some: `extcli fault rm ID`."),
+        ),
+    ),
+    *cases(
         "Nothing to undo",
         rows=(
             (r"earlier reset", "docs: Control", "A later reset can be undone, this one no more",

@@ -37,6 +37,7 @@ _SUBJECTS: Final = tuple(
         (r"_emulator/clock", "docs: Clock", "W5"),
         (r"_emulator/seed", "docs: Seeds", "W5"),
         (r"_emulator/snapshot", "docs: Snapshots", "W5"),
+        (r"_emulator/faults", "docs: Faults", "W5"),
         (r"_emulator/wait", "docs: Waits", "W5"),
         (r"_emulator/", "docs: Control", "W5"),
         (r"codes/redeem|codes/elig", "C5", "C1"),

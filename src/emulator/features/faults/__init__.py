@@ -1,0 +1,1 @@
+"""Faults on purpose: delays, refusals, lost answers and lost broadcasts, for tests of an extension."""

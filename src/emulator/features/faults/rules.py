@@ -1,0 +1,276 @@
+"""Faults: their members, their checks, and what they match. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from emulator.callers import Role
+from emulator.errors import BadRequest
+from emulator.faults import (
+    BROADCAST,
+    CLOSE,
+    CONNECT,
+    DELAY,
+    DOUBLE,
+    DROP,
+    LOSE,
+    MESSAGE,
+    REORDER,
+    REQUEST,
+    RESET,
+    STALL,
+    STATUS,
+    TRUNCATE,
+    Subject,
+)
+
+MAX_FAULTS: Final = 100
+MAX_DELAY: Final = 600_000
+"""In ms."""
+DEFAULT_STATUS: Final = 503
+DEFAULT_CODE: Final = 1012
+"""The close code for a service that restarts."""
+ANY: Final = "*"
+EFFECTS: Final[Mapping[str, tuple[str, ...]]] = {
+    REQUEST: (STATUS, DELAY, DROP, RESET, TRUNCATE, STALL),
+    MESSAGE: (STATUS, DELAY, DROP, RESET, STALL, CLOSE),
+    CONNECT: (STATUS, DELAY, DROP, RESET, STALL),
+    BROADCAST: (DELAY, LOSE, DOUBLE, REORDER),
+}
+"""The effects that each kind of match can have."""
+CONDITIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    REQUEST: ("role", "channel", "user", "client_id"),
+    MESSAGE: ("role", "channel", "user", "client_id"),
+    CONNECT: ("client_id",),
+    BROADCAST: ("role", "channel", "user", "client_id", "event"),
+}
+"""The conditions that each kind of match can have."""
+_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    STATUS: ("status", "retry_after"),
+    DELAY: ("delay", "delay_max"),
+    TRUNCATE: ("bytes",),
+    CLOSE: ("code",),
+}
+_NAMES: Final = {
+    REQUEST: "requests",
+    MESSAGE: "messages of games",
+    CONNECT: "handshakes",
+    BROADCAST: "broadcasts",
+}
+_SOCKET: Final = "SOCKET"
+_BROADCAST: Final = "BROADCAST"
+_EVERY_TARGET: Final = ("subscribe", "unsubscribe")
+"""Actions that take the name of any event as their target."""
+_CODES: Final = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_RANGES: Final = {
+    "status": (400, 599),
+    "retry_after": (0, 86_400),
+    "delay": (0, MAX_DELAY),
+    "delay_max": (0, MAX_DELAY),
+    "bytes": (0, 1 << 30),
+    "times": (1, 1_000_000_000),
+    "lasts": (1, 31_536_000_000_000),
+    "seed": (-(1 << 63), (1 << 63) - 1),
+}
+_LONGEST: Final = 256
+"""Characters in a condition."""
+
+
+class Fault(Struct, forbid_unknown_fields=True):
+    """A fault, with flat members. Only one fault acts on a request: the oldest that matches and is due."""
+
+    match: str
+    """`POST /v1/e/vote`: a method or `*`, and a path or a beginning of one with `*`. `SOCKET set state`: action and
+    target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`, or `*`."""
+    effect: str
+    """`status`, `delay`, `drop`, `reset`, `truncate`, `stall`, `close`, `lose`, `double` or `reorder`."""
+    id: str = ""
+    """1 to 64 letters, digits, `-` and `_`. When absent, `f1`, `f2` and so on. The same id replaces a fault."""
+    role: str = ""
+    """Only for callers with this role."""
+    channel: str = ""
+    """Only in this channel."""
+    user: str = ""
+    """Only for callers with this user id or opaque id."""
+    client_id: str = ""
+    """Only for this extension."""
+    event: str = ""
+    """Only for broadcasts of this event."""
+    status: int | None = None
+    """Of `status`: 400 to 599, 503 when absent."""
+    retry_after: int | None = None
+    """Of `status`: the header `Retry-After`, in seconds."""
+    delay: int | None = None
+    """Of `delay`: in ms of real time."""
+    delay_max: int | None = None
+    """Of `delay`: with it, the delay is random from `delay` to `delay_max`."""
+    bytes: int | None = None
+    """Of `truncate`: bytes of the body before the connection closes; 0 when absent."""
+    code: int | None = None
+    """Of `close`: the close code, 1012 when absent."""
+    times: int | None = None
+    """The number of hits after which the fault is over."""
+    share: float | None = None
+    """The share of what matches that it hits, over 0 to 1."""
+    seed: int = 0
+    """Of `share` and of random delays: the same seed makes the same choices."""
+    lasts: int | None = None
+    """Milliseconds of the service's clock after which the fault is over."""
+    hits: int = 0
+    """What it has acted on so far. Ignored in requests."""
+    left: int | None = None
+    """With `times`: hits left. Ignored in requests."""
+    ends_at: int | None = None
+    """With `lasts`: Unix ms by the service's clock. Ignored in requests."""
+
+
+class Known(NamedTuple):
+    """What a fault can match in a service."""
+
+    endpoints: Collection[tuple[str, str]]
+    """The methods and declared paths for extensions."""
+    actions: Collection[tuple[str, str]]
+    """The actions and targets of games' messages."""
+    normalize: Callable[[str], str]
+    """Returns the declared path of an alias."""
+
+
+class Pattern(NamedTuple):
+    """What a fault matches, apart from its conditions."""
+
+    kind: str
+    name: str
+    """The method, the action or the event; `*` for all."""
+    target: str = ANY
+    """The path or the target; `*` at its end stands for any text."""
+
+    def matches(self, subject: Subject) -> bool:
+        if self.kind != subject.kind or self.name not in (ANY, subject.name):
+            return False
+        if self.target.endswith(ANY):
+            return subject.target.startswith(self.target[:-1])
+        return subject.target == self.target
+
+
+def needs_caller(fault: Fault) -> bool:
+    """Whether a fault has conditions on the caller of a request."""
+    return bool(fault.role or fault.channel or fault.user or fault.client_id)
+
+
+def meets(fault: Fault, subject: Subject) -> bool:
+    """Whether a subject meets the conditions of a fault."""
+    caller = subject.caller
+    return (
+        (not fault.client_id or fault.client_id == subject.client_id)
+        and (not fault.channel or fault.channel == subject.channel)
+        and (not fault.role or (caller is not None and fault.role == caller.role))
+        and (not fault.user or (caller is not None and fault.user in (caller.user_id, caller.opaque_id)))
+        and (not fault.event or fault.event == subject.name)
+    )
+
+
+def checked(fault: Fault, known: Known) -> Pattern:
+    """Return what a fault matches. Raises `BadRequest` that names the member."""
+    pattern = pattern_of(fault.match, known)
+    _check_effect(fault, pattern)
+    _check_members(fault, pattern.kind)
+    return pattern
+
+
+def pattern_of(match: str, known: Known) -> Pattern:
+    """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
+    words = match.split()
+    if not words:
+        raise _invalid("match", "must not be empty; use 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
+    if words[0] == _SOCKET:
+        return _socket_pattern(match, words[1:], known)
+    if words[0] == _BROADCAST:
+        if len(words) < 2:
+            raise _invalid("match", "BROADCAST needs the name of an event, or '*'")
+        return Pattern(BROADCAST, match.split(None, 1)[1].strip())
+    return _request_pattern(match, words, known)
+
+
+def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
+    if words == [CONNECT]:
+        return Pattern(CONNECT, ANY)
+    action, target = (*words, ANY)[:2] if words else ("", "")
+    if not action or len(words) > 2:
+        raise _invalid("match", f"{match[:80]!r} is not 'SOCKET <action> <target>' or 'SOCKET connect'")
+    pattern = Pattern(MESSAGE, action, target)
+    if action in _EVERY_TARGET:
+        return pattern
+    if not any(pattern.matches(Subject(MESSAGE, *each)) for each in known.actions):
+        names = [f"{_SOCKET} {each} {of}".rstrip() for each, of in known.actions]
+        raise _unknown(match, "message", [*names, f"{_SOCKET} {CONNECT}"])
+    return pattern
+
+
+def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
+    if len(words) != 2:
+        raise _invalid("match", f"{match[:80]!r} is not a method and a path, SOCKET … or BROADCAST …")
+    method, path = words[0].upper(), words[1]
+    pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
+    if not any(pattern.matches(Subject(REQUEST, *each)) for each in known.endpoints):
+        raise _unknown(match, "endpoint", [" ".join(each) for each in known.endpoints])
+    return pattern
+
+
+def _unknown(match: str, what: str, names: Iterable[str]) -> BadRequest:
+    from difflib import get_close_matches
+
+    found = get_close_matches(match, sorted(names), n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(found)}?" if found else ""
+    return _invalid("match", f"there is no {what} {match[:80]!r}{hint}")
+
+
+def _check_effect(fault: Fault, pattern: Pattern) -> None:
+    effects = EFFECTS[pattern.kind]
+    if fault.effect not in _ALL_EFFECTS:
+        raise _invalid("effect", f"{fault.effect[:40]!r} is not one of {', '.join(_ALL_EFFECTS)}")
+    if fault.effect not in effects:
+        detail = f"{fault.effect!r} does not apply to {fault.match[:80]!r}; {_NAMES[pattern.kind]} take "
+        raise _invalid("effect", f"{detail}{', '.join(effects)}")
+    taken = _PARAMETERS.get(fault.effect, ())
+    for effect, names in _PARAMETERS.items():
+        for name in names:
+            if name not in taken and getattr(fault, name) is not None:
+                raise _invalid(name, f"belongs to the effect {effect!r}, not to {fault.effect!r}")
+    if fault.effect == DELAY and fault.delay is None:
+        raise _invalid("delay", f"is missing: the effect 'delay' needs 0 to {MAX_DELAY} ms")
+    if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
+        raise _invalid("delay_max", f"{fault.delay_max} is below delay, {fault.delay}")
+
+
+def _check_members(fault: Fault, kind: str) -> None:
+    if fault.id and not _ID.fullmatch(fault.id):
+        raise _invalid("id", f"{fault.id[:80]!r} must be 1 to 64 letters, digits, '-' and '_'")
+    for name in CONDITIONS[BROADCAST]:
+        value: str = getattr(fault, name)
+        if value and name not in CONDITIONS[kind]:
+            detail = f"does not apply to {fault.match[:80]!r}; {_NAMES[kind]} take {', '.join(CONDITIONS[kind])}"
+            raise _invalid(name, detail)
+        if len(value) > _LONGEST:
+            raise _invalid(name, f"has {len(value)} characters; the limit is {_LONGEST}")
+    if fault.role and fault.role not in set(Role):
+        raise _invalid("role", f"{fault.role[:40]!r} is not one of {', '.join(Role)}")
+    for name, (low, high) in _RANGES.items():
+        number: int | None = getattr(fault, name)
+        if number is not None and not low <= number <= high:
+            raise _invalid(name, f"{number} is not within {low} to {high}")
+    if fault.share is not None and not 0 < fault.share <= 1:
+        raise _invalid("share", f"{fault.share} must be over 0, and at most 1")
+    if fault.code is not None and fault.code not in _CODES and not 3000 <= fault.code <= 4999:
+        raise _invalid("code", f"{fault.code} may not be sent; use 1000 to 1003, 1007 to 1014 or 3000 to 4999")
+
+
+def _invalid(name: str, detail: str) -> BadRequest:
+    return BadRequest("Invalid body", f"{name}: {detail}")
+
+
+_ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for effects in EFFECTS.values() for effect in effects))
