@@ -44,7 +44,7 @@ CONTROL: Final = (
     *cases(
         "Fault",
         rows=(
-            (r"^fault (?P<fault>\S+) (?P<deed>.+); remove it", "docs: Faults", "A fault that was added on purpose acted",
+            (r"^fault (?P<fault>\S+) (?P<deed>.+); remove it", "docs: Faults", "A fault on purpose acted",
              "Remove it: `extcli fault rm {fault}`.", "fault {fault}: it {deed}", "no fault that matches"),
         ),
     ),
