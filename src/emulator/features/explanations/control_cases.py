@@ -66,7 +66,8 @@ CONTROL: Final = (
     *cases(
         "Too many faults",
         rows=(
-            (r"", "docs: Faults", "The service has as many faults as it may", "Remove some: `extcli fault rm ID`."),
+            (r"", "docs: Faults", "The service has as many faults as it may",
+             "Remove some: `extcli fault rm ID`.", "{detail}", "at most 100 faults"),
         ),
     ),
     *cases(

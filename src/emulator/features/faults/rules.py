@@ -191,7 +191,7 @@ def pattern_of(match: str, known: Known) -> Pattern:
         return _socket_pattern(match, words[1:], known)
     if words[0] == _BROADCAST:
         if len(words) < 2:
-            raise _invalid("match", "BROADCAST needs the name of an event, or '*'")
+            raise _invalid("match", "must name an event after BROADCAST, or '*'")
         return Pattern(BROADCAST, match.split(None, 1)[1].strip())
     return _request_pattern(match, words, known)
 
@@ -207,7 +207,7 @@ def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
         return pattern
     if not any(pattern.matches(Subject(MESSAGE, *each)) for each in known.actions):
         names = [f"{_SOCKET} {each} {of}".rstrip() for each, of in known.actions]
-        raise _unknown(match, "message", [*names, f"{_SOCKET} {CONNECT}"])
+        raise _unknown(match, "a message", [*names, f"{_SOCKET} {CONNECT}"])
     return pattern
 
 
@@ -217,7 +217,7 @@ def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
     method, path = words[0].upper(), words[1]
     pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
     if not any(pattern.matches(Subject(REQUEST, *each)) for each in known.endpoints):
-        raise _unknown(match, "endpoint", [" ".join(each) for each in known.endpoints])
+        raise _unknown(match, "an endpoint", [" ".join(each) for each in known.endpoints])
     return pattern
 
 
@@ -226,7 +226,7 @@ def _unknown(match: str, what: str, names: Iterable[str]) -> BadRequest:
 
     found = get_close_matches(match, sorted(names), n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(found)}?" if found else ""
-    return _invalid("match", f"there is no {what} {match[:80]!r}{hint}")
+    return _invalid("match", f"{match[:80]!r} is not {what} of the service{hint}")
 
 
 def _check_effect(fault: Fault, pattern: Pattern) -> None:
@@ -234,17 +234,17 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
     if fault.effect not in _ALL_EFFECTS:
         raise _invalid("effect", f"{fault.effect[:40]!r} is not one of {', '.join(_ALL_EFFECTS)}")
     if fault.effect not in effects:
-        detail = f"{fault.effect!r} does not apply to {fault.match[:80]!r}; {_NAMES[pattern.kind]} take "
-        raise _invalid("effect", f"{detail}{', '.join(effects)}")
+        detail = f"{fault.effect!r} is not one of {', '.join(effects)}, the effects on {_NAMES[pattern.kind]}"
+        raise _invalid("effect", f"{detail} such as {fault.match[:80]!r}")
     taken = _PARAMETERS.get(fault.effect, ())
     for effect, names in _PARAMETERS.items():
         for name in names:
             if name not in taken and getattr(fault, name) is not None:
-                raise _invalid(name, f"belongs to the effect {effect!r}, not to {fault.effect!r}")
+                raise _invalid(name, f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}")
     if fault.effect == DELAY and fault.delay is None:
         raise _invalid("delay", f"is missing: the effect 'delay' needs 0 to {MAX_DELAY} ms")
     if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
-        raise _invalid("delay_max", f"{fault.delay_max} is below delay, {fault.delay}")
+        raise _invalid("delay_max", f"{fault.delay_max} is below {fault.delay}, the delay")
 
 
 def _check_members(fault: Fault, kind: str) -> None:
@@ -253,8 +253,8 @@ def _check_members(fault: Fault, kind: str) -> None:
     for name in CONDITIONS[BROADCAST]:
         value: str = getattr(fault, name)
         if value and name not in CONDITIONS[kind]:
-            detail = f"does not apply to {fault.match[:80]!r}; {_NAMES[kind]} take {', '.join(CONDITIONS[kind])}"
-            raise _invalid(name, detail)
+            detail = f"must be absent with {fault.match[:80]!r}; {_NAMES[kind]} have only the conditions "
+            raise _invalid(name, f"{detail}{', '.join(CONDITIONS[kind])}")
         if len(value) > _LONGEST:
             raise _invalid(name, f"has {len(value)} characters; the limit is {_LONGEST}")
     if fault.role and fault.role not in set(Role):

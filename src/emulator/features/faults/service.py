@@ -105,7 +105,7 @@ class FaultPlan:
         self._check_alone()
         pattern = rules.checked(fault, self._known())
         if fault.id not in self._armed and len(self._armed) >= rules.MAX_FAULTS:
-            raise BadRequest("Too many faults", f"there are {rules.MAX_FAULTS} faults; remove one first")
+            raise BadRequest("Too many faults", f"there are {rules.MAX_FAULTS} faults, the limit; remove one first")
         armed = self._arm(fault, pattern, self._armed)
         former = self._armed.get(armed.fault.id)
         self._armed[armed.fault.id] = armed
@@ -129,7 +129,7 @@ class FaultPlan:
                 error.detail = f"faults[{position}].{error.detail}"
                 raise
             if fault.id in armed:
-                raise BadRequest("Invalid body", f"faults[{position}].id: {fault.id!r} occurs twice")
+                raise BadRequest("Invalid body", f"faults[{position}].id: {fault.id!r} is not unique")
             each = self._arm(fault, pattern, {**taken, **armed})
             armed[each.fault.id] = each
         former, self._armed = self._armed, armed
