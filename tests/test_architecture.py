@@ -123,7 +123,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "journal": {"errors", "clock", "output", "api", "session"},
     "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "faults", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},
-    "conform": {"errors", "clock", "output", "config", "api", "session", "doctor"},
+    "conform": {"errors", "clock", "output", "config", "api", "session", "doctor", "atomic_file"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""
 

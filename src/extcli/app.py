@@ -68,6 +68,7 @@ ROOMS = {
             "logs": "The journal: what was answered and why; follow, export, repeat.",
             "doctor": "Find what is wrong, and what to do.",
             "conform": "Check that a service keeps the rules.",
+            "policies": "List the choices where the specification is silent.",
         },
     ),
     "setup": (
