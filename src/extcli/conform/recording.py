@@ -42,7 +42,7 @@ def write(path: Path, environment: str, found: Sequence[Result]) -> None:
     rules = [_lines(each.rule.name, recorded(each)) for each in found if each.status is not Status.SKIPPED]
     head = f'{{"{_HEAD}": {VERSION}, "environment": {json.dumps(environment)}, "rules": {{'
     try:
-        replace(path, f"{head}\n{',\n'.join(rules)}\n}}}}\n")
+        replace(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
     except OSError as error:
         raise cannot_be_written(path, error) from None
 
