@@ -24,12 +24,15 @@ SAME = "same"
 NOT_RECORDED = "not recorded"
 _HEAD = "extcli_conform"
 _TOKEN = re.compile(r"eyJ[\w+/=-]{5,}\.[\w+/=-]{5,}\.[\w+/=-]*")
-_RANDOM = re.compile(rf"{PREFIX}\w+")
-_FIRST_TIME, _LAST_TIME = 1_000_000_000_000, 100_000_000_000_000
+_RANDOM = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
+_TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
+"""A time from 2001 to 2065 in Unix ms or s."""
 _TEXTS = ("info", "detail")
 """Members of errors that are for people."""
 _PINS = ("pin", "token")
 _PIN_LENGTH = 6
+_ISSUED = ("muxy_id",)
+"""Members that hold an id which the service makes up."""
 
 
 def recorded(result: Result) -> dict[str, Any]:
@@ -129,11 +132,10 @@ def _normalized(value: Any, names: Mapping[str, str], member: str) -> Any:
     if isinstance(value, list):
         return [_normalized(each, names, member) for each in value]
     if isinstance(value, str):
-        is_pin = member in _PINS and len(value) == _PIN_LENGTH
-        return "<seconds>" if member == "retry-after" else "<pin>" if is_pin else _text(value, names)
-    if type(value) in (int, float) and _FIRST_TIME <= value < _LAST_TIME:
-        return "<time>"
-    return value
+        if member in _PINS and len(value) == _PIN_LENGTH:
+            return "<pin>"
+        return f"<{member}>" if member in ("retry-after", *_ISSUED) else _text(value, names)
+    return "<time>" if type(value) is int and _TIME.fullmatch(str(value)) else value
 
 
 def _text(text: str, names: Mapping[str, str]) -> str:
@@ -142,4 +144,4 @@ def _text(text: str, names: Mapping[str, str]) -> str:
     for known, name in names.items():
         if known in text:
             text = text.replace(known, name)
-    return _RANDOM.sub("<id>", text)
+    return _TIME.sub("<time>", _RANDOM.sub("<id>", text))
