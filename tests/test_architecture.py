@@ -117,6 +117,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "tables": {"errors"},
     "faults": {"errors", "output", "tables"},
     "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
+    "simulate": {"errors", "clock", "output", "config", "api", "session", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"journal.har", "errors", "clock", "output", "config", "extensions", "parity"},
