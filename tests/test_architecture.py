@@ -41,7 +41,7 @@ ACTIONS_IMPORTS = BASICS | {"parity.service", "realtime.action", "realtime.sessi
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},
     "engines": {"errors", "bounded_cache"},
-    "observability": {"errors", "callers", "clock", "journal"},
+    "observability": {"errors", "callers", "clock", "faults", "journal"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {

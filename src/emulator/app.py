@@ -69,6 +69,7 @@ from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
 from emulator.parity.service import Parity, note
 from emulator.parity.tally import Tally
+from emulator.realtime.faulty import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
@@ -120,6 +121,7 @@ class Service:
         self.hub = Hub(changes, self.journal)
         self.publisher = Publisher(engine.relay, self.hub, clock)
         self.faults = FaultPlan(clock, self._faulty, is_alone=self.publisher.is_single_node and not settings.has_peers)
+        self.late = FaultyBroadcasts(self.faults)
         self.tokens = Tokens(settings, extensions, clock, key)
         self.pins = Pins(
             engine.documents,
@@ -151,7 +153,7 @@ class Service:
         )
         self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
         self.buffers = Buffers(engine.logs, clock, id_quota, changes)
-        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, changes)
+        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, changes, self.late.send)
         self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, new_id)
         self.transactions = Transactions(
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
@@ -244,6 +246,7 @@ class Service:
             rate_limits=rate_limits,
             parity=self.parity,
             recorder=self.metrics,
+            faults=self.faults,
             log_requests=settings.logs.requests,
         )
         self.control.on_move(self.gateway.clock_moved)
@@ -292,6 +295,8 @@ class Service:
 
     async def close(self) -> None:
         """Stop scheduled and throttled work; wait for what is running."""
+        self.faults.end()
+        await self.late.close()
         await self.undo.close()
         await self.polls.updates.close()
         await self.scheduler.close()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.errors import ServiceError
+from emulator.faults import fault_id
 from emulator.journal import HIDDEN, REQUEST, Entry
 from emulator.observability.masking import masked, masked_path, masked_target, masked_text, without_path
+from emulator.observability.request_context import current
 
 _METHODS: Final = frozenset(
     {"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE", "WEBSOCKET"}
@@ -35,6 +37,8 @@ def unrouted_entry(
     entry.status, entry.seconds, entry.socket = status, seconds, socket
     entry.response_size = len(answer)
     entry.response = masked(answer)
+    context = current.get()
+    entry.fault = "" if context is None else fault_id(context.fault)
     if error is not None:
         entry.reason, entry.detail = error.reason, error.detail
     if plain != path:  # the answer may quote it

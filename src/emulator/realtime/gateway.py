@@ -26,6 +26,7 @@ from emulator.errors import (
     Unauthorized,
     Unavailable,
 )
+from emulator.faults import CONNECT, MESSAGE, FaultError, Faults, NoAnswer
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
@@ -36,6 +37,7 @@ from emulator.realtime import envelope
 from emulator.realtime.action import BoundAction, BoundFeed, Message
 from emulator.realtime.admission import Admission
 from emulator.realtime.envelope import Request, Unreadable
+from emulator.realtime.faulty import disturb_handshake, disturb_message
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.recording import frame_entry
@@ -84,6 +86,7 @@ class Gateway:
         rate_limits: RateLimits,
         parity: Parity,
         recorder: Recorder,
+        faults: Faults,
         log_requests: bool = False,
     ) -> None:
         self._actions = {name: each for each in actions for name in each.names}
@@ -95,6 +98,7 @@ class Gateway:
         self._clock = clock
         self.limits = limits
         self._recorder = recorder
+        self._faults = faults
         self._log_requests = log_requests
         self._rate_limits = rate_limits
         self._parity = parity
@@ -124,6 +128,11 @@ class Gateway:
             self._recorder.refused(error)
             raise
         return peer
+
+    async def disturb(self, path: str) -> None:
+        """Apply the fault of a handshake, if one is due. Raises `ServiceError`, also for a path without a socket."""
+        if CONNECT in self._faults.kinds:
+            await disturb_handshake(self._faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
 
     def authenticated(self, session: Session, client_id: str) -> None:
         self.admission.authenticated(session, client_id)
@@ -161,7 +170,7 @@ class Gateway:
         self.admission.close_late()
 
     async def answer(self, session: Session, text: bytes) -> bytes:
-        """Return the reply to one request; every error becomes a reply (ruling X2)."""
+        """Return the reply to one request; every error becomes a reply (ruling X2). Empty if a fault prevents it."""
         started = monotonic()
         request = Request("")
         error: ServiceError | None = None
@@ -172,6 +181,8 @@ class Gateway:
         current.set(context)
         try:
             request = envelope.read_request(text, max_data=self.limits.body)
+            if MESSAGE in self._faults.kinds:
+                await disturb_message(self._faults, session, request)
             reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
         except Unreadable as unreadable:
             request = unreadable.request
@@ -189,9 +200,9 @@ class Gateway:
             _log.exception("unexpected failure in %s", self._action(request))
             error = ServiceError("Internal Service Error", "an internal error prevented processing")
         if error is not None:
-            if request.action == AUTHENTICATE and error.status < 500:
+            if request.action == AUTHENTICATE and error.status < 500 and not isinstance(error, FaultError):
                 session.failed_logins += 1
-            reply = envelope.refusal(request, error, now=self._clock.now())
+            reply = b"" if isinstance(error, NoAnswer) else envelope.refusal(request, error, now=self._clock.now())
         action, status, seconds = self._action(request), error.status if error else 200, monotonic() - started
         self._recorder.replied(action, status, seconds)
         if context.production:

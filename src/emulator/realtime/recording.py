@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import ServiceError
+from emulator.faults import fault_id
 from emulator.journal import CLOSE, DELIVERY, FRAME, Entry
 from emulator.observability.masking import masked, masked_caller, masked_text
 from emulator.observability.request_context import RequestContext, current
 
+delivery_fault: Final[ContextVar[str]] = ContextVar("delivery_fault", default="")
+"""The id of the fault that acts on the broadcast of the current task; empty for none."""
 MAX_NAMED: Final = 10
 """Recipients that a delivery names."""
 _LONGEST_NAME: Final = 100
@@ -61,6 +65,7 @@ def frame_entry(
         masked_text(error.detail) if error else "",
         context.production,
         socket=socket,
+        fault=fault_id(context.fault),
     )
 
 
@@ -68,6 +73,8 @@ def close_entry(socket: int, id: str, caller: Caller | None, code: int, reason: 
     """Return the entry of a connection that the service closed because of an error or a limit."""
     entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", masked_caller(caller), CLOSE)
     entry.status, entry.detail, entry.socket = code, masked_text(reason), socket
+    context = current.get()
+    entry.fault = "" if context is None else fault_id(context.fault)
     return entry
 
 
@@ -79,6 +86,7 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
     entry.name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
     entry.path = masked_text(f"{topic.owner}/{topic.channel or ''}")
     entry.response, entry.response_size = masked(message), len(message)
+    entry.fault = delivery_fault.get()
     return entry
 
 

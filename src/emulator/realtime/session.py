@@ -51,6 +51,7 @@ class Connection(Protocol):
     def resume(self) -> None: ...
     def stall(self) -> None: ...
     def release(self) -> None: ...
+    def reset(self) -> None: ...
     def ping(self) -> None: ...
     def allow_large_messages(self) -> None: ...
 
@@ -61,7 +62,7 @@ class RequestHandler(Protocol):
     hub: Hub
 
     async def answer(self, session: Session, text: bytes) -> bytes:
-        """Return the reply to one request; never raises."""
+        """Return the reply to one request, empty for none; never raises."""
 
     def remove(self, session: Session) -> None:
         """Forget a closed session."""
@@ -222,9 +223,10 @@ class Session:
                     self._close(CloseCode.UNSUPPORTED_DATA, "text frames only")
                     return
                 self._busy = True
-                self.connection.send(await self._handler.answer(self, text))
+                if reply := await self._handler.answer(self, text):
+                    self.connection.send(reply)
+                    self.frame_count += 1
                 self._busy = False
-                self.frame_count += 1
                 self._flush_held()
                 if self.failed_logins >= MAX_FAILED_LOGINS:
                     self._close(CloseCode.POLICY_VIOLATION, f"{MAX_FAILED_LOGINS} failed attempts to authenticate")

@@ -23,6 +23,7 @@ from websockets.server import ServerProtocol
 
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
+from emulator.faults import RESET, STALL, Hit, NoAnswer, Pause
 from emulator.journal import Entry
 from emulator.observability.logs import log_request
 from emulator.observability.request_context import RequestContext, bound_to, current, request_id
@@ -107,6 +108,8 @@ class WebSocket(asyncio.Protocol):
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
         self._opening: asyncio.Task[None] | None = None
+        self._pause: Pause | None = None
+        """The wait of a handshake that gets no answer."""
         self._fragments: list[bytes] = []
         self._binary = False
         self._is_open = False
@@ -157,6 +160,8 @@ class WebSocket(asyncio.Protocol):
         self._connections.discard(self)
         if self._abort_timer:
             self._abort_timer.cancel()
+        if self._pause:
+            self._pause.release()
         if self._peer:
             self._peer.closed()
 
@@ -229,6 +234,10 @@ class WebSocket(asyncio.Protocol):
         if not self._paused:
             self._transport.resume_reading()
 
+    def reset(self) -> None:
+        """Close at once with RST, as a failing network does."""
+        self._transport.reset()
+
     def allow_large_messages(self) -> None:
         """Accept messages up to the frame limit; before, 4 KiB (ruling X3)."""
         self._protocol.max_message_size = self._factory.limits.frame
@@ -259,7 +268,7 @@ class WebSocket(asyncio.Protocol):
 
     async def _open(self, path: str, query: str, response: Response) -> None:
         """Find the peer, then answer the handshake."""
-        current.set(RequestContext(self.request_id))
+        current.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
         try:
             self._peer = await self._factory.open_peer(path, query, self)
@@ -274,7 +283,12 @@ class WebSocket(asyncio.Protocol):
         if refusal is not None:
             response = self._error_response(refusal)
             self._log_error_response(response)
+        if context.fault:
+            response.headers["X-Emulator-Fault"] = context.fault
         self._record(path, query, response, refusal)
+        if isinstance(refusal, NoAnswer):
+            await self._stay_silent(refusal.hit)
+            return
         if self._transport.is_closing():
             if self._peer:
                 self._peer.closed()
@@ -283,6 +297,17 @@ class WebSocket(asyncio.Protocol):
         self._flush()
         if self._peer:
             self._peer.opened()
+
+    async def _stay_silent(self, hit: Hit) -> None:
+        """End the connection without an answer; for a stall, when the client leaves or the fault ends."""
+        if hit.effect == RESET:
+            self._transport.reset()
+            return
+        if hit.effect == STALL:
+            self._pause = hit.pause()
+            if not self._transport.is_closing():
+                await self._pause.wait()
+        self._transport.close()
 
     def _receive_frame(self, frame: Frame) -> None:
         """Add a frame to its message; hand over the message when it is complete."""

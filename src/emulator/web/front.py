@@ -113,7 +113,9 @@ class Front:
         return self._service.gateway.limits
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        return self._service.gateway.open(path, query, connection)
+        gateway = self._service.gateway
+        await gateway.disturb(path)
+        return gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, such as a malformed one."""

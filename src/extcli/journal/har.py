@@ -90,5 +90,5 @@ def _comment(body: Mapping[str, Any]) -> Json:
 
 def _own(entry: Mapping[str, Any]) -> Json:
     """Return what the format has no place for, under names of our own, which begin with `_`."""
-    names = ("id", "number", "caller", "reason", "rule", "next_step", "production")
+    names = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
     return {f"_{name}": entry[name] for name in names if entry.get(name)}

@@ -37,11 +37,14 @@ def caller_of(entry: Json) -> str:
 
 
 def note_of(entry: Json) -> str:
-    """Return why it was refused, to how many it was delivered, or what production would have done."""
+    """Return why it was refused, its recipients, the fault that acted, or what production would have done."""
     if entry["kind"] == "delivery":
-        return f"to {entry['delivered']}" + (f", {entry['dropped']} dropped" if entry["dropped"] else "")
+        fault = f", fault {entry['fault']}" if entry.get("fault") else ""
+        return f"to {entry['delivered']}" + (f", {entry['dropped']} dropped" if entry["dropped"] else "") + fault
     if entry["reason"]:
         return f"{entry['rule']}: {entry['detail']}" if entry["rule"] else entry["detail"] or entry["reason"]
+    if entry.get("fault"):
+        return f"fault {entry['fault']}"
     return f"production: {entry['production']}" if entry["production"] else ""
 
 
@@ -106,6 +109,15 @@ ENTRY_LINE = View(table=line_of, rows=lambda entry: [_row(entry)])
 """One entry of many, as it happens."""
 
 
+_FACTS = {
+    "rule": "rule",
+    "detail": "why",
+    "next_step": "next step",
+    "production": "production",
+    "fault": "fault",
+}
+
+
 def _facts(entry: Json) -> Iterator[tuple[str, str]]:
     at, system_at = times.shown(entry["at"]), times.shown(entry["system_at"])
     yield "request", f"{request_of(entry)}"
@@ -113,8 +125,8 @@ def _facts(entry: Json) -> Iterator[tuple[str, str]]:
     yield "id", f"{entry['id']} (number {entry['number']})"
     yield "time", system_at if at == system_at else f"{system_at}; {at} by the service's clock"
     yield "caller", caller_of(entry) + (f", {entry['caller']['client_id']}" if entry["caller"] else "")
-    for name, member in (("rule", "rule"), ("why", "detail"), ("next step", "next_step"), ("production", "production")):
-        if entry[member]:
+    for member, name in _FACTS.items():
+        if entry.get(member):
             yield name, entry[member]
     for recipient in entry["recipients"]:
         yield "recipient", recipient

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import UNSET
@@ -44,6 +44,15 @@ class Users(Protocol):
         """Return all ids of each distinct user, the given spelling first."""
 
 
+class Disturb(Protocol):
+    """Sends broadcasts, unless a fault prevents it."""
+
+    async def __call__(
+        self, caller: Caller, of: Key, send: Callable[[], Awaitable[None]], lose: Callable[[], None]
+    ) -> None:
+        """Call `send` once, twice, later or not at all; `lose` records that nothing was sent. `of` is the event."""
+
+
 class Broadcasts:
     """Sends events to the current subscribers. Nothing is stored.
 
@@ -51,11 +60,14 @@ class Broadcasts:
     `BadRequest` for an invalid event, target or message size.
     """
 
-    def __init__(self, publisher: Publisher, users: Users, environment: Environment, changes: Changes) -> None:
+    def __init__(
+        self, publisher: Publisher, users: Users, environment: Environment, changes: Changes, disturb: Disturb
+    ) -> None:
         self._publisher = publisher
         self._users = users
         self._environment = environment
         self._changes = changes
+        self._disturb = disturb
 
     async def send(
         self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
@@ -106,23 +118,27 @@ class Broadcasts:
         in_thread = len(text) > _LONG
         compress = await _run(needs_compression, text, in_thread=in_thread)
         name = strip_prefix(event, self._environment.name, caller.client_id)
-        topic = pusher_topic(caller.client_id, channel_id)
-        message = scope = ""
-        for spelled in users:
-            scope = "whisper" if any(spelled) else "channel" if channel_id else "extension"
-            update = Event(name, {} if data is UNSET else data, channel_id, scope)
-            of = Key("event", caller.client_id, name, channel_id, "\n".join(spelled))
-            if not self._publisher.has_subscribers(of):
-                self._publisher.record_undelivered(of, name, update)
-            await self._publisher.publish(of, name, update)
-            if self._publisher.may_have_subscribers(topic):
-                message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
-                for user in spelled:
-                    pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
-                    await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
-            if len(users) > 1:
-                await asyncio.sleep(0)  # let other requests run
-        self._changes.note(Key("event", caller.client_id, name, channel_id), scope, caller.opaque_id)
+        of = Key("event", caller.client_id, name, channel_id)
+        scope = "whisper" if named != [""] else "channel" if channel_id else "extension"
+        update = Event(name, {} if data is UNSET else data, channel_id, scope)
+
+        async def send() -> None:
+            topic, message = pusher_topic(caller.client_id, channel_id), ""
+            for spelled in users:
+                to = of._replace(user="\n".join(spelled))
+                if not self._publisher.has_subscribers(to):
+                    self._publisher.record_undelivered(to, name, update)
+                await self._publisher.publish(to, name, update)
+                if self._publisher.may_have_subscribers(topic):
+                    message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
+                    for user in spelled:
+                        pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
+                        await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
+                if len(users) > 1:
+                    await asyncio.sleep(0)  # let other requests run
+
+        await self._disturb(caller, of, send, lambda: self._publisher.record_undelivered(of, name, update))
+        self._changes.note(of, scope if users else "", caller.opaque_id)
 
 
 async def _run(work: Callable[..., T], *args: Any, in_thread: bool) -> T:

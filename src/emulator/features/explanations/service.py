@@ -6,6 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
 from emulator.errors import NotFound
+from emulator.faults import REASON
 from emulator.features.explanations import texts
 from emulator.features.explanations.texts import Explanation, Rule
 from emulator.journal import DELIVERY, Entry, Journal
@@ -60,8 +61,8 @@ class Explanations:
         self._journal = journal
 
     def explain(self, entry: Entry) -> Explanation | None:
-        """Return why an entry was refused; `None` if it was not, or is of an unknown kind."""
-        if entry.status < 400:
+        """Return why an entry was refused or not answered; `None` if it was, or is of an unknown kind."""
+        if entry.status < 400 and entry.reason != REASON:
             return None
         # The tables are imported when they are needed.
         from emulator.features.explanations.cases import Refusal
@@ -81,7 +82,7 @@ class Explanations:
         from emulator.features.explanations.rules import explain_close
 
         entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
-        refused = [entry for entry in entries if entry.status >= 400]
+        refused = [entry for entry in entries if entry.status >= 400 or entry.reason]
         if not entries and id.isdecimal() and len(id) < 16:
             entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
         if entries:
@@ -93,7 +94,9 @@ class Explanations:
 
     def explain_latest(self) -> Explained:
         """Explain the latest refusal that is not of a probe; the answer is empty if the journal has none."""
-        refused = (entry for entry in self._journal.newest() if entry.status >= 400 and not entry.is_probe)
+        refused = (
+            entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
+        )
         latest = next(refused, None)
         return self._explained(latest) if latest else Explained()
 

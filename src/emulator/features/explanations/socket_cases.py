@@ -96,6 +96,8 @@ CLOSES: Final = (
             (r"secret or link behind this connection has ended", "A1", "The secret or link has ended",
              "Link again: `extcli pin request`, then `extcli pin login PIN`.",
              "rights by a retired secret or an ended link", "rights by a secret that is registered"),
+            (r"^fault (?P<fault>\S+) closed the connection$", "docs: Faults", "A fault closed the connection",
+             "Remove it: `extcli fault rm {fault}`.", "fault {fault}", "no fault that matches"),
             (r"^text frames only$", "X3", "A binary message closed the connection", "Send text.",
              "a binary message", "text"),
             (r"^(?P<limit>\d+) failed attempts to authenticate$", "T4", "Too many failed attempts to authenticate",

@@ -91,7 +91,7 @@ class JournalEntry(Struct):
     path: str
     """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
     status: int
-    """The status of the answer; of a `close`, its code; 0 for a delivery."""
+    """The status of the answer; of a `close`, its code; 0 for a delivery, and if a fault prevented the answer."""
     duration_ms: float
     request: Content
     """What was sent to the service."""
@@ -107,6 +107,8 @@ class JournalEntry(Struct):
     """What to do about it."""
     production: str
     """What production would have done differently, as in `X-Emulator-Production`; empty if nothing."""
+    fault: str
+    """The id of the fault that acted on it; empty if none did."""
     recipients: list[str]
     """The first recipients of a delivery."""
     delivered: int
@@ -252,7 +254,7 @@ class Journals:
 
     def shown(self, entry: Entry) -> JournalEntry:
         """Return an entry for readers, with its explanation."""
-        explanation = self._explain(entry) if entry.status >= 400 else None
+        explanation = self._explain(entry) if entry.status >= 400 or entry.reason else None
         return JournalEntry(
             entry.number,
             entry.kind,
@@ -272,6 +274,7 @@ class Journals:
             "" if explanation is None else explanation.rule,
             "" if explanation is None else explanation.next_step,
             entry.production,
+            entry.fault,
             entry.recipients.split("\n") if entry.recipients else [],
             entry.delivered,
             entry.dropped,

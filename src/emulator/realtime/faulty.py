@@ -1,0 +1,155 @@
+"""Applies faults to messages of games, to handshakes and to broadcasts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from emulator.callers import Caller
+from emulator.engines.base import Key
+from emulator.errors import EngineError
+from emulator.faults import (
+    BROADCAST,
+    CLOSE,
+    CONNECT,
+    DELAY,
+    DOUBLE,
+    LOSE,
+    MESSAGE,
+    REORDER,
+    RESET,
+    STALL,
+    Faults,
+    Hit,
+    Pause,
+    Subject,
+)
+from emulator.observability.request_context import current
+from emulator.realtime.envelope import Request
+from emulator.realtime.recording import delivery_fault
+from emulator.realtime.session import Session
+
+HELD_FOR: Final = 1.0
+"""Seconds of real time after which a held broadcast is sent without another."""
+_log = logging.getLogger("emulator")
+
+Send = Callable[[], Awaitable[None]]
+
+
+async def disturb_message(faults: Faults, session: Session, request: Request) -> None:
+    """Apply the fault of a message, if one is due; delays return. Raises `FaultError` for all others.
+
+    `NoAnswer` says that the message gets no reply; its connection is then already closed or stalled, as the fault asks.
+    """
+    caller, channel = session.caller, None
+    client_id = session.client_id
+    if caller is not None:
+        client_id, channel = caller.client_id, caller.channel()
+    hit = faults.choose(Subject(MESSAGE, request.action, request.target, caller, client_id, channel))
+    if hit is None:
+        return
+    _note(hit)
+    if hit.effect == DELAY and await hit.delayed():
+        return
+    error = hit.error()
+    if hit.effect == RESET:
+        session.connection.reset()
+    elif hit.effect == STALL:
+        session.connection.stall()
+        hit.held.things.add(session.connection)
+    elif hit.effect == CLOSE:
+        session.expel(f"fault {hit.id} closed the connection", hit.code)
+    if (context := current.get()) is not None:
+        context.production = ""
+    raise error
+
+
+async def disturb_handshake(faults: Faults, client_id: str) -> None:
+    """Apply the fault of a handshake, if one is due. Raises `FaultError`, except after a delay.
+
+    For `NoAnswer`, the connection does what the hit says.
+    """
+    hit = faults.choose(Subject(CONNECT, "", "", None, client_id))
+    if hit is None:
+        return
+    _note(hit)
+    if hit.effect != DELAY or not await hit.delayed():
+        raise hit.error()
+
+
+class FaultyBroadcasts:
+    """Sends the broadcasts of one service, unless a fault loses, doubles, holds or delays them."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._held: dict[Key, tuple[Pause, asyncio.Task[None]]] = {}
+        """The broadcasts that wait for another one of the same event in the same channel."""
+        self._later: set[asyncio.Task[None]] = set()
+
+    async def send(self, caller: Caller, of: Key, send: Send, lose: Callable[[], None]) -> None:
+        """Send a broadcast, which is one subject whatever its number of recipients. `of` is its event.
+
+        `lose` records that nothing was sent. Late broadcasts are sent after this has returned. A reset and a stop
+        forget them.
+        """
+        if not self._held and BROADCAST not in self._faults.kinds:
+            await send()
+            return
+        former = self._held.pop(of, None)
+        subject = Subject(BROADCAST, of.name, "", caller, of.owner, of.channel)
+        hit = self._faults.choose(subject, without=REORDER if former else "")
+        if hit is None:
+            await send()
+        else:
+            await self._disturb(hit, of, send, lose)
+        if former is not None:
+            pause, task = former
+            pause.release()
+            await asyncio.wait((task,))
+
+    async def close(self) -> None:
+        """Wait for the late broadcasts, which the faults have ended."""
+        await asyncio.gather(*self._later)
+
+    async def _disturb(self, hit: Hit, of: Key, send: Send, lose: Callable[[], None]) -> None:
+        _note(hit)
+        delivery_fault.set(hit.id)
+        try:
+            if hit.effect == LOSE:
+                lose()
+            elif hit.effect == DOUBLE:
+                await send()
+                await send()
+            else:
+                pause = hit.pause()
+                seconds = HELD_FOR if hit.effect == REORDER else hit.delay / 1_000
+                task = asyncio.create_task(self._send_late(hit, pause, seconds, send))
+                self._later.add(task)
+                task.add_done_callback(self._later.discard)
+                if hit.effect == REORDER:
+                    self._held[of] = pause, task
+                    task.add_done_callback(lambda _: self._forget(of, task))
+        finally:
+            delivery_fault.set("")
+
+    async def _send_late(self, hit: Hit, pause: Pause, seconds: float, send: Send) -> None:
+        await pause.wait(seconds)
+        if hit.held.is_void:
+            return
+        try:
+            await send()
+        except EngineError as error:
+            _log.warning("a broadcast that fault %s held back was not sent: %s", hit.id, error)
+
+    def _forget(self, of: Key, task: asyncio.Task[None]) -> None:
+        if of in self._held and self._held[of][1] is task:
+            del self._held[of]
+
+
+def _note(hit: Hit) -> None:
+    """Add a hit to the header `X-Emulator-Fault` of the current request."""
+    context = current.get()
+    if context is not None:
+        context.fault = f"{context.fault}, {hit.header}" if context.fault else hit.header
