@@ -66,6 +66,12 @@ class Clock:
         if self._paused_at is not None:
             self._paused_at = instant
 
+    def set_to_system(self) -> None:
+        """Set the time to the system's. A frozen clock stays frozen."""
+        self._offset = 0
+        if self._paused_at is not None:
+            self._paused_at = self._read()
+
     def advance(self, ms: int) -> None:
         self._offset += ms
         if self._paused_at is not None:

@@ -82,7 +82,7 @@ def test_each_command_of_the_page_works(live: LiveServer):
         next(command for command in page.commands if f"accumulate {verb} " in command) for verb in ("add", "get")
     )
 
-    page.run(adding)
+    page.run(adding.replace("JSON", "5").replace("ROLE:USER", "viewer:U1"))
     assert "5" == buffers(live, **RATINGS).tables[0][0][3]
     assert 2 == len(page.run(reading).splitlines())
 

@@ -33,6 +33,7 @@ document.addEventListener('securitypolicyviolation', (event) => {
 });
 """
 OPEN_DETAILS = "(all) => all.forEach((each) => { each.open = true; })"
+EMPTY = "(all) => all.forEach((each) => { each.textContent = ''; })"
 WIDTH = "document.scrollingElement.scrollWidth"
 NARROW, WIDE = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 SAMPLES = 3
@@ -50,7 +51,7 @@ class Visit:
     axe: dict[str, list[str]] = field(default_factory=dict)
     """The findings by color scheme."""
     shown: str = ""
-    """The text of `<main>` with script."""
+    """The text of `<main>` with script, apart from commands that follow a form."""
     read: str = ""
     """The text of `<main>` without script."""
     widths: list[int] = field(default_factory=list)
@@ -101,6 +102,8 @@ def visits(pages: Callable[[int], list[str]], browser: Browser) -> Visits:
             visit = found[_name(address)] = Visit()
             for each in (checked, page, plain):
                 each.goto(address)
+            for each in (page, plain):
+                each.locator("main code[data-command]").evaluate_all(EMPTY)
             visit.shown, visit.read = (VARYING.sub("…", each.locator("main").inner_text()) for each in (page, plain))
             for each in (checked, page):
                 each.locator("details").evaluate_all(OPEN_DETAILS)

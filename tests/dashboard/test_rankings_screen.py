@@ -86,7 +86,7 @@ def test_each_command_of_the_page_works(live: LiveServer):
         next(command for command in page.commands if f"rank {verb} " in command) for verb in ("submit", "get", "rm")
     )
 
-    page.run(submitting)
+    page.run(submitting.replace("KEY", "blue").replace("ROLE:USER", "viewer:U1"))
     assert "blue\t1\n" in page.run(reading)
     page.run(deleting)
     assert [] == rankings(live).tables

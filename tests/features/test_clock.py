@@ -50,6 +50,15 @@ def test_set_changes_the_time_and_the_clock_keeps_running(live, clock):
     assert live.now() >= record["now"]
 
 
+def test_set_to_system_leads_back_to_the_time_of_the_system(live, clock):
+    live.set(1_700_000_000_000)
+    frozen = clock(set="system")
+    running = clock(freeze=False, set="system")
+
+    assert (True, False) == (frozen["frozen"], running["frozen"])
+    assert 0 == running["offset"]
+
+
 def test_freeze_stops_the_clock_and_unfreeze_restarts_it_from_there(live, clock):
     clock(set=INSTANT, freeze=True)
     frozen = [live.now() for _ in range(20)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from emulator.clock import clamp_instant
+from emulator.dashboard.commands import Part
 from emulator.dashboard.screen import Query, Service
 from emulator.engines.base import Entry, Key
 from emulator.errors import BadRequest
@@ -55,7 +56,7 @@ def manager_of(key: Key, global_prefix: str) -> str:
     return "admin" if key.name.startswith(global_prefix) else "broadcaster"
 
 
-def command(*words: str, key: Key, role: str = "") -> list[str]:
+def command(*words: str | Part, key: Key, role: str = "") -> list[str | Part]:
     """Return the words of the `extcli` command for a thing."""
     options = [*(("--as", role) if role else ()), "--client-id", key.owner]
     return [*words, *options, *(("--channel", key.channel) if key.channel else ())]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import pkgutil
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,8 +16,9 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from emulator.dashboard import commands, texts
 from emulator.dashboard import screens as screens_package
-from emulator.dashboard import texts
+from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, ending, events_of
@@ -49,6 +49,7 @@ def environment() -> Environment:
     templates.filters |= texts.FILTERS
     templates.globals["ui"] = templates.get_template("macros.html").module
     templates.globals["version_of"] = version_of
+    templates.globals["typed"] = commands
     return templates
 
 
@@ -89,7 +90,7 @@ class Pages:
         self, screen: Screen | None, query: Query, content: str, status: int = 200, *, is_live: bool, frames: str = ""
     ) -> Page:
         """Return a page with this content of `<main>`. `frames` is the origin that its frames may load from."""
-        text = self.render("layout.html", self._frame(screen, query, content, is_live))
+        text = self.render("layout.html", self._frame(screen, query, content, is_live) | {"is_error": status >= 400})
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
         body = text.encode("utf-8", "replace")
@@ -138,10 +139,10 @@ class Pages:
         path = f"{self.prefix}/_emulator/{PATHS.get(screen, f'ui/{screen}')}"
         return f"{path}?{urlencode(given)}" if given else path
 
-    def _cli(self, *words: object) -> str:
+    def _cli(self, *words: object) -> str | Command:
         """Return a command line that does the same on this service."""
         url = [] if self._base == _DEFAULT_URL else ["--url", self._base]
-        return shlex.join(["extcli", *map(str, words), *url])
+        return command_of(["extcli", *words, *url])
 
     def _frame(self, screen: Screen | None, query: Query, content: str, is_live: bool) -> dict[str, Any]:
         shown = {name: value for name, value in query.items() if name != "screen"}
@@ -154,6 +155,7 @@ class Pages:
             "content": Markup(content),
             "namespace": self.prefix.rpartition("/")[2] or "default",
             "is_live": is_live,
+            "has_journal": self.service.journal.is_on,
             "reload": self._url(screen.name if screen else "overview", **shown),
             "events": f"{self.prefix}/_emulator/ui/{screen.name if screen else ''}/events?"
             + urlencode({**shown, "shown": digest_of(content)}),

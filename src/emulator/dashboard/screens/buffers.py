@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.clock import clamp_instant
+from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.lists import ROWS, chosen, command, listed
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Item, Key
@@ -58,7 +59,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "has_more": len(found) > ROWS,
         "limit": LIMIT,
         "now": now,
-        "adding": command("accumulate", "add", key.name, "5", key=key, role="viewer:U1"),
+        "adding": command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
         "reading": command("accumulate", "get", key.name, *since, key=key),
     }
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.callers import opaque_id_of
+from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Entry, Key
@@ -82,7 +83,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "lowest": LOWEST,
         "highest": HIGHEST,
         "manager": manager,
-        "casting": command("vote", "cast", key.name, "--value", "0", key=key, role="viewer:U1"),
+        "casting": command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
         "reading": command("vote", "get", key.name, key=key),
         "logging": command("vote", "logs", key.name, key=key),
         "deleting": command("vote", "rm", key.name, key=key, role=manager),

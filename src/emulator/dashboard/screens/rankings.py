@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Key
@@ -36,7 +37,7 @@ async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "next": page.next,
         "now": now,
         "manager": manager,
-        "submitting": command("rank", "submit", key.name, "--key", "blue", key=key, role="viewer:U1"),
+        "submitting": command("rank", "submit", key.name, field("body.key", "--key"), CALLER, key=key),
         "reading": command("rank", "get", key.name, key=key),
         "deleting": command("rank", "rm", key.name, key=key, role=manager),
     }

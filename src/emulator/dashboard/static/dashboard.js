@@ -4,10 +4,15 @@
 const reload = document.getElementById("reload");
 const result = document.getElementById("result");
 
-/** Say something to everyone, screen readers included. */
-function say(text, isError = false) {
+/** Say something to everyone, screen readers included. `request` is the id of a refused request, to link to its page. */
+function say(text, isError = false, request = "") {
   result.textContent = text;
   result.classList.toggle("error", isError);
+  if (!request) return;
+  const link = document.createElement("a");
+  link.href = result.dataset.requests + encodeURIComponent(request);
+  link.textContent = "Why, and what to do";
+  result.append(" ", link);
 }
 
 /** The JSON of an answer, `null` if it is none. */
@@ -42,7 +47,8 @@ document.addEventListener("htmx:after:request", (event) => {
   const status = isCall ? answer.status : ctx.response.status;
   const body = isCall ? answer.body : answer;
   if (status >= 400) {
-    say(body?.info || body?.reason || `the service answered ${status}`, true);
+    const id = isCall ? answer.request_id : form.action.endsWith("/call") ? "" : ctx.response.headers.get("x-request-id");
+    say(body?.info || body?.reason || `the service answered ${status}`, true, result.dataset.requests && id);
   } else {
     const shown = form.dataset.show ? memberOf(answer, form.dataset.show) : undefined;
     say(shown === undefined ? form.dataset.done : `${form.dataset.done} ${shown}`);
@@ -51,6 +57,44 @@ document.addEventListener("htmx:after:request", (event) => {
 document.addEventListener("htmx:error", (event) => {
   if (event.detail.ctx?.sourceElement.matches("form.action")) say("The service does not answer.", true);
 });
+
+/** A word as a shell reads it. */
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
+
+/** The words that a part of a command stands for; see `commands.py`. */
+function wordsOf(part, form) {
+  if (typeof part === "string") return [part];
+  const { option, pieces, shown, kind, only = "" } = part;
+  const typed = (name) => form.elements[name]?.value ?? "";
+  const named = (value) => (option ? [option, value] : [value]);
+  if (kind === "flag") return typed(pieces[0][1]) === only ? [option] : [];
+  if (kind === "each" || kind === "limits") {
+    const [before, name, after] = pieces[0];
+    const values = name.endsWith(":json") ? parsed(typed(name)) : typed(name).split("\n").filter(Boolean);
+    if (!Array.isArray(values)) return named(shown);
+    const place = (index) => (kind === "limits" && values.length > 1 ? `${index}=` : "");
+    return values.flatMap((value, index) => named(`${before}${place(index)}${value}${after}`));
+  }
+  const word = pieces.map(([before, name, after]) => {
+    const value = typed(name);
+    return value && value.startsWith(only) ? `${before}${value.slice(only.length)}${after}` : "";
+  }).join("");
+  return word ? named(word) : option || kind === "optional" ? [] : [shown];
+}
+
+/** Write what is typed into a form into the command beside it. */
+function followForm(form) {
+  const code = form.querySelector("code[data-command]");
+  if (!code) return;
+  const line = JSON.parse(code.dataset.command).flatMap((part) => wordsOf(part, form)).map(quoted).join(" ");
+  code.textContent = line;
+  code.parentElement.querySelector("[data-copy]").dataset.copy = line;
+}
+
+const followForms = () => document.querySelectorAll("form.action").forEach(followForm);
+document.addEventListener("input", ({ target }) => target.form?.matches("form.action") && followForm(target.form));
+document.addEventListener("htmx:after:swap", followForms);
+followForms();
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");

@@ -22,5 +22,5 @@ def instant_of(given: int | str) -> int:
             instant = instant.replace(tzinfo=UTC)
         return round(instant.timestamp() * 1_000)
     except (ValueError, OverflowError):
-        detail = f"set: {given[:40]!r} is neither Unix ms nor a time such as 2030-01-31T18:00:00Z"
+        detail = f"set: {given[:40]!r} is not Unix ms, a time such as 2030-01-31T18:00:00Z, or system"
         raise BadRequest("Invalid body", detail) from None

@@ -23,6 +23,8 @@ from emulator.observability.recorder import Recorder
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
+SYSTEM = "system"
+"""As the time to set: the system's."""
 NO_FORK = "Cannot fork"
 """The reason of the refusal if storage cannot copy a namespace."""
 _MAX_UNREPORTED = 10_000
@@ -33,7 +35,7 @@ class ClockMove(Struct):
     """A move of the clock: first `set`, then `advance`. `freeze` stops or restarts the clock at the result."""
 
     set: int | str | None = None
-    """In Unix ms, or a time such as `2030-01-31T18:00:00Z`."""
+    """In Unix ms, a time such as `2030-01-31T18:00:00Z`, or `system` for the system's time."""
     advance: int | None = None
     """In ms, 0 or more."""
     freeze: bool | None = None
@@ -247,12 +249,14 @@ class Control:
         """
         self._check_movable()
         async with self._moving:
-            target = _target(move, self._clock.now())
+            target = _target(move, self._clock.now() - (self._clock.offset if move.set == SYSTEM else 0))
             with self._clock.paused() as before:
                 self._unreported += await self._purge(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)
-            if target is not None:
+            if move.set == SYSTEM:
+                self._clock.set_to_system()
+            elif target is not None:
                 self._clock.set(target)
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
@@ -278,10 +282,13 @@ class Control:
 
 
 def _target(move: ClockMove, now: int) -> int | None:
-    """Return the instant to set. Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999."""
+    """Return the instant to set; `None` for the present or the system's time, which `now` is.
+
+    Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999.
+    """
     if move.advance is not None and move.advance < 0:
         raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to move the clock back")
-    chosen = None if move.set is None else instant_of(move.set)
+    chosen = None if move.set in (None, SYSTEM) else instant_of(move.set)
     target = (now if chosen is None else chosen) + (move.advance or 0)
     if target != clamp_instant(target):
         raise BadRequest(

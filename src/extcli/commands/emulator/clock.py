@@ -40,13 +40,16 @@ def advance(
 @command(app, "set", loses="the clock moves, and data may expire")
 def set_clock(
     session: Session,
-    to: Annotated[str, typer.Argument(metavar="TIME", help=f"{times.FORMS}, by the emulator's clock.")],
+    to: Annotated[str, typer.Argument(metavar="TIME", help=f"{times.FORMS}, by the emulator's clock; or `system`.")],
 ) -> None:
-    """Set the clock, and print what expired.
+    """Set the clock, and print what expired. `system` sets it back to the system's time.
 
-    Example: extcli clock set 2026-12-24T18:00:00Z
+    \b
+    Examples:
+      extcli clock set 2026-12-24T18:00:00Z
+      extcli clock set system
     """
-    _move(session, set=times.instant(to, session.now))
+    _move(session, set=to if to == "system" else times.instant(to, session.now))
 
 
 @command(app, loses="the clock leaves real time")
@@ -91,5 +94,5 @@ def show_next(
     _move(session, advance=max(0, ends[0]))
 
 
-def _move(session: Session, **change: int | bool) -> None:
+def _move(session: Session, **change: int | bool | str) -> None:
     session.output.show(session.anonymous_service().move_clock(change), views.MOVED_CLOCK)

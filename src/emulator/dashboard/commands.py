@@ -1,0 +1,84 @@
+"""Command lines beside forms. Some words come from the fields, as the user types (`static/dashboard.js`)."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any, NamedTuple
+
+
+class Part(NamedTuple):
+    """The words that one or two fields of a form stand for."""
+
+    option: str
+    """The option before the value. With empty fields, both are left out; without an option, the words are `shown`."""
+    pieces: tuple[tuple[str, str, str], ...]
+    """The text before, the name of the field, and the text after. A piece whose field is empty is left out."""
+    shown: str
+    """What stands for the value without script."""
+    kind: str = ""
+    """How the value becomes words.
+
+    - `optional`: left out if the field is empty, though it has no option.
+    - `each`: the value is a JSON array, or has a line for each value. There is one word for each, after its own option.
+    - `limits`: likewise, with the position in the array: `--limit 0=1 --limit 1=3`; a single value stands alone.
+    - `flag`: the option alone, if the field has the value `only`.
+    """
+    only: str = ""
+    """Leave the part out unless the value begins with this, and leave this out of the value."""
+
+    @property
+    def words(self) -> list[str]:
+        """The words without script."""
+        return [each for each in (self.option, "" if self.kind == "flag" else self.shown) if each]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the members that are not empty."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+
+class Command(NamedTuple):
+    """A command line with parts that follow a form."""
+
+    text: str
+    """The line without script: with placeholders such as `VALUE`."""
+    template: str
+    """Its words and parts as JSON."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def field(
+    name: str,
+    option: str = "",
+    *,
+    before: str = "",
+    after: str = "",
+    shown: str = "",
+    kind: str = "",
+    only: str = "",
+) -> Part:
+    """Return the part for the value of one field. By default it is shown as the last part of the name in capitals."""
+    shown = shown or name.partition(":")[0].rpartition(".")[2].upper()
+    return Part(option, ((before, name, after),), shown, kind, only)
+
+
+def flag(option: str, name: str, value: str) -> Part:
+    """Return an option that is given if the field has this value."""
+    return Part(option, (("", name, ""),), "", "flag", value)
+
+
+CALLER = Part("--as", (("", "role", ""), (":", "user_id", "")), "ROLE:USER")
+"""`--as` with the fields `role` and `user_id`."""
+PLACE = (field("client_id", "--client-id"), field("channel_id", "--channel", shown="CHANNEL"))
+"""The options for the fields `client_id` and `channel_id`."""
+
+
+def command_of(words: list[Any]) -> str | Command:
+    """Return a command line of words and parts; a text if it has no parts."""
+    if not any(isinstance(word, Part) for word in words):
+        return shlex.join(map(str, words))
+    plain = [text for word in words for text in (word.words if isinstance(word, Part) else [str(word)])]
+    template = [word.as_json() if isinstance(word, Part) else str(word) for word in words]
+    return Command(shlex.join(plain), json.dumps(template, ensure_ascii=False, separators=(",", ":")))

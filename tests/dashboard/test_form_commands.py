@@ -1,0 +1,162 @@
+"""The command beside a form does what the form does, with the values that are typed into it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.pages import chromium, main_of
+from support.program import PROGRAM
+from support.service import LiveServer
+
+OF_LUNCH = "id=lunch&client_id=my-extension&channel_id=777"
+PLACE = "--client-id my-extension --channel 777"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+def shown(page: Page, form: str) -> str:
+    """Return the command beside a form, as its button copies it."""
+    text = page.inner_text(f"#{form} code")
+    assert text == page.get_attribute(f"#{form} [data-copy]", "data-copy")
+    return text
+
+
+def typed(page: Page, form: str, fields: dict[str, str]) -> None:
+    """Type these values into a form; `path=…` selects an option."""
+    for name, value in fields.items():
+        field = page.locator(f'#{form} [name="{name}"]')
+        if field.evaluate("each => each.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+
+
+CASES = [
+    ("polls", "define",
+     {"body.id": "tea", "body.config.prompt": 'It\'s "tea"?', "body.config.options:lines": "Yes, please\nNo",
+      "body.config.endsIn:json": "90", "channel_id": "777"},
+     """vote define tea --prompt 'It'"'"'s "tea"?' --option 'Yes, please' --option No --ends-in 90s """
+     f"--replace --as admin {PLACE}"),
+    ("polls", "define", {"body.id": "tea"}, "vote define tea --replace --as admin --client-id my-extension"),
+    (f"polls?{OF_LUNCH}", "cast", {"body.value:json": "-3", "user_id": "7", "role": "admin"},
+     f"vote cast lunch --value -3 --as admin:7 {PLACE}"),
+    (f"polls?{OF_LUNCH}", "cast", {"user_id": ""}, f"vote cast lunch --value 0 --as viewer {PLACE}"),
+    (f"rankings?{OF_LUNCH}", "submit", {"body.key": "deep $blue"},
+     f"rank submit lunch --key 'deep $blue' --as viewer:1 {PLACE}"),
+    (f"buffers?{OF_LUNCH}", "add", {"body:json": '{"a": 1}'},
+     f"""accumulate add lunch '{{"a": 1}}' --as viewer:1 {PLACE}"""),
+    ("codes?client_id=my-extension&channel_id=777", "redeem", {"user_id": "7", "body.prize:json": "2"},
+     f"codes redeem 2 --as viewer:7 {PLACE}"),
+    ("codes?client_id=my-extension&channel_id=777", "mark-list",
+     {"body.users:json": '["U1", "U2"]', "body.prizes:json": "[0, 1]", "body.prize_limits:json": "[1, 3]"},
+     f"codes mark-from-list U1 U2 --prize 0 --prize 1 --limit 0=1 --limit 1=3 {PLACE}"),
+    ("codes?client_id=my-extension&channel_id=777&poll=quiz", "mark-poll",
+     {"body.correct:json": "2", "body.cutoff_timestamp:json": "1700000000000"},
+     f"codes mark-from-poll quiz --correct 2 --prize 0 --limit 1 --cutoff 1700000000000 {PLACE}"),
+    ("broadcasts?client_id=my-extension&channel_id=777", "send",
+     {"body.event": "hint", "body.target": "whisper-U7", "body.data:json": '"left"'},
+     f"""broadcast send hint '"left"' --to U7 --as broadcaster {PLACE}"""),
+    ("broadcasts?client_id=my-extension&channel_id=777", "send",
+     {"path": "/v1/e/extension_broadcast", "role": "backend", "channel_id": ""},
+     """broadcast send round '{"number": 2}' --extension-wide --as backend --client-id my-extension"""),
+    ("pins", "request", {"client_id": "other", "channel_id": "9"}, "pin request --client-id other --channel 9"),
+    ("namespaces", "create", {"name": "lilac"}, "ns new lilac"),
+    ("namespaces", "create", {}, "ns new"),
+    ("namespaces", "fork", {"name": "rose"}, "ns fork default rose"),
+    ("clock", "set", {"set": "2033-05-18T03:33:20"}, "clock set 2033-05-18T03:33:20Z"),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("screen", "form", "fields", "command"), CASES)
+def test_the_command_follows_what_is_typed(live: LiveServer, page: Page, screen, form, fields, command: str):
+    page.goto(f"{live.url}/_emulator/ui/{screen}")
+    typed(page, form, fields)
+
+    assert f"extcli {command} --url {live.url}" == shown(page, form)
+
+
+@pytest.mark.slow
+def test_the_commands_can_be_run(live: LiveServer):
+    viewer = live.client("viewer", user="1", channel="777", client_id="my-extension")
+    viewer.post("vote?id=quiz", json={"value": 2})
+    sets = '{"names":["Hat","Cap"],"indices":[0,1],"codes":[["H-1","H-2"],["C-1","C-2"]]}'
+    live.client("admin", user="9", channel="777", client_id="my-extension").put("codes", content=sets)
+    for _, _, _, command in CASES:
+        done = subprocess.run(
+            [PROGRAM, *shlex.split(command), "--url", live.url], capture_output=True, check=False, timeout=20
+        )
+
+        assert done.returncode in (0, 7), (command, done.stderr)  # 7: the user may redeem no code
+
+
+@pytest.mark.slow
+def test_the_command_stays_when_the_page_changes(live: LiveServer, page: Page):
+    page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
+    page.wait_for_selector("#reload", state="hidden")
+    typed(page, "cast", {"body.value:json": "5"})
+    live.client("viewer", user="2", channel="777", client_id="my-extension").post("vote?id=lunch", json={"value": 3})
+    expect(page.locator("#voters ~ table")).to_contain_text("U2")
+
+    assert "--value 5" in shown(page, "cast")
+
+
+def test_without_script_the_command_has_placeholders(live: LiveServer):
+    main = main_of(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
+
+    assert "extcli vote cast lunch --value VALUE --as ROLE:USER --client-id my-extension --channel 777" in main
+
+
+@pytest.mark.slow
+def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
+    page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
+    typed(page, "cast", {"body.value:json": "900"})
+    page.click("#cast button:not([type])")
+    expect(page.locator("#result")).to_contain_text("value: 900 is not within -99 to 99")
+    page.click("#result a")
+
+    expect(page.locator("main")).to_contain_text("Why it was refused")
+    expect(page.locator("main")).to_contain_text("POST /v1/e/vote")
+
+
+@pytest.mark.slow
+def test_a_refused_move_of_the_clock_links_to_its_explanation(live: LiveServer, page: Page):
+    page.goto(f"{live.url}/_emulator/ui/clock")
+    page.evaluate("document.querySelector('#freeze [name=freeze]').value = 'perhaps'")
+    page.click("#freeze button:not([type])")
+
+    expect(page.locator("#result a")).to_have_text("Why, and what to do")
+
+
+@pytest.mark.slow
+def test_the_page_goes_back_to_the_time_of_the_system(live: LiveServer, page: Page):
+    live.set(2_000_000_000_000)
+    page.goto(f"{live.url}/_emulator/ui/clock")
+    page.click("text=Back to the system's time")
+    expect(page.locator("#result")).to_have_text("The clock shows the system's time.")
+
+    assert httpx.get(f"{live.url}/_emulator/clock").json()["offset"] < 60_000
+
+
+@pytest.mark.parametrize(("screen", "has_link"), [("ui/polls", True), ("rig", False), ("ui/nothing", True)])
+def test_only_pages_that_follow_the_service_or_fail_have_a_link_to_reload(live, screen: str, has_link: bool):
+    text = httpx.get(f"{live.url}/_emulator/{screen}", headers={"Accept": "text/html"}).text
+
+    assert has_link == ('id="reload"' in text)
