@@ -216,7 +216,7 @@ class Service:
         for clock_moved in (self.scheduler.clock_moved, updates.clock_moved, self.faults.clock_moved):
             self.control.on_move(clock_moved)
         self.calls = Calls(self.tokens, partial(answer_inside, lambda: self.dispatcher))
-        self.seeds: Seeds = Seeds(clock, self._scratch, self._load)
+        self.seeds: Seeds = Seeds(clock, self._scratch, self._load, self.faults.prepare)
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher: Dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],

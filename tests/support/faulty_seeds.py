@@ -5,6 +5,7 @@ from __future__ import annotations
 HEAD = 'extcli = 1\nchannel = "777"\n'
 POLL = HEAD + '[[polls]]\nid = "lunch"\n'
 BUFFER = HEAD + '[[buffers]]\nid = "ratings"\n'
+FAULT = HEAD + '[[faults]]\nmatch = "POST /v1/e/vote"\n'
 CODES = HEAD + '[[codes]]\nindex = 0\nname = "Hat"\n'
 
 FAULTY: list[tuple[str, list[str]]] = [
@@ -17,7 +18,7 @@ FAULTY: list[tuple[str, list[str]]] = [
         HEAD + "colour = 1",
         [
             "3:1: colour: unknown field; the fields are extcli, client_id, channel, clock, polls, rankings, buffers, "
-            "stores, json_stores, codes, links"
+            "stores, json_stores, codes, links, faults"
         ],
     ),
     (HEAD + "[[poll]]\nid = 'lunch'", ["3:1: poll: unknown field; did you mean polls?"]),
@@ -164,6 +165,46 @@ FAULTY: list[tuple[str, list[str]]] = [
     (
         HEAD + "[[links]]\nchannel = '${NOWHERE'",
         ["4:1: links[0].channel: ${ must be followed by a name and }; write $${ for the text ${"],
+    ),
+    (
+        FAULT,
+        [
+            "3:1: faults[0]: give one effect: status, delay, drop, reset, truncate, stall, close, lose, double or "
+            "reorder"
+        ],
+    ),
+    (FAULT + "status = 503\ndrop = true", ["6:1: faults[0].drop: a fault has one effect, and status is given, too"]),
+    (FAULT + "status = 'x'", ["5:1: faults[0].status: must be a whole number from 400 to 599"]),
+    (FAULT + "drop = false", ["5:1: faults[0].drop: must be true, or left out"]),
+    (FAULT + "drop = true\nretry_after = 1", ["6:1: faults[0].retry_after: is for status only"]),
+    (FAULT + "drop = true\nseed = 1", ["6:1: faults[0].seed: is for share, or a range of delay, only"]),
+    (FAULT + "drop = true\ntimes = 1\nshare = 0.5", ["7:1: faults[0].share: give times or share, not both"]),
+    (FAULT + "drop = true\nshare = 2", ["6:1: faults[0].share: must be a number over 0, at most 1"]),
+    (
+        FAULT + "delay = 200",
+        ['5:1: faults[0].delay: must be a duration or two, such as "200ms" or "200ms..2s"'],
+    ),
+    (
+        FAULT + "delay = '2s..200ms'",
+        ['5:1: faults[0].delay: must be a duration or two, such as "200ms" or "200ms..2s"'],
+    ),
+    (FAULT + "drop = true\nfor = 'long'", ['6:1: faults[0].for: must be a duration, such as "10s"']),
+    (
+        FAULT + "drop = true\nlasts = '1s'",
+        [
+            "6:1: faults[0].lasts: unknown field; the fields are id, match, event, "
+            "role, user, client_id, channel, status, retry_after, delay, drop, reset, "
+            "truncate, stall, close, lose, double, reorder, times, share, seed, for"
+        ],
+    ),
+    (HEAD + "[[faults]]\nstatus = 503", ["3:1: faults[0].match: give match, such as 'POST /v1/e/vote'"]),
+    (
+        HEAD + "[[faults]]\nlose = true",
+        ["3:1: faults[0].match: give match, such as 'BROADCAST *', or event for the broadcasts of an event"],
+    ),
+    (
+        FAULT + "drop = true\nid = 'a'\n[[faults]]\nevent = 'e'\nlose = true\nid = 'a'",
+        ["10:1: faults[1].id: faults[0] has the same id"],
     ),
     (
         '{"extcli": 1,\n "polls": [{"id": "a b"}]}',

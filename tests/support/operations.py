@@ -11,6 +11,7 @@ from typing import NamedTuple
 FILES = {
     "seed.toml": "extcli = 1\n",
     "hats.txt": "HAT-1\nHAT-2\n",
+    "faults.toml": '[[faults]]\nmatch = "GET /v1/e/rank"\nstatus = 503\n',
     "state-patch.json": '{"state_id": "channel", "state": [{"op": "add", "path": "/a", "value": 1}]}',
     "config-patch.json": '{"config_id": "channel", "config": [{"op": "add", "path": "/b", "value": 1}]}',
 }
@@ -148,6 +149,11 @@ PUT    /_emulator/snapshot           snapshot load before.json
 GET    /_emulator/sockets            socket list
 POST   /_emulator/sockets/close      socket close --all
 POST   /_emulator/sockets/stall      socket stall --all --release
+POST   /_emulator/faults             fault add --id f1 --match 'GET /v1/e/rank' --drop
+GET    /_emulator/faults             fault list
+POST   /_emulator/faults/remove      fault rm f1
+PUT    /_emulator/faults             fault load faults.toml
+DELETE /_emulator/faults             fault clear
 POST   /_emulator/reset              reset --keep 1m
 POST   /_emulator/undo               reset --undo
 PUT    /_emulator/seed               seed apply seed.toml

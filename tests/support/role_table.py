@@ -155,6 +155,7 @@ GET    /_emulator/faults
 POST   /_emulator/faults {"match": "GET /v1/e/poll*", "effect": "drop", "client_id": "none"}
 PUT    /_emulator/faults {"faults": []}
 DELETE /_emulator/faults
+POST   /_emulator/faults/remove {}
 GET    /_emulator/journal
 GET    /_emulator/journal/entry?id=latest
 GET    /_emulator/journal/stream?timeout=0

@@ -102,6 +102,7 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/_emulator/faults"): '{"match": "SOCKET connect", "effect": "drop", "client_id": "none"}',
     ("PUT", "/_emulator/faults"): '{"faults": []}',
     ("DELETE", "/_emulator/faults"): "",
+    ("POST", "/_emulator/faults/remove"): "{}",
     ("POST", "/_emulator/pins/expire"): '{"client_id": "my-extension", "pin": "PIN"}',
     ("PUT", "/_emulator/seed"): '{"extcli": 1, "client_id": "my-extension", "channel": "777"}',
     ("GET", "/_emulator/wait"): "",

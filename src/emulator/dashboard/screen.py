@@ -16,6 +16,7 @@ from emulator.features.contents.service import Contents
 from emulator.features.control.service import Control
 from emulator.features.control.undo import Undo
 from emulator.features.explanations.service import Explanations
+from emulator.features.faults.service import FaultPlan
 from emulator.features.journal.service import Journals
 from emulator.features.sockets.service import Sockets
 from emulator.journal import Journal
@@ -42,6 +43,7 @@ class Service(Protocol):
     code_sets: CodeSets
     journals: Journals
     explanations: Explanations
+    faults: FaultPlan
     parity: Parity
     dispatcher: Dispatcher
     namespaces: Namespaces | None

@@ -341,9 +341,11 @@ class Service:
     def list_faults(self) -> Answer:
         return self.perform(Call("GET", f"{CONTROL}faults", signed=False))
 
-    def remove_faults(self, id: str | None = None) -> Answer:
-        """Remove one fault, or all."""
-        return self.perform(Call("DELETE", f"{CONTROL}faults", _given(id=id), signed=False))
+    def remove_fault(self, id: str) -> Answer:
+        return self.perform(Call("POST", f"{CONTROL}faults/remove", body=encoded({"id": id}), signed=False))
+
+    def clear_faults(self) -> Answer:
+        return self.perform(Call("DELETE", f"{CONTROL}faults", signed=False))
 
     def apply_seed(self, document: bytes) -> Answer:
         return self.perform(Call("PUT", f"{CONTROL}seed", body=document, signed=False))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from extcli.errors import Refused
-from extcli.faults.options import members
+from extcli.faults.options import in_options, members
 from extcli.faults.schema import DOCUMENT
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.tables.source import source
@@ -29,12 +29,12 @@ def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
     If the file or the service finds an error, nothing was changed.
     """
     opened = source(path)
-    faults = opened.value(DOCUMENT, environ)["faults"]
+    faults = [members(fault) for fault in opened.value(DOCUMENT, environ)["faults"]]
     try:
-        return service.replace_faults([members(fault) for fault in faults])
+        return service.replace_faults(faults)
     except Refused as error:
         if details := _problems(error.body):
-            raise opened.refused(details) from None
+            raise opened.refused([in_options(detail, faults) for detail in details]) from None
         raise
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from extcli.errors import UsageError
@@ -14,8 +15,8 @@ _BROADCASTS: Final = ("lose", "double", "reorder")
 _PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
 _UNCHANGED: Final = ("id", "role", "channel", "user", "client_id", "event", "retry_after", "times", "share", "seed")
-_BELONGS: Final = {"retry_after": "status", "seed": "share"}
-"""Options that are allowed only beside another."""
+_OPTIONS: Final = {"bytes": "truncate", "code": "close", "lasts": "for", "delay_max": "delay"}
+_MEMBER: Final = re.compile(r"faults\[(\d+)\]\.(\w+)")
 
 Named = Callable[[str], str]
 """Returns an option as the user writes it: `--retry-after` or `retry_after`."""
@@ -28,9 +29,10 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
         yield "", f"give one effect: {_listed(EFFECTS, named)}"
     for name in effects[1:]:
         yield name, f"a fault has one effect, and {named(effects[0])} is given, too"
-    for name, owner in _BELONGS.items():
-        if name in options and owner not in options:
-            yield name, f"is for {named(owner)} only"
+    if "retry_after" in options and "status" not in options:
+        yield "retry_after", f"is for {named('status')} only"
+    if "seed" in options and "share" not in options and ".." not in options.get("delay", ""):
+        yield "seed", f"is for {named('share')}, or a range of {named('delay')}, only"
     if "times" in options and "share" in options:
         yield "share", f"give {named('times')} or {named('share')}, not both"
     if "match" not in options and "event" not in options:
@@ -59,6 +61,19 @@ def members(options: Mapping[str, Any]) -> dict[str, Any]:
     if "for" in options:
         document["lasts"] = times.duration(options["for"])
     return document
+
+
+def in_options(detail: str, documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return a detail of a refusal, which begins with a member such as `faults[0].bytes`, with the option's name.
+
+    `documents` are the members of the faults that were sent.
+    """
+    found = _MEMBER.match(detail)
+    if not found:
+        return detail
+    at, member = int(found[1]), found[2]
+    name = documents[at]["effect"] if member == "effect" else _OPTIONS.get(member, member)
+    return f"faults[{at}].{name}{detail[found.end() :]}"
 
 
 def delays(text: str) -> dict[str, int]:

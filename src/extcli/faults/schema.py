@@ -11,9 +11,11 @@ from extcli.output import times
 from extcli.tables.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
 from extcli.tables.positions import Path
 
-_MOST = 1_000
+_MOST = 100
 _LONGEST_TEXT = 256
-_MANY = 2**53 - 1
+_LONGEST_WAIT = 86_400
+_LARGEST_BODY = 1 << 30
+_MOST_TIMES = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -87,20 +89,20 @@ FAULT = Table(
         "user": Field(_TEXT, "only this user"),
         "client_id": Field(_TEXT, "only this client id"),
         "channel": Field(_TEXT, "only this channel"),
-        "status": Field(Whole(100, 599), "effect: answer with this status"),
-        "retry_after": Field(Whole(0, _MANY), "with status: seconds for the header Retry-After"),
+        "status": Field(Whole(400, 599), "effect: answer with this status"),
+        "retry_after": Field(Whole(0, _LONGEST_WAIT), "with status: seconds for the header Retry-After"),
         "delay": Field(Duration(is_range=True), "effect: answer later"),
         "drop": Field(_EFFECT, "effect: close the connection without an answer"),
         "reset": Field(_EFFECT, "effect: reset the connection"),
-        "truncate": Field(Whole(0, _MANY), "effect: cut the answer's body after so many bytes"),
+        "truncate": Field(Whole(0, _LARGEST_BODY), "effect: cut the answer's body after so many bytes"),
         "stall": Field(_EFFECT, "effect: never answer"),
         "close": Field(Whole(1000, 4999), "effect: close the socket with this code"),
         "lose": Field(_EFFECT, "effect: do not deliver the broadcast"),
         "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
         "reorder": Field(_EFFECT, "effect: deliver the broadcast after the next one"),
-        "times": Field(Whole(1, _MANY), "only the first so many that match"),
+        "times": Field(Whole(1, _MOST_TIMES), "only the first so many that match"),
         "share": Field(Share(), "only this share, chosen at random"),
-        "seed": Field(Whole(0, _MANY), "with share: another choice; 0 by default"),
+        "seed": Field(Whole(-(1 << 63), (1 << 63) - 1), "another choice of share and delay; 0 by default"),
         "for": Field(Duration(), "only so long, by the service's clock"),
     },
     _rule,

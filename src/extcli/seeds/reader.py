@@ -10,6 +10,7 @@ from typing import Any
 
 from extcli import atomic_file
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
+from extcli.faults.options import in_options, members
 from extcli.seeds.code_files import read_codes
 from extcli.seeds.schema import SEED, VERSION
 from extcli.tables.errors import InvalidFile
@@ -42,7 +43,7 @@ class Seed:
 
     def refused(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for a seed that the service refused. Each detail begins with a path and a colon."""
-        return self.source.refused(details)
+        return self.source.refused([in_options(detail, self.document.get("faults", ())) for detail in details])
 
     def save_tokens(self, refresh_tokens: Sequence[str]) -> None:
         """Write the refresh token of each link to its file, readable by this user only. Raises `UsageError`."""
@@ -76,7 +77,7 @@ def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
 
 
 def _document(seed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the seed with its defaults, and with every point in time as RFC 3339. Data are left alone."""
+    """Return the seed with its defaults, every point in time as RFC 3339, and faults as the service takes them."""
     defaults = {"extcli": VERSION, "client_id": DEFAULT_CLIENT_ID, "channel": DEFAULT_CHANNEL}
     document: dict[str, Any] = {**defaults, **seed}
     for name, part in document.items():
@@ -84,6 +85,8 @@ def _document(seed: Mapping[str, Any]) -> dict[str, Any]:
             document[name] = [_with_texts(table) for table in part]
         elif isinstance(part, dict):
             document[name] = _with_texts(part)
+    if "faults" in document:
+        document["faults"] = [members(fault) for fault in document["faults"]]
     return document
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
+from extcli.faults.schema import FAULTS, report_repeated_ids
 from extcli.tables.kinds import (
     USER,
     Field,
@@ -89,6 +90,7 @@ def _clock_rule(clock: dict[str, Any], path: Path, report: Report) -> None:
 
 def _seed_rule(seed: dict[str, Any], path: Path, report: Report) -> None:
     """Report things that two tables describe."""
+    report_repeated_ids(seed.get("faults", []), report)
     for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
         taken: dict[tuple[object, ...], int] = {}
         for at, each in enumerate(seed.get(kind, [])):
@@ -214,6 +216,7 @@ SEED = Table(
         "json_stores": Field(_tables(JSON_STORE, "json_stores"), "JSON stores"),
         "codes": Field(_tables(CODES, "codes"), "sets of reward codes"),
         "links": Field(_tables(LINK, "links"), "channels that a game is linked to"),
+        "faults": Field(FAULTS, "faults: failures on purpose"),
     },
     _seed_rule,
 )

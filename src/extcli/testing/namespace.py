@@ -15,6 +15,7 @@ from extcli.seeds.apply import apply
 from extcli.testing.actor import Actor
 from extcli.testing.calls import TIMEOUT, anonymous, document, signed_calls
 from extcli.testing.clock import Clock
+from extcli.testing.faults import Faults
 from extcli.testing.operation import Awaited, Blocking, ModeT, Part, operation
 from extcli.testing.sockets import Events, Game
 from extcli.testing.wait import Wait
@@ -113,6 +114,11 @@ class Namespace(Part[ModeT]):
     def clock(self) -> Clock[ModeT]:
         """Its clock."""
         return Clock(anonymous(self._http), awaited=self.awaited)
+
+    @property
+    def faults(self) -> Faults[ModeT]:
+        """Failures on purpose."""
+        return Faults(anonymous(self._http), awaited=self.awaited)
 
     @property
     def wait(self) -> Wait[ModeT]:

@@ -1,15 +1,96 @@
-"""Faults: there are none to inject yet."""
+"""Faults: failures on purpose, with their hits; templates, a form for any, removal."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from emulator.callers import Role
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.errors import Conflict
+from emulator.features.faults.rules import ALL_EFFECTS, Fault
+
+_CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
+
+
+class _Template(NamedTuple):
+    """A usual fault, which one click adds."""
+
+    id: str
+    label: str
+    members: dict[str, str]
+    options: tuple[str, ...]
+    """The options of `extcli fault add` that add it."""
+
+
+_VOTES: Final = {"match": "POST /v1/e/vote", "effect": "status", "status": "503", "retry_after": "1", "times": "3"}
+_TEMPLATES: Final = (
+    _Template(
+        "refuse-votes",
+        "Fail the next three votes with 503",
+        _VOTES,
+        ("--match", "POST /v1/e/vote", "--status", "503", "--retry-after", "1", "--times", "3"),
+    ),
+    _Template(
+        "slow",
+        "Answer all requests 500 ms late",
+        {"match": "* /v1/e/*", "effect": "delay", "delay": "500"},
+        ("--match", "* /v1/e/*", "--delay", "500ms"),
+    ),
+    _Template(
+        "lose",
+        "Lose the next broadcast",
+        {"match": "BROADCAST *", "effect": "lose", "times": "1"},
+        ("--match", "BROADCAST *", "--lose", "--times", "1"),
+    ),
+    _Template(
+        "double",
+        "Deliver the next broadcast twice",
+        {"match": "BROADCAST *", "effect": "double", "times": "1"},
+        ("--match", "BROADCAST *", "--double", "--times", "1"),
+    ),
+    _Template(
+        "restart",
+        "For ten seconds, close sockets with 1012 at their next message",
+        {"match": "SOCKET *", "effect": "close", "code": "1012", "lasts": "10000"},
+        ("--match", "SOCKET *", "--close", "1012", "--for", "10s"),
+    ),
+)
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return nothing: the service injects no faults."""
-    return {}
+    """Return the faults, oldest first, or why there cannot be any."""
+    common = {"templates": _TEMPLATES, "effects": ALL_EFFECTS, "roles": [str(role) for role in Role], "why_not": ""}
+    try:
+        faults = service.faults.read().faults
+    except Conflict as error:
+        return common | {"faults": [], "why_not": error.detail}
+    now = service.clock.now()
+    return common | {"faults": [(each, effect_of(each), conditions_of(each), is_over(each, now)) for each in faults]}
 
 
-SCREEN = Screen("faults", "Faults", read)
+def effect_of(fault: Fault) -> str:
+    """Return the effect of a fault with its parameters: `status 503, retry after 1 s`."""
+    match fault.effect:
+        case "status":
+            after = "" if fault.retry_after is None else f", retry after {fault.retry_after} s"
+            return f"status {fault.status or 503}{after}"
+        case "delay":
+            return f"delay {fault.delay} ms" + ("" if fault.delay_max is None else f" to {fault.delay_max} ms")
+        case "truncate":
+            return f"truncate after {fault.bytes or 0} bytes"
+        case "close":
+            return f"close {fault.code or 1012}"
+    return fault.effect
+
+
+def conditions_of(fault: Fault) -> list[tuple[str, str]]:
+    """Return the conditions of a fault besides its match, by name."""
+    return [(name.replace("_", " "), getattr(fault, name)) for name in _CONDITIONS if getattr(fault, name)]
+
+
+def is_over(fault: Fault, now: int) -> bool:
+    """Whether a fault does not act any more."""
+    return fault.left == 0 or (fault.ends_at is not None and fault.ends_at <= now)
+
+
+SCREEN = Screen("faults", "Faults", read, every=1.0)

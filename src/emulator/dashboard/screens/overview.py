@@ -34,6 +34,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "verdicts": [each for each in service.parity.tally.seen if each.verdict != UNKNOWN],
         "unknown": sum(each.count for each in service.parity.tally.seen if each.verdict == UNKNOWN),
         "sockets": service.sockets,
+        "faults": len(service.faults),
         "held": len(service.dispatcher.held),
         "journal": journal,
         "client_id": _client_id(service),

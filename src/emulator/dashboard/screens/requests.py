@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from emulator.callers import Role
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screens.faults import effect_of
 from emulator.errors import BadRequest
 from emulator.features.explanations.service import verdict_of
 from emulator.features.journal.rules import FILTERS
@@ -40,8 +41,12 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         can_replay = found.kind == REQUEST and found.path.startswith("/v1/e/")
         entry = service.journals.shown(found)
         body = entry.request
+        acted = service.faults.find(found.fault)
         return common | {
             "entry": entry,
+            "fault_id": found.fault,
+            "acted": acted,
+            "effect": effect_of(acted) if acted else "",
             "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),
             "explanation": service.explanations.explain(found),
             "production": verdict_of(found.production),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.features.faults.rules import Fault
-from emulator.features.faults.service import FaultList, FaultPlan, Removed
+from emulator.features.faults.service import FaultList, FaultPlan, Removal, Removed
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Parameter, endpoint
 
@@ -41,4 +41,10 @@ async def remove_faults(faults: FaultPlan, call: Call) -> Removed:
     return faults.remove(call.text("id"))
 
 
-endpoints: Final = (add_fault, list_faults, replace_faults, remove_faults)
+@endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
+async def remove_faults_by_form(faults: FaultPlan, call: Call) -> Removed:
+    """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
+    return faults.remove(call.body(Removal).id)
+
+
+endpoints: Final = (add_fault, list_faults, replace_faults, remove_faults, remove_faults_by_form)

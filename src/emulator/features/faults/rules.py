@@ -231,8 +231,8 @@ def _unknown(match: str, what: str, names: Iterable[str]) -> BadRequest:
 
 def _check_effect(fault: Fault, pattern: Pattern) -> None:
     effects = EFFECTS[pattern.kind]
-    if fault.effect not in _ALL_EFFECTS:
-        raise _invalid("effect", f"{fault.effect[:40]!r} is not one of {', '.join(_ALL_EFFECTS)}")
+    if fault.effect not in ALL_EFFECTS:
+        raise _invalid("effect", f"{fault.effect[:40]!r} is not one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
         detail = f"{fault.effect!r} is not one of {', '.join(effects)}, the effects on {_NAMES[pattern.kind]}"
         raise _invalid("effect", f"{detail} such as {fault.match[:80]!r}")
@@ -273,4 +273,4 @@ def _invalid(name: str, detail: str) -> BadRequest:
     return BadRequest("Invalid body", f"{name}: {detail}")
 
 
-_ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for effects in EFFECTS.values() for effect in effects))
+ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for effects in EFFECTS.values() for effect in effects))

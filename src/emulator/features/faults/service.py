@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from emulator.clock import Clock, clamp_instant
@@ -15,6 +15,7 @@ from emulator.errors import BadRequest, Conflict, NotFound
 from emulator.faults import DELAY, Held, Hit, Subject
 from emulator.features.faults import rules
 from emulator.features.faults.rules import Fault, Known, Pattern
+from emulator.wire.json_codec import error_text
 
 NOT_ALONE: Final = "No faults"
 """The reason of the refusal if several processes may serve the same data."""
@@ -24,6 +25,13 @@ class FaultList(Struct, forbid_unknown_fields=True):
     """All faults, oldest first."""
 
     faults: list[Fault]
+
+
+class Removal(Struct, forbid_unknown_fields=True):
+    """Which faults to remove."""
+
+    id: str = ""
+    """One of them; all when absent."""
 
 
 class Removed(Struct):
@@ -93,6 +101,39 @@ class FaultPlan:
         """Call `changed` whenever `kinds` may have changed."""
         self._watches.append(changed)
 
+    def __len__(self) -> int:
+        """Return the number of faults, also of those that are over."""
+        return len(self._armed)
+
+    def find(self, id: str) -> Fault | None:
+        """Return a fault with its present state, if it is still there."""
+        armed = self._armed.get(id)
+        return armed.record() if armed else None
+
+    # For seeds
+
+    def prepare(self, documents: Sequence[Mapping[str, Any]]) -> Callable[[], None]:
+        """Check faults that all have an id, and return the function that adds them.
+
+        They replace those with the same ids. Raises `BadRequest` that names one, and `Conflict`.
+        """
+        self._check_alone()
+        try:
+            faults = convert({"faults": documents}, FaultList).faults
+        except ValidationError as error:
+            raise BadRequest("Invalid body", error_text(error)) from None
+        patterns = self._checked(faults)
+        if len(self._armed.keys() | {fault.id for fault in faults}) > rules.MAX_FAULTS:
+            detail = f"faults: with those of the service, there are more than {rules.MAX_FAULTS}; remove some first"
+            raise BadRequest("Too many faults", detail)
+
+        def put() -> None:
+            for fault, pattern in zip(faults, patterns, strict=True):
+                self._put(self._arm(fault, pattern, ()))
+            self._changed()
+
+        return put
+
     # For the control API
 
     def read(self) -> FaultList:
@@ -107,10 +148,7 @@ class FaultPlan:
         if fault.id not in self._armed and len(self._armed) >= rules.MAX_FAULTS:
             raise BadRequest("Too many faults", f"there are {rules.MAX_FAULTS} faults, the limit; remove one first")
         armed = self._arm(fault, pattern, self._armed)
-        former = self._armed.get(armed.fault.id)
-        self._armed[armed.fault.id] = armed
-        if former is not None:
-            former.held.release(is_void=False)
+        self._put(armed)
         self._changed()
         return armed.record()
 
@@ -120,16 +158,9 @@ class FaultPlan:
         if len(faults.faults) > rules.MAX_FAULTS:
             detail = f"faults: has {len(faults.faults)} faults; the limit is {rules.MAX_FAULTS}"
             raise BadRequest("Too many faults", detail)
-        known, armed = self._known(), dict[str, _Armed]()
+        armed = dict[str, _Armed]()
         taken = {fault.id: None for fault in faults.faults}
-        for position, fault in enumerate(faults.faults):
-            try:
-                pattern = rules.checked(fault, known)
-            except BadRequest as error:
-                error.detail = f"faults[{position}].{error.detail}"
-                raise
-            if fault.id in armed:
-                raise BadRequest("Invalid body", f"faults[{position}].id: {fault.id!r} is not unique")
+        for fault, pattern in zip(faults.faults, self._checked(faults.faults), strict=True):
             each = self._arm(fault, pattern, {**taken, **armed})
             armed[each.fault.id] = each
         former, self._armed = self._armed, armed
@@ -190,6 +221,27 @@ class FaultPlan:
 
     end = clear
     """When the service stops, too."""
+
+    def _checked(self, faults: Sequence[Fault]) -> list[Pattern]:
+        """Return what each fault matches. Raises `BadRequest` that names the first invalid one."""
+        known, patterns, ids = self._known(), list[Pattern](), set[str]()
+        for position, fault in enumerate(faults):
+            try:
+                patterns.append(rules.checked(fault, known))
+            except BadRequest as error:
+                error.detail = f"faults[{position}].{error.detail}"
+                raise
+            if fault.id in ids:
+                raise BadRequest("Invalid body", f"faults[{position}].id: {fault.id!r} is not unique")
+            ids |= {fault.id} if fault.id else set()
+        return patterns
+
+    def _put(self, armed: _Armed) -> None:
+        """Add a fault, in the place of one with its id. The caller says that something changed."""
+        former = self._armed.get(armed.fault.id)
+        self._armed[armed.fault.id] = armed
+        if former is not None:
+            former.held.release(is_void=False)
 
     def _arm(self, fault: Fault, pattern: Pattern, taken: Collection[str]) -> _Armed:
         id = fault.id or next(free for number in range(1, len(taken) + 2) if (free := f"f{number}") not in taken)

@@ -123,3 +123,5 @@ class Seed(_Strict, kw_only=True):
     json_stores: list[SeedJsonStore] = []
     codes: list[SeedCodes] = []
     links: list[SeedLink] = []
+    faults: list[dict[str, Any]] = []
+    """As `POST /_emulator/faults` takes them."""

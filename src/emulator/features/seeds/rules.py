@@ -79,6 +79,8 @@ class Plan(NamedTuple):
     """Whether the clock stands still then; `None` if that stays."""
     counts: dict[str, int]
     """How many things of each kind the document has."""
+    faults: list[dict[str, Any]]
+    """The faults, each with an id: `seed-1` and so on, if it has none of its own."""
     new_id: Callable[[], str]
     """Makes the ids of stored things. They depend on the seed only, so that it can replace its own data."""
 
@@ -99,7 +101,9 @@ def plan_of(document: bytes) -> Plan:
     at = _unix_ms(clock.at) if clock and clock.at else None
     if at is not None and at != clamp_instant(at):
         raise BadRequest("Invalid seed", "clock.at: must be in the years 1970 to 9999, in UTC")
-    return Plan(_calls_of(seed), links, at, clock.frozen if clock else None, _counts_of(seed), _ids_of(document))
+    faults = [{**fault, "id": fault.get("id") or f"seed-{number}"} for number, fault in enumerate(seed.faults, 1)]
+    frozen = clock.frozen if clock else None
+    return Plan(_calls_of(seed), links, at, frozen, _counts_of(seed), faults, _ids_of(document))
 
 
 def _invalid_names(seed: Seed) -> Iterator[str]:

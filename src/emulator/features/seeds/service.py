@@ -71,6 +71,11 @@ With neither, the clock stays as it is. Raises `Forbidden` if the clock would mo
 """
 
 
+PutFaults = Callable[[], None]
+PrepareFaults = Callable[[Sequence[Mapping[str, Any]]], PutFaults]
+"""Checks faults, and returns the function that adds them. Raises `BadRequest` that names all, and `Conflict`."""
+
+
 @dataclass(eq=False, repr=False)
 class Seeds:
     """Seeds of one service."""
@@ -78,6 +83,7 @@ class Seeds:
     _clock: Clock
     _open_scratch: OpenScratch
     _load: Load
+    _prepare_faults: PrepareFaults
 
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
@@ -85,12 +91,14 @@ class Seeds:
     async def apply(self, document: bytes) -> Seeded:
         """Put the data of a seed into the service. Raises `BadRequest` with all problems, and then changed nothing.
 
-        Raises `Forbidden` for a seed with a clock, if the clock cannot be moved.
+        Raises `Forbidden` for a seed with a clock, if the clock cannot be moved, and `Conflict` for one with faults,
+        if several processes serve the data.
         """
         # Imported here, because it takes long and most services get no seed.
         from emulator.features.seeds.rules import plan_of
 
         plan = plan_of(document)
+        put_faults = self._prepare_faults(plan.faults) if plan.faults else None
         async with self._applying:
             # It stands still, so that all data have the same time, and equal seeds equal data.
             clock = Clock()
@@ -100,6 +108,8 @@ class Seeds:
                 links = await _linked(scratch, plan)
                 records = _without_quotas(scratch.engine.dump(now=clock.now()))
                 await self._load(records, *self._clock_after(plan))
+                if put_faults:
+                    put_faults()
         facts: dict[str, Any] = {name: count for name, count in plan.counts.items() if count}
         audit("seed applied", **facts)
         return Seeded(self._clock.now(), plan.counts, links)

@@ -47,7 +47,7 @@ Double = Annotated[bool, typer.Option("--double", help="Deliver the broadcast tw
 Reorder = Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")]
 Times = Annotated[int | None, typer.Option("--times", metavar="N", help="Only the first N that match.")]
 Share = Annotated[float | None, typer.Option("--share", metavar="0..1", help="Only this share, chosen at random.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="With --share: another choice [0].")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="Only so long, by the emulator's clock: 10s.")]
 
 
@@ -130,7 +130,7 @@ def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="T
     """
     from extcli.faults.views import REMOVED
 
-    session.output.show(session.anonymous_service().remove_faults(id), REMOVED)
+    session.output.show(session.anonymous_service().remove_fault(id), REMOVED)
 
 
 @command(app)
@@ -141,7 +141,7 @@ def clear(session: Session) -> None:
     """
     from extcli.faults.views import REMOVED
 
-    session.output.show(session.anonymous_service().remove_faults(), REMOVED)
+    session.output.show(session.anonymous_service().clear_faults(), REMOVED)
 
 
 @command(app)

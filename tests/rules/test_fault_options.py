@@ -1,0 +1,116 @@
+"""The options of a fault, and the members of the API that they become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extcli.faults.options import delays, members, problems
+from extcli.faults.views import conditions_of, effect_of, left_of
+
+VOTE = "POST /v1/e/vote"
+
+
+def of(**options: Any) -> dict[str, Any]:
+    return {"match": VOTE, **options}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (of(status=503), {"effect": "status", "status": 503}),
+        (of(status=503, retry_after=1, times=3), {"effect": "status", "status": 503, "retry_after": 1, "times": 3}),
+        (of(delay="200ms"), {"effect": "delay", "delay": 200}),
+        (of(delay="200ms..2s", seed=7), {"effect": "delay", "delay": 200, "delay_max": 2000, "seed": 7}),
+        (of(drop=True), {"effect": "drop"}),
+        (of(reset=True), {"effect": "reset"}),
+        (of(truncate=50), {"effect": "truncate", "bytes": 50}),
+        (of(stall=True), {"effect": "stall"}),
+        (of(close=1012), {"effect": "close", "code": 1012}),
+        (of(drop=True, share=0.1, seed=3), {"effect": "drop", "share": 0.1, "seed": 3}),
+        (of(drop=True, **{"for": "1m30s"}), {"effect": "drop", "lasts": 90_000}),
+        (
+            of(drop=True, id="a", role="viewer", channel="1", user="U1", client_id="x"),
+            {"effect": "drop", "id": "a", "role": "viewer", "channel": "1", "user": "U1", "client_id": "x"},
+        ),
+    ],
+    ids=str,
+)
+def test_options_become_members_of_the_api(options: dict[str, Any], expected: dict[str, Any]):
+    assert [] == list(problems(options, str))
+    assert {"match": VOTE, **expected} == members(options)
+
+
+@pytest.mark.parametrize("effect", ["lose", "double", "reorder"])
+def test_an_event_alone_means_its_broadcasts(effect: str):
+    options = {"event": "round over", effect: True}
+
+    assert [] == list(problems(options, str))
+    assert {"match": "BROADCAST round over", "effect": effect} == members(options)
+
+
+def test_an_event_beside_a_match_is_a_condition():
+    assert {"match": "BROADCAST *", "event": "e", "effect": "lose"} == members(
+        {"match": "BROADCAST *", "event": "e", "lose": True}
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "blamed"),
+    [
+        (of(), ""),
+        (of(status=503, drop=True), "drop"),
+        (of(lose=True, double=True), "double"),
+        (of(drop=True, retry_after=1), "retry_after"),
+        (of(drop=True, seed=1), "seed"),
+        (of(delay="1s", seed=1), "seed"),
+        (of(drop=True, times=1, share=0.5), "share"),
+        ({"drop": True}, "match"),
+        (of(delay="1"), "delay"),
+        (of(delay="2s..1s"), "delay"),
+        (of(delay="1s.."), "delay"),
+        (of(drop=True, **{"for": "soon"}), "for"),
+    ],
+    ids=str,
+)
+def test_a_wrong_combination_names_the_option_to_blame(options: dict[str, Any], blamed: str):
+    assert [blamed] == [name for name, _ in problems(options, str)]
+
+
+def test_a_range_of_equal_delays_is_valid():
+    assert {"delay": 5, "delay_max": 5} == delays("5ms..5ms")
+
+
+@pytest.mark.parametrize(
+    ("fault", "shown"),
+    [
+        ({"effect": "status", "status": 503, "retry_after": None}, "status 503"),
+        ({"effect": "status", "status": 429, "retry_after": 2}, "status 429, retry after 2 s"),
+        ({"effect": "delay", "delay": 200, "delay_max": None}, "delay 200ms"),
+        ({"effect": "delay", "delay": 200, "delay_max": 2000}, "delay 200ms to 2s"),
+        ({"effect": "truncate", "bytes": 50}, "truncate after 50 bytes"),
+        ({"effect": "close", "code": 1012}, "close 1012"),
+        ({"effect": "lose"}, "lose"),
+    ],
+)
+def test_an_effect_is_shown_with_its_parameters(fault: dict[str, Any], shown: str):
+    assert shown == effect_of(fault)
+
+
+@pytest.mark.parametrize(
+    ("fault", "shown"),
+    [
+        ({}, ""),
+        ({"times": 3, "left": 2}, "2 of 3"),
+        ({"share": 0.1}, "10%"),
+        ({"share": 0.005}, "0.5%"),
+        ({"times": 3, "left": 0, "ends_at": 1_000}, "0 of 3, until 1970-01-01 00:00:01Z"),
+    ],
+)
+def test_what_is_left_is_shown(fault: dict[str, Any], shown: str):
+    assert shown == left_of(fault)
+
+
+def test_only_the_conditions_that_a_fault_has_are_shown():
+    assert "role=viewer channel=1001" == conditions_of({"role": "viewer", "channel": "1001", "user": "", "event": ""})
