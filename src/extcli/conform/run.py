@@ -77,7 +77,7 @@ def _outcome(rule: Rule, at: Deployment, *, silent: bool) -> Result:
         answer = at.exchanges[-1] if at.exchanges else None
         found = Differs(
             f"the answer to {answer.request}" if answer else "the answer",
-            f"another shape ({type(error).__name__}: {error})",
+            f"a member {error}" if isinstance(error, KeyError) else f"another shape: {error}",
             answer.answer if answer else None,
         )
     except (Closed, Refused, ServerError) as error:

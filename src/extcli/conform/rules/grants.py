@@ -120,7 +120,7 @@ def redemption_of_nothing(at: Deployment) -> None:
     expect("the codes that the second user may redeem", [1], eligible(at, second))
 
 
-@rule("C5", "`redeem` takes an index from 0 to 9; others are refused with 400.", "viewer", extension=True)
+@rule("C5", "`redeem` takes an index from 0 to 9; others are refused with 400.", "viewer", writes=True)
 def index_to_redeem(at: Deployment) -> None:
     for body in ({"prize": 10}, {"prize": -1}, {"prize": "0"}, {}):
         expect(f"the status with {body}", 400, at.viewer.post("codes/redeem", body).status)

@@ -1,0 +1,30 @@
+"""`extcli conform` finds faults planted in the service, and names the rules that they break."""
+
+from __future__ import annotations
+
+import pytest
+
+from extcli.conform.catalog import all_rules
+from support import planted_data, planted_votes  # noqa: F401 - they fill the list
+from support.planted_faults import FAULTS, PlantedFault
+from support.service import live_server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_fails_exactly_its_rules(extcli, fault: PlantedFault):
+    with pytest.MonkeyPatch.context() as patch:
+        fault.plant(patch)
+        with live_server() as live:
+            result = extcli("conform", "--writes", "--url", live.url, "-o", "json")
+
+    found = {rule["rule"]: rule for rule in result.json["rules"] if rule["status"] not in ("pass", "skipped")}
+    assert fault.finds == set(found), found
+    assert ({"fail"}, 7) == ({rule["status"] for rule in found.values()}, result.exit_code)
+
+
+def test_there_are_25_planted_faults_and_their_rules_exist():
+    names = {rule.name for rule in all_rules()}
+
+    assert 25 <= len(FAULTS) == len({fault.name for fault in FAULTS})
+    assert {} == {fault.name: fault.finds - names for fault in FAULTS if not fault.finds or fault.finds - names}
