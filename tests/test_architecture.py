@@ -255,13 +255,13 @@ def test_only_the_list_of_features_imports_the_dashboard():
     assert {"emulator.feature_list"} == {name for name in importers if not is_in(name, ["emulator.dashboard"])}
 
 
-def test_only_the_serve_command_imports_the_service():
+def test_only_the_commands_serve_and_data_import_the_service():
     importers = {
         name
         for name in modules()
         if name.startswith("extcli") and any(each.startswith("emulator") for each in imports(name))
     }
-    assert {"extcli.commands.emulator.serve"} == importers
+    assert {"extcli.commands.emulator.data", "extcli.commands.emulator.serve"} == importers
 
 
 def test_modules_have_no_import_cycle():

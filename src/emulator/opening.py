@@ -15,6 +15,7 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
+from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
 from emulator.features.control.gate import ControlGate
@@ -76,7 +77,8 @@ async def open_service(
     """Open a service with its engine and background tasks; raises `EngineError`."""
     clock = clock or Clock()
     name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
-    async with open_engine(settings.data, namespace=name, is_alone=not settings.has_peers) as engine:
+    upgrades = Upgrades(settings.upgrade, clock.now())
+    async with open_engine(settings.data, namespace=name, is_alone=not settings.has_peers, upgrades=upgrades) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
         service = Service(settings, extensions, engine, clock, key, verdicts=verdicts)

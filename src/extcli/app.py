@@ -25,6 +25,7 @@ ROOMS = {
             "ns": "Namespaces of the emulator: list, create, fork, delete.",
             "seed": "Seeds: files with the data a test begins with.",
             "snapshot": "Snapshots: save, load and compare all data.",
+            "data": "The file with the data: back up, verify, restore.",
             "contents": "List what the emulator holds: polls, stores, codes…",
             "clock": "The emulator's clock: read, advance, set, freeze.",
             "fault": "Faults: failures on purpose, of requests and sockets.",

@@ -71,6 +71,7 @@ BEFORE = {
 """What runs before an example that contains the text."""
 NOT_RUN = {
     "extcli serve --port 0 --data sqlite:///srv/": "writes to /srv",
+    "extcli data ": "needs a data file; test_data_command.py",
     "extcli exec --": "needs a project with npm; test_exec.py runs others",
     "extcli exec --quiet": "runs pytest in pytest; test_exec.py runs others",
     "extcli status": "needs a named service; test_status.py",

@@ -1,12 +1,13 @@
-"""A backup by `VACUUM INTO` under load is complete, and a service can start from it."""
+"""A backup by `extcli data backup` under load is complete, and a service can start from it."""
 
 from __future__ import annotations
 
-import sqlite3
+import subprocess
 from pathlib import Path
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from support.process import server_process
+from support.program import PROGRAM
 
 ENOUGH = 150
 
@@ -18,9 +19,7 @@ def test_a_backup_has_every_write_acknowledged_before_it_began(tmp_path: Path):
         with crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
             before = crowd.named(ACKNOWLEDGED)
-            shell = sqlite3.connect(file, isolation_level=None)
-            shell.execute(f"VACUUM INTO '{copy}'")
-            shell.close()
+            subprocess.run([PROGRAM, "data", "backup", copy, "--data", f"sqlite://{file}"], check=True)
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
         assert crowd.account(served).faultless
 

@@ -77,7 +77,7 @@ def test_start_and_stop_are_logged_once_for_all_workers(tmp_path: Path, workers:
         lines = [line.split(" emulator: ")[1].strip() for line in served.process.stderr]
 
     assert [
-        f"serving: extcli {version('extcli')}, sandbox, data in {tmp_path}/data.db, port {port}, "
+        f"serving: extcli {version('extcli')}, sandbox, data in {tmp_path}/data.db, format 6, port {port}, "
         f"registered extensions: 0, workers: {workers}",
         "stopped",
     ] == lines

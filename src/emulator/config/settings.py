@@ -80,6 +80,8 @@ class Settings:
     namespace_idle: int | None = None
     """Seconds without use after which a namespace is dropped; `None` is never."""
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
+    upgrade: bool = True
+    """Raise data of an older format when it is opened, instead of refusing it."""
     journal: int = 16 * MIB
     """Bytes of the journal of each namespace; 0 keeps none. Production has no journal."""
     page_events: bool = True
@@ -137,6 +139,7 @@ def read_settings(
     traces: bool = False,
     namespace_idle: int | None = None,
     journal: str = "16MiB",
+    upgrade: bool = True,
 ) -> Settings:
     """Build settings from the options of `serve`; raises `ConfigurationError` with one line. `leeway` is in seconds.
 
@@ -166,6 +169,7 @@ def read_settings(
         environment=environment,
         namespace_idle=namespace_idle,
         journal=_journal_size(journal),
+        upgrade=upgrade,
         data=data,
         extensions=read_extensions(extensions) if extensions else {},
         extensions_file=extensions,

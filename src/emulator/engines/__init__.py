@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.engines.engine import Engine
+from emulator.engines.upgrades import UPGRADES, Upgrades
 
 ACCEPTED = (
     "accepted are sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db "
@@ -11,7 +12,7 @@ ACCEPTED = (
 )
 
 
-def open_engine(url: str, *, namespace: str, is_alone: bool = False) -> Engine:
+def open_engine(url: str, *, namespace: str, is_alone: bool = False, upgrades: Upgrades = UPGRADES) -> Engine:
     """Return the engine that `url` names. It is closed: `async with` opens it.
 
     `is_alone` states that no other process uses this namespace of a file, so that messages need not be stored for it.
@@ -24,20 +25,39 @@ def open_engine(url: str, *, namespace: str, is_alone: bool = False) -> Engine:
         case "sqlite", "://":
             from emulator.engines.sqlite import SqliteEngine
 
-            rest, _, query = rest.partition("?")
-            name, _, value = query.partition("=")
-            if rest and name == "synchronous" and value not in ("normal", "full"):
-                raise _refusal(url, f"synchronous is {value!r}; normal and full are accepted")
-            if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
-                raise _refusal(url)
-            file, awaits_disk = _file_path(rest, url), query.endswith("full")
-            return SqliteEngine(file, namespace=namespace, awaits_disk=awaits_disk, is_alone=is_alone)
+            file, awaits_disk = _file_and_sync(rest, url)
+            return SqliteEngine(
+                file, namespace=namespace, awaits_disk=awaits_disk, is_alone=is_alone, upgrades=upgrades
+            )
         case "redis" | "rediss" | "valkey", "://":
             from emulator.engines.redis import RedisEngine
 
-            return RedisEngine(url, namespace=namespace)
+            return RedisEngine(url, namespace=namespace, upgrades=upgrades)
         case _:
             raise _refusal(url)
+
+
+def file_of(url: str) -> str | None:
+    """Return the path of the database file that a data URL names; `None` for data that is in no such file.
+
+    Raises `ValueError` as `open_engine` does.
+    """
+    scheme, separator, rest = url.partition("://")
+    if (scheme, separator) != ("sqlite", "://"):
+        open_engine(url, namespace="")  # only parses the URL
+        return None
+    return _file_and_sync(rest, url)[0]
+
+
+def _file_and_sync(rest: str, url: str) -> tuple[str | None, bool]:
+    """Return the path, and whether commits wait for the disk."""
+    rest, _, query = rest.partition("?")
+    name, _, value = query.partition("=")
+    if rest and name == "synchronous" and value not in ("normal", "full"):
+        raise _refusal(url, f"synchronous is {value!r}; normal and full are accepted")
+    if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
+        raise _refusal(url)
+    return _file_path(rest, url), query.endswith("full")
 
 
 def _file_path(rest: str, url: str) -> str | None:

@@ -19,6 +19,8 @@ class Engine(Protocol):
     """The name that `GET /_emulator/ready` shows: `sqlite` or `redis`."""
     location: str
     """Where the data is, as the log shows it: `memory`, `/srv/data.db` or `Redis at host:6379/0`. Never a password."""
+    format: int
+    """The format in which it keeps data. Opening raises data of an older format to it."""
     survives_restart: bool
     """Whether the data outlives the process."""
     is_shared: bool

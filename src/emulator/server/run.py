@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jwt.warnings import InsecureKeyLengthWarning
 
 from emulator.app import Service
+from emulator.clock import system_now
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
+from emulator.engines.upgrades import Upgrades
 from emulator.errors import ConfigurationError, EngineError
 from emulator.opening import open_app, open_service
 from emulator.server.http_server import Server, StoppedEarly, config_of, listen, url_of
@@ -177,7 +179,7 @@ def _run(
             announce(url, settings.environment.name, engine.location)
         # The first line of standard output: scripts read the URL from it.
         os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
-        log_serving(settings, engine.location, listener.getsockname()[1], workers)
+        log_serving(settings, engine, listener.getsockname()[1], workers)
 
     if workers == 1:
         _run_loop(settings, listener, started, hangups, hooks)
@@ -204,7 +206,8 @@ def _check_startup(settings: Settings, prepare: Hook | None) -> None:
     """Open and close the engine and the tracing, so that a failure is reported before any worker starts. Prepare."""
 
     async def open_and_close() -> None:
-        async with open_engine(settings.data, namespace=settings.environment.name) as engine:
+        upgrades = Upgrades(settings.upgrade, system_now())
+        async with open_engine(settings.data, namespace=settings.environment.name, upgrades=upgrades) as engine:
             log_warnings(engine.warnings)
         if prepare is not None:
             extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)

@@ -17,11 +17,12 @@ from emulator.engines.engine import Engine
 _log = logging.getLogger("emulator")
 
 
-def log_serving(settings: Settings, location: str, port: int, workers: int) -> None:
-    """Log one line at the start; `location` is the engine's."""
+def log_serving(settings: Settings, engine: Engine, port: int, workers: int) -> None:
+    """Log one line at the start."""
     _log.info(
-        "serving: extcli %s, %s, data in %s, port %s, registered extensions: %s, workers: %s",
-        version("extcli"), settings.environment.name, location, port, len(settings.extensions), workers,
+        "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s, workers: %s",
+        version("extcli"), settings.environment.name, engine.location, engine.format, port,
+        len(settings.extensions), workers,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ Data = Annotated[
         metavar="URL",
     ),
 ]
+NoUpgrade = Annotated[bool, _option("no-upgrade", "Exit if the data has an older format, instead of raising it.")]
 Extensions = Annotated[
     Path | None,
     _option("extensions", "TOML file of registered extensions; required with --production.", metavar="FILE"),

@@ -28,7 +28,8 @@ from emulator.engines.redis.records.dump import Dump
 from emulator.engines.redis.records.load import Load
 from emulator.engines.redis.relay import RedisRelay
 from emulator.engines.redis.scripts import DUMP
-from emulator.engines.redis.upgrade import upgrade
+from emulator.engines.redis.upgrade import FORMAT, upgrade
+from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 
 
@@ -39,9 +40,11 @@ class RedisEngine:
     survives_restart = True
     is_shared = True
     can_copy = False
+    format = FORMAT
 
-    def __init__(self, url: str, *, namespace: str) -> None:
+    def __init__(self, url: str, *, namespace: str, upgrades: Upgrades = UPGRADES) -> None:
         self.warnings: Sequence[str] = ()
+        self._upgrades = upgrades
         self._speaks_tls = url.startswith("rediss:")
         self._namespace = key = namespace_key(namespace)
         pool = connection_factory(url)
@@ -68,7 +71,7 @@ class RedisEngine:
         self._pipeline.open()
         try:
             await self._inspect()
-            await upgrade(self._pipeline, self._namespace)
+            await upgrade(self._pipeline, self._namespace, self._upgrades)
             await self._relay.open()
         except EngineError as error:
             await self._pipeline.close()

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import logging
+from importlib.metadata import version
+from typing import Final
+
 from emulator.engines.redis.keys import name_last_prefix, parse_user_last
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import POOLS, PURGE
+from emulator.engines.upgrades import Upgrades
+from emulator.errors import EngineError
 
-_FORMAT = b"3"
+FORMAT: Final = 3
+_log = logging.getLogger("emulator.engines")
 
 
-async def upgrade(pipeline: Pipeline, namespace: bytes) -> None:
-    """Note as spent what the existing pools have handed out, and index the ballots and logs, unless that was done."""
+async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> None:
+    """Note as spent what the existing pools have handed out, and index the ballots and logs, unless that was done.
+
+    The marker is the format, then the version of extcli that raised it. Raises `EngineError` if the format is newer, or
+    if it is older and may not be raised.
+    """
     marker = namespace + b":format"
-    if await pipeline.send(b"GET", marker) == _FORMAT:
+    found, _, writer = (await pipeline.send(b"GET", marker) or b"").decode().partition(" ")
+    number = int(found) if found.isdecimal() else 0
+    if number > FORMAT:
+        needed = f"{writer} or later" if writer else "of the version that wrote it"
+        raise EngineError(
+            f"Redis: the data was written by a newer version (format {number}; this one knows up to {FORMAT}); "
+            f"use extcli {needed}"
+        )
+    if number == FORMAT:
         return
+    is_new = not number and not await pipeline.send(b"EXISTS", namespace, namespace + b":numbers")
+    if not is_new and not upgrades.allowed:
+        raise EngineError(
+            f"Redis: the data has format {number or 1}, this version needs format {FORMAT}, and --no-upgrade is set; "
+            "back up Redis, then start extcli serve without it"
+        )
     cursor = b""
     while cursor != b"0":
         cursor, *histories = await pipeline.run(POOLS, b"histories", cursor or b"0")
@@ -24,4 +49,6 @@ async def upgrade(pipeline: Pipeline, namespace: bytes) -> None:
     cursor = b""
     while cursor != b"0":
         cursor = await pipeline.run(PURGE, b"enlist", cursor or b"0")
-    await pipeline.send(b"SET", marker, _FORMAT)
+    await pipeline.send(b"SET", marker, f"{FORMAT} {version('extcli')}".encode())
+    if not is_new:
+        _log.info("Redis: raised the data from format %s to %s", number or 1, FORMAT)

@@ -29,7 +29,9 @@ from emulator.engines.sqlite.rewards.lists import Lists, SpentItems
 from emulator.engines.sqlite.rewards.pool_cache import PoolCache
 from emulator.engines.sqlite.rewards.pools import SqlitePools
 from emulator.engines.sqlite.rewards.rosters import SqliteRosters
+from emulator.engines.sqlite.schema import VERSION
 from emulator.engines.sqlite.service_lock import service_lock
+from emulator.engines.upgrades import UPGRADES, Upgrades
 
 
 class SqliteEngine:
@@ -41,13 +43,22 @@ class SqliteEngine:
 
     name = "sqlite"
     can_copy = True
+    format = VERSION
 
-    def __init__(self, path: str | None, *, namespace: str, awaits_disk: bool = False, is_alone: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        *,
+        namespace: str,
+        awaits_disk: bool = False,
+        is_alone: bool = False,
+        upgrades: Upgrades = UPGRADES,
+    ) -> None:
         self._path, self._name = path, namespace
         self.warnings: Sequence[str] = ()
         self.location = path or "memory"
         self.survives_restart = self.is_shared = path is not None
-        self._group_commit = GroupCommit(path, awaits_disk=awaits_disk)
+        self._group_commit = GroupCommit(path, awaits_disk=awaits_disk, upgrades=upgrades)
         self._namespace = NamespaceIds(self._group_commit, namespace)
         self._ballot_cache = BallotCache(self._group_commit, self._namespace)
         lists = Lists(self._group_commit, self._namespace)

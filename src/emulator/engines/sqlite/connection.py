@@ -11,7 +11,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from emulator.engines.sqlite.schema import UnusableDatabase, prepare, set_options
+from emulator.engines.sqlite.files.upgrade import prepare
+from emulator.engines.sqlite.schema import UnusableDatabase, set_options
+from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 
 # Another writer in this process is done after one pass of the event loop; one in another process may take about 5 s.
@@ -28,11 +30,13 @@ FAILURES = (sqlite3.Error, UnicodeDecodeError)
 UTF-8."""
 
 
-async def connect(path: str | None, *, check_same_thread: bool = True) -> sqlite3.Connection:
-    """Open the database at `path` (`None`: in memory), and create or migrate its tables. Raises `EngineError`."""
+async def connect(
+    path: str | None, *, check_same_thread: bool = True, upgrades: Upgrades = UPGRADES
+) -> sqlite3.Connection:
+    """Open the database at `path` (`None`: in memory), and create or upgrade its tables. Raises `EngineError`."""
     for pause in PAUSES:
         try:
-            return _connect_once(path, check_same_thread)
+            return _connect_once(path, check_same_thread, upgrades)
         except FAILURES as error:
             if not is_busy(error):
                 raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
@@ -40,7 +44,7 @@ async def connect(path: str | None, *, check_same_thread: bool = True) -> sqlite
     raise EngineError(f"cannot open {path}: locked by another process")
 
 
-def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connection:
+def _connect_once(path: str | None, check_same_thread: bool, upgrades: Upgrades) -> sqlite3.Connection:
     # SQLite gives some relative names a special meaning.
     file = ":memory:" if path is None else os.path.abspath(path)
     if path is not None and not os.path.isdir(os.path.dirname(file)):
@@ -55,7 +59,7 @@ def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connecti
             set_options(connection)
             _empty[0].backup(connection)
         else:
-            prepare(connection)
+            prepare(connection, path, upgrades)
         if path is None and not _empty:
             _empty.append(sqlite3.connect(file, check_same_thread=False))
             set_options(_empty[0])

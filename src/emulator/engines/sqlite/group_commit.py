@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
 from emulator.engines.sqlite.corruption import Corruption, examine
+from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 
 Params = ParamSpec("Params")
@@ -38,9 +39,10 @@ class GroupCommit:
     its readers try again.
     """
 
-    def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
+    def __init__(self, path: str | None, *, awaits_disk: bool = False, upgrades: Upgrades = UPGRADES) -> None:
         self.path = path
         self._awaits_disk = awaits_disk
+        self._upgrades = upgrades
         self.corruption = Corruption(path)
         self.caches: list[WriteCache] = []
         self._connection: sqlite3.Connection | None = None
@@ -72,7 +74,7 @@ class GroupCommit:
         self._loop = asyncio.get_running_loop()
         if self.path is not None:
             await asyncio.to_thread(examine, self.path)
-        self._connection = await connect(self.path)
+        self._connection = await connect(self.path, upgrades=self._upgrades)
         if self._awaits_disk:
             self._connection.execute("PRAGMA synchronous = FULL")
 

@@ -75,6 +75,8 @@ TABLES = (
 _CREATED = re.compile(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)")
 _COLUMN = re.compile(r"ALTER TABLE (\w+) ADD COLUMN (\w+)")
 _DROPPED = re.compile(r"DROP (?:TABLE|INDEX) (\w+)")
+_STAMP = 0x45
+"""The first byte of the `application_id`; the others are the version of extcli: major, minor, patch."""
 _EXISTING = """
     SELECT name FROM sqlite_schema UNION ALL SELECT 'marks.' || name FROM pragma_table_info('marks')
     UNION ALL SELECT 'ballots.' || name FROM pragma_table_info('ballots')
@@ -211,37 +213,58 @@ def set_options(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def prepare(connection: sqlite3.Connection) -> None:
-    """Create missing tables and set the options. Raises `UnusableDatabase`, or a busy `OperationalError`."""
-    connection.execute("BEGIN")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    names = {name for (name,) in connection.execute(_EXISTING)}
-    connection.execute("COMMIT")
-    if version > VERSION:
-        raise UnusableDatabase(f"written by a newer version (format {version}; this one knows up to {VERSION})")
-    found = _format_of(names)
-    if found > version:
-        raise UnusableDatabase(f"its user_version is {version}, but its tables are of format {found}; was it changed?")
-    if version == 0 and names:
-        raise UnusableDatabase("it is the database of another program")
-    missing = [name for name in _names(version) if name not in names]
-    if not missing and version and connection.execute("SELECT next FROM numbers").fetchone() is None:
-        missing = ["the row of numbers"]
-    if missing:
-        raise UnusableDatabase(
-            f"it is an incomplete extcli database: {missing[0]} is missing; was it partly recovered?"
-        )
-    set_options(connection)
-    if version == VERSION:
-        return
-    connection.create_function("digest_of", 1, digest_of, deterministic=True)
-    connection.execute("BEGIN IMMEDIATE")
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a database that this version can use, 0 for an empty one. Raises `UnusableDatabase`."""
+    connection.execute("SAVEPOINT reading")  # one state, also inside a transaction
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        added = [statement for number, some in ADDED.items() if number > version for statement in some]
-        for statement in (*(TABLES if version == 0 else ()), *added, f"PRAGMA user_version = {VERSION}"):
-            connection.execute(statement)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
+        names = {name for (name,) in connection.execute(_EXISTING)}
+        if version > VERSION:
+            needed = writer_of(connection)
+            raise UnusableDatabase(
+                f"written by a newer version (format {version}; this one knows up to {VERSION}); "
+                f"use extcli {f'{needed} or later' if needed else 'of the version that wrote it'}"
+            )
+        found = _format_of(names)
+        if found > version:
+            raise UnusableDatabase(
+                f"its user_version is {version}, but its tables are of format {found}; was it changed?"
+            )
+        if version == 0 and names:
+            raise UnusableDatabase("it is the database of another program")
+        missing = [name for name in _names(version) if name not in names]
+        if not missing and version and connection.execute("SELECT next FROM numbers").fetchone() is None:
+            missing = ["the row of numbers"]
+        if missing:
+            raise UnusableDatabase(
+                f"it is an incomplete extcli database: {missing[0]} is missing; was it partly recovered?"
+            )
+        return int(version)
+    finally:
+        connection.execute("RELEASE reading")
+
+
+def writer_of(connection: sqlite3.Connection) -> str | None:
+    """Return the version of extcli that created the database or raised it to its format; `None` if unknown."""
+    (stamp,) = connection.execute("PRAGMA application_id").fetchone()
+    return ".".join(str(stamp >> shift & 0xFF) for shift in (16, 8, 0)) if stamp >> 24 == _STAMP else None
+
+
+def statements_of(version: int, *, after: int = 0) -> list[str]:
+    """Return the statements that make format `version` of format `after`; of an empty file by default."""
+    added = [each for number, some in ADDED.items() if after < number <= version for each in some]
+    return added if after else [*TABLES, *added]
+
+
+def create_or_raise(connection: sqlite3.Connection, version: int, writer: str) -> None:
+    """Bring a database of format `version`, 0 if empty, to the current one, inside the open transaction.
+
+    `writer` is the version of extcli.
+    """
+    connection.create_function("digest_of", 1, digest_of, deterministic=True)
+    for statement in statements_of(VERSION, after=version):
+        connection.execute(statement)
+    numbers = [min(int(each), 0xFF) for each in re.findall(r"\d+", writer)[:3]]
+    stamp = _STAMP << 24 | sum(number << shift for number, shift in zip(numbers, (16, 8, 0), strict=False))
+    connection.execute(f"PRAGMA application_id = {stamp}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -13,7 +13,7 @@ _HEADER = b"SQLite format 3\x00"
 
 
 @contextmanager
-def service_lock(path: str, namespace: str) -> Iterator[None]:
+def service_lock(path: str, namespace: str, advice: str = "stop it first, or use --workers instead") -> Iterator[None]:
     """Hold `<path>-<namespace>-lock`, which names this process. Raises `EngineError` if another process holds it.
 
     The system releases the lock when the process ends, however it ends. Workers of the process may use the file, as may
@@ -34,8 +34,8 @@ def service_lock(path: str, namespace: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(lock, 20).decode("ascii", "replace").strip()
-            message = f"in use by another extcli serve, process {holder or 'unknown'}; stop it first"
-            raise EngineError(f"cannot open {path}: {message}, or use --workers instead") from None
+            message = f"in use by another extcli serve, process {holder or 'unknown'}; {advice}"
+            raise EngineError(f"cannot open {path}: {message}") from None
         except OSError:  # the file system has no locks
             pass
         with suppress(OSError):  # a full disk

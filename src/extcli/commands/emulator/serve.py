@@ -85,6 +85,7 @@ def serve(
     otel: options.Otel = False,
     namespace_idle: options.NamespaceIdle = None,
     journal: options.Journal = "16MiB",
+    no_upgrade: options.NoUpgrade = False,
     seed: options.Seed = None,
     import_: options.Import = None,
     export_on_exit: options.ExportOnExit = None,
@@ -152,6 +153,7 @@ def serve(
             traces=otel,
             namespace_idle=None if namespace_idle is None else _seconds("--namespace-idle", namespace_idle),
             journal=journal,
+            upgrade=not no_upgrade,
         )
         prepare, finish = _preparation(seed, production=production), None
         if import_ is not None or export_on_exit is not None:

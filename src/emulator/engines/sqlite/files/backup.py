@@ -1,0 +1,66 @@
+"""Backs up a database file while a service uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from emulator.engines.sqlite.connection import FAILURES, explain
+from emulator.engines.sqlite.files.copying import DamagedCopy, copied, open_read_only, put
+from emulator.engines.sqlite.files.facts import Facts, facts_of
+from emulator.errors import EngineError
+
+
+class Backup(NamedTuple):
+    """A finished backup."""
+
+    target: Path
+    facts: Facts
+
+
+def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
+    """Copy the database to a new file, checked and on the disk. Raises `EngineError`; then there is no new file.
+
+    The copy has everything that was committed when this began. An existing file is only replaced with `replace`.
+    """
+    if target.exists() and not replace:
+        raise EngineError(f"{target} exists already; give another name, or --force to replace it")
+    if target.exists() and os.path.samefile(path, target):
+        raise EngineError(f"{target} is the data itself; give another name")
+    if not os.path.exists(path):
+        raise EngineError(f"cannot open {path}: there is no such file")
+    try:
+        with copied(path, target) as copy:
+            with closing(open_read_only(str(copy))) as connection:
+                facts = facts_of(connection, str(copy))
+            put(copy, target, replace=replace)
+    except DamagedCopy as error:
+        raise EngineError(f"cannot back up {path}: it is corrupt ({error}); run extcli data verify {path}") from None
+    except FAILURES as error:
+        raise EngineError(f"cannot back up {path}: {explain(error, path)}") from error
+    except OSError as error:
+        raise EngineError(f"cannot write {target}: {error.strerror}") from error
+    _note(path, target, now)
+    return Backup(target, facts)
+
+
+def note_path(path: str) -> str:
+    """Return the file that names the latest backup."""
+    return f"{os.path.abspath(path)}-backup"
+
+
+def latest_backup(path: str) -> dict[str, Any] | None:
+    """Return the `file` of the latest backup and when it was made (`at`, Unix ms); `None` if that is unknown."""
+    with suppress(OSError, ValueError), open(note_path(path), encoding="utf-8") as file:
+        note = json.load(file)
+        return {"at": int(note["at"]), "file": str(note["file"])}
+    return None
+
+
+def _note(path: str, target: Path, now: int) -> None:
+    """Remember the backup beside the data, where that is possible: it is for people only."""
+    with suppress(OSError), open(note_path(path), "w", encoding="utf-8") as file:
+        json.dump({"at": now, "file": os.path.abspath(target)}, file)

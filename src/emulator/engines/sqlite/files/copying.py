@@ -1,0 +1,121 @@
+"""Copies a database that is in use, and puts the copy in place in one step."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from tempfile import mkstemp
+
+STEP = 256
+"""Pages that are copied between two waits for the processor: a quarter of a MiB."""
+PART = ".part"
+"""How the name of an unfinished copy ends."""
+
+
+class DamagedCopy(Exception):
+    """The source is corrupt, so its copy is too."""
+
+
+def open_read_only(path: str) -> sqlite3.Connection:
+    """Open a database without changing it, also while a service uses it. Raises `sqlite3.Error`."""
+    file = os.path.abspath(path)
+    may_create = os.access(file, os.W_OK) and os.access(os.path.dirname(file), os.W_OK)
+    # A connection that may not write leaves an empty `-wal` and `-shm` behind, one that may removes them. But it would
+    # also apply a log that a crash has left.
+    mode = "rw" if may_create and not os.path.exists(f"{file}-wal") else "ro"
+    if mode == "ro" and not os.path.exists(f"{file}-wal") and not os.access(os.path.dirname(file), os.W_OK):
+        mode = "ro&immutable=1"  # the index of the log cannot be created, and there is no log
+    connection = sqlite3.connect(f"{Path(file).as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=5)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]:
+    """Copy a database to a new file in the directory of `beside`, on the disk; yield its path.
+
+    The copy has all that was committed when this began, and is one file without a log. Writers go on meanwhile. The
+    file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error` or `OSError`; if `checked` and
+    corrupt, `DamagedCopy`.
+    """
+    descriptor, name = mkstemp(prefix=f".{beside.name}-", suffix=PART, dir=beside.parent)  # with mode 0600
+    os.close(descriptor)
+    try:
+        with closing(open_read_only(source)) as reading, closing(sqlite3.connect(name, isolation_level=None)) as copy:
+            reading.execute("BEGIN")  # one snapshot: otherwise each write of the service would start the copy again
+            reading.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            copy.execute("PRAGMA synchronous = OFF")  # `sync` below
+            reading.backup(copy, pages=STEP, sleep=0)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0] if checked else "ok"
+        if found != "ok":
+            raise DamagedCopy(found)
+        sync(name)
+        yield Path(name)
+    finally:
+        for each in (name, f"{name}-journal", f"{name}-wal", f"{name}-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(each)
+
+
+def put(copy: Path, target: Path, *, replace: bool) -> None:
+    """Move a file to `target`, in one step. Raises `FileExistsError` unless it may replace what is there."""
+    if replace:
+        os.replace(copy, target)
+    else:
+        link(copy, target)
+        os.unlink(copy)
+    sync(target.parent)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file a second name. Raises `FileExistsError`. Where the disk has no links, copies the file instead."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        with (
+            open(source, "rb") as reading,
+            open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as to,
+        ):
+            while block := reading.read(1 << 20):
+                to.write(block)
+            to.flush()
+            os.fsync(to.fileno())
+
+
+def sync(path: str | Path) -> None:
+    """Have the disk write a file, or the names in a directory. Windows does this by itself."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def free_name(path: Path) -> Path:
+    """Return this path, or with `-2`, `-3` and so on the first that does not exist."""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free
+
+
+def timestamp(now: int) -> str:
+    """Return an instant in Unix ms as it stands in the names of files: `20261122T222306Z`, in UTC."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(now / 1_000, UTC).strftime("%Y%m%dT%H%M%SZ")

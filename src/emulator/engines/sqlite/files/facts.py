@@ -1,0 +1,95 @@
+"""What a database file holds, in figures."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from emulator.engines.sqlite.connection import FAILURES, explain
+from emulator.engines.sqlite.files.copying import open_read_only
+from emulator.engines.sqlite.schema import UnusableDatabase, format_of, writer_of
+from emulator.errors import EngineError
+
+_KINDS = ("documents", "ballots", "logs", "pools", "lists", "rosters")
+_TIMES = (("marks", "cast_at"), ("items", "at"))
+
+
+class Facts(NamedTuple):
+    """A description of a database file."""
+
+    format: int
+    version: str | None
+    """The version of extcli that created the file or raised it to this format, if it is known."""
+    bytes: int
+    """Of the file, without its log."""
+    free_bytes: int
+    """In unused pages of the file."""
+    environments: Mapping[str, Mapping[str, int]]
+    """How many things of each kind each environment has, its namespaces included."""
+    namespaces: int
+    oldest: int | None
+    """When the oldest vote or entry of a log was written, in Unix ms."""
+    newest: int | None
+
+
+def facts_of(connection: sqlite3.Connection, path: str) -> Facts:
+    """Describe a database. Raises `UnusableDatabase` for one of another program or of a newer format."""
+    connection.execute("BEGIN")
+    try:
+        version = format_of(connection)
+        return Facts(
+            version,
+            writer_of(connection),
+            os.path.getsize(path),
+            _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size"),
+            *_environments(connection),
+            *_span(connection),
+        )
+    finally:
+        connection.execute("COMMIT")
+
+
+def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, int]], int]:
+    names = dict(connection.execute("SELECT space, namespace FROM spaces ORDER BY namespace").fetchall())
+    counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names.values()}
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    for table in _KINDS:
+        if table in tables:
+            for space, kind, count in connection.execute(
+                f"SELECT space, shelf, count(*) FROM {table} GROUP BY space, shelf"
+            ):
+                if space in names:
+                    counts[names[space].partition("/")[0]][kind] += count
+    visible = [name for name in names.values() if "/" in name and "//" not in name and ":" not in name]
+    return {name: dict(sorted(each.items())) for name, each in counts.items()}, len(visible)
+
+
+def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
+    ends = [connection.execute(f"SELECT min({at}), max({at}) FROM {table}").fetchone() for table, at in _TIMES]
+    oldest, newest = (
+        [each[0] for each in ends if each[0] is not None],
+        [each[1] for each in ends if each[1] is not None],
+    )
+    return min(oldest, default=None), max(newest, default=None)
+
+
+def _number(connection: sqlite3.Connection, statement: str) -> int:
+    row: Any = connection.execute(statement).fetchone()
+    return int(row[0])
+
+
+def described(path: str) -> Facts:
+    """Describe a database file, also while a service uses it. Raises `EngineError`."""
+    if not os.path.exists(path):
+        raise EngineError(f"cannot open {path}: there is no such file")
+    try:
+        with closing(open_read_only(path)) as connection:
+            return facts_of(connection, path)
+    except UnusableDatabase as error:
+        raise EngineError(f"cannot open {path}: {error}") from None
+    except FAILURES as error:
+        raise EngineError(f"cannot open {path}: {explain(error, path)}") from error

@@ -1,0 +1,124 @@
+"""Replaces a database file by a backup, and keeps the former file under another name."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
+from emulator.engines.sqlite.corruption import marker_path
+from emulator.engines.sqlite.files.copying import PART, copied, free_name, link, sync, timestamp
+from emulator.engines.sqlite.files.facts import Facts
+from emulator.engines.sqlite.files.verification import Verified, verify
+from emulator.engines.sqlite.schema import UnusableDatabase
+from emulator.engines.sqlite.service_lock import service_lock
+from emulator.errors import EngineError
+
+_LOGS = ("-wal", "-journal")
+"""Files that belong to a database that was not closed cleanly. `-shm` is only an index of `-wal`."""
+
+
+class Restored(NamedTuple):
+    """What a restore did, or why it did nothing."""
+
+    former: Path | None
+    """The former file, if there was one."""
+    facts: Facts | None
+    damage: Verified | None = None
+    """What is wrong with the backup. If anything is, nothing was changed."""
+
+
+def restore(source: str, path: str, *, environments: Sequence[str], now: int) -> Restored:
+    """Replace the file at `path` by a checked copy of `source`; at any instant, one of the two is in place, whole.
+
+    Raises `EngineError`, and changes nothing, if a service of one of these environments or another program uses the
+    file, or if `source` is no database that this version can use.
+    """
+    target = Path(os.path.realpath(path))
+    if not os.path.exists(source):
+        raise EngineError(f"cannot open {source}: there is no such file")
+    if target.exists() and os.path.samefile(source, target):
+        raise EngineError(f"{source} is the data itself")
+    if not target.parent.is_dir():
+        raise EngineError(f"cannot open {path}: there is no directory {target.parent}")
+    with ExitStack() as stack:
+        for environment in environments:
+            stack.enter_context(service_lock(path, environment, advice="stop it first"))
+        for each in target.parent.glob(f".{target.name}-*{PART}"):  # of a restore that was killed
+            with suppress(OSError):
+                each.unlink()
+        try:
+            copy = stack.enter_context(copied(source, target, checked=False))
+            verified = verify(str(copy))
+            if verified.findings:
+                return Restored(None, verified.facts, verified)
+            return Restored(_replace(copy, target, now), verified.facts)
+        except UnusableDatabase as error:
+            raise EngineError(f"cannot restore {source}: {error}") from None
+        except FAILURES as error:
+            raise EngineError(f"cannot open {source}: {explain(error, source)}") from error
+        except OSError as error:
+            raise EngineError(f"cannot write {target}: {error.strerror}; nothing was replaced") from error
+
+
+def _replace(copy: Path, target: Path, now: int) -> Path | None:
+    """Put the copy in place; return the new name of the former file, `None` if there was none."""
+    if not target.exists():
+        _keep_owner(copy, target.parent)
+        _remove_logs(target)  # of a file that was deleted: they would be applied to the copy
+        os.rename(copy, target)
+        sync(target.parent)
+        return None
+    former = free_name(target.with_name(f"{target.name}.before-restore-{timestamp(now)}"))
+    _keep_owner(copy, target)
+    os.chmod(copy, target.stat().st_mode & 0o777)
+    with _exclusive(target) as is_whole:
+        link(target, former)
+        if not is_whole:  # a corrupt file keeps its log, which must not be applied to the copy
+            for end in _LOGS:
+                with suppress(FileNotFoundError):
+                    link(Path(f"{target}{end}"), Path(f"{former}{end}"))
+        sync(target.parent)
+        if not is_whole:
+            _remove_logs(target)
+        os.replace(copy, target)
+        sync(target.parent)
+    with suppress(FileNotFoundError):
+        os.replace(marker_path(str(target)), marker_path(str(former)))
+    return former
+
+
+@contextmanager
+def _exclusive(target: Path) -> Iterator[bool]:
+    """Keep other programs off the file, and complete it from its log; yield whether that is possible.
+
+    Raises `EngineError` if another program uses the file.
+    """
+    with closing(sqlite3.connect(target, isolation_level=None, timeout=0)) as connection:
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("BEGIN EXCLUSIVE")
+            is_whole = True
+        except FAILURES as error:
+            if is_busy(error):
+                raise EngineError(f"cannot open {target}: another program uses it; end that program first") from None
+            is_whole = False
+        yield is_whole
+
+
+def _remove_logs(target: Path) -> None:
+    for end in (*_LOGS, "-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{target}{end}")
+
+
+def _keep_owner(copy: Path, owned_like: Path) -> None:
+    """Give the copy the owner of another file, if this is root: the service's user must be able to open it."""
+    if hasattr(os, "chown") and os.geteuid() == 0:
+        found = owned_like.stat()
+        os.chown(copy, found.st_uid, found.st_gid)

@@ -1,0 +1,65 @@
+"""Creates the tables of a new file, and raises a file of an older format, after a backup beside it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, create_or_raise, format_of, set_options
+from emulator.engines.upgrades import Upgrades
+
+_log = logging.getLogger("emulator.engines")
+
+
+def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades) -> None:
+    """Create missing tables, raise an older format, and set the options of the connection.
+
+    Raises `UnusableDatabase`, or a busy `OperationalError` while another process creates or raises the file.
+    """
+    found = format_of(connection)
+    if 0 < found < VERSION and not upgrades.allowed:
+        raise UnusableDatabase(
+            f"its data has format {found}, this version needs format {VERSION}, and --no-upgrade is set; without it, "
+            "extcli serve backs the file up and raises the format"
+        )
+    set_options(connection)
+    if found == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = format_of(connection)  # another process may have been faster
+        if found < VERSION:
+            backup = _backed_up(path, found, upgrades.now) if path is not None and found else None
+            create_or_raise(connection, found, version("extcli") if path is not None else "")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    if 0 < found < VERSION:
+        _log.info("%s: raised from format %s to %s; the former file is kept as %s", path, found, VERSION, backup)
+
+
+def _backed_up(path: str, found: int, now: int) -> Path:
+    """Copy the file, which no other process writes to, to a file beside it that is named after its format."""
+    from emulator.engines.sqlite.files.copying import PART, DamagedCopy, copied, free_name, put, timestamp
+
+    file = Path(os.path.abspath(path))
+    for each in file.parent.glob(f".{file.name}.format-*{PART}"):  # of a start that was killed
+        with suppress(OSError):
+            each.unlink()
+    target = free_name(file.with_name(f"{file.name}.format-{found}-{timestamp(now)}"))
+    try:
+        with copied(path, target) as copy:
+            put(copy, target, replace=False)
+    except DamagedCopy as error:
+        raise UnusableDatabase(f"its format is not raised, because it is corrupt ({error})") from None
+    except OSError as error:
+        raise UnusableDatabase(
+            f"its format is not raised, because no backup can be written to {target}: {error.strerror}"
+        ) from None
+    return target

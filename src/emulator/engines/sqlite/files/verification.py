@@ -1,0 +1,160 @@
+"""Verifies a database file: pages, structure, and whether its tables agree with each other."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Final, NamedTuple
+
+from emulator.engines.records import digest_of
+from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
+from emulator.engines.sqlite.files.checks import Check, key_of
+from emulator.engines.sqlite.files.copying import open_read_only
+from emulator.engines.sqlite.files.count_checks import COUNT_CHECKS
+from emulator.engines.sqlite.files.facts import Facts, facts_of
+from emulator.engines.sqlite.files.reference_checks import REFERENCE_CHECKS
+from emulator.engines.sqlite.files.reward_checks import REWARD_CHECKS
+from emulator.engines.sqlite.files.structure import differences, types_of
+from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, format_of, writer_of
+from emulator.errors import EngineError
+
+MAX_LISTED: Final = 100
+"""Findings of one check."""
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong. It shows no values, no users and no names of documents, which may be secrets."""
+
+    table: str
+    """Empty for the file as a whole."""
+    key: str
+    """Which row, as far as it is known."""
+    what: str
+
+
+class Verified(NamedTuple):
+    """The outcome of a verification."""
+
+    format: int
+    facts: Facts | None
+    """`None` if the file is too damaged to be described."""
+    findings: Sequence[Finding]
+
+
+def verify_file(path: str) -> Verified:
+    """Verify a file, also while a service uses it. Raises `EngineError` for one that is no database of extcli's."""
+    if not os.path.exists(path):
+        raise EngineError(f"cannot open {path}: there is no such file")
+    try:
+        return verify(path)
+    except UnusableDatabase as error:
+        raise EngineError(f"cannot open {path}: {error}") from None
+    except FAILURES as error:
+        raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
+
+
+def verify(path: str) -> Verified:
+    """Do the same, but raise `UnusableDatabase` or `sqlite3.Error`."""
+    try:
+        connection = open_read_only(path)
+    except FAILURES as error:
+        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise
+        if not is_corruption(error):
+            raise
+        return Verified(0, None, [Finding("", "", describe(error))])
+    with closing(connection):
+        connection.execute("BEGIN")  # one state, while a service goes on writing
+        version = _format(connection)
+        findings = list(_findings(connection, version))
+        connection.execute("COMMIT")
+        try:
+            facts = facts_of(connection, path)
+        except (UnusableDatabase, *FAILURES):
+            facts = None
+    return Verified(version, facts, findings)
+
+
+def _format(connection: sqlite3.Connection) -> int:
+    """Return the format that the file states. Raises `UnusableDatabase` if it is newer, or of another program."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        format_of(connection)
+    if version < 1 and writer_of(connection) is None:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+        if not {"numbers", "spaces"} <= names:
+            raise UnusableDatabase("it is not a database of extcli's")
+    return int(version)
+
+
+def _findings(connection: sqlite3.Connection, version: int) -> Iterator[Finding]:
+    try:
+        for (found,) in connection.execute(f"PRAGMA integrity_check({MAX_LISTED})"):
+            if found != "ok":
+                yield Finding("", "", " ".join(str(found).split()))
+    except FAILURES as error:
+        yield Finding("", "", describe(error))
+    try:
+        format_of(connection)
+    except UnusableDatabase as error:
+        yield Finding("", "", str(error))
+    except FAILURES as error:
+        yield Finding("", "", describe(error))
+        return
+    is_complete = True
+    for name, what in differences(connection, version):
+        is_complete = False
+        yield Finding(name, "", what)
+    connection.create_function("digest_of", 1, _digest, deterministic=True)
+    connection.create_function("items_in", 1, _items_in, deterministic=True)
+    columns = types_of(connection)
+    yield from _unreadable_texts(connection, columns)
+    for check in (*_type_checks(columns), *REFERENCE_CHECKS, *COUNT_CHECKS, *REWARD_CHECKS):
+        if check.since <= version:
+            yield from _run(connection, check, is_complete=is_complete)
+
+
+def _run(connection: sqlite3.Connection, check: Check, *, is_complete: bool) -> Iterator[Finding]:
+    try:
+        rows = connection.execute(f"{check.statement} LIMIT {MAX_LISTED + 1}").fetchall()
+    except FAILURES as error:
+        # Without all tables, some checks cannot run; what is missing is a finding already.
+        if is_complete or is_corruption(error):
+            yield Finding(check.table, "", f"cannot be read: {describe(error)}")
+        return
+    for key, *values in rows[:MAX_LISTED]:
+        yield Finding(check.table, str(key or ""), check.what.format(*values))
+    if len(rows) > MAX_LISTED:
+        yield Finding(check.table, "", f"more rows of which the same is true: {check.what.partition('{')[0].strip()}")
+
+
+def _type_checks(columns_of: Mapping[str, Mapping[str, str]]) -> Iterator[Check]:
+    for table, columns in columns_of.items():
+        for column, kinds in columns.items():
+            yield Check(
+                table,
+                1,
+                f"{column} is of type {{}}",
+                f"SELECT {key_of(table)}, typeof({column}) FROM {table} WHERE typeof({column}) NOT IN ({kinds})",
+            )
+
+
+def _unreadable_texts(connection: sqlite3.Connection, columns_of: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
+    for table, columns in columns_of.items():
+        texts = [column for column, kinds in columns.items() if "'text'" in kinds]
+        try:
+            if texts:  # Python decodes what it reads
+                for _ in connection.execute(f"SELECT {', '.join(texts)} FROM {table}"):
+                    pass
+        except FAILURES as error:
+            yield Finding(table, "", describe(error))
+
+
+def _digest(item: object) -> bytes:
+    return digest_of(item) if isinstance(item, str) else b""
+
+
+def _items_in(chunk: object) -> int:
+    return chunk.count(b"\0") + 1 if isinstance(chunk, bytes) else 0

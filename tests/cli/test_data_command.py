@@ -1,0 +1,184 @@
+"""`extcli data`: back up, verify, restore and describe a data file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.process import ServerProcess, server_process
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data.db"
+
+
+@pytest.fixture
+def served(data: Path) -> Iterator[ServerProcess]:
+    """A service with a vote and a store on the file."""
+    with server_process("--data", f"sqlite://{data}") as running:
+        viewer = running.client("viewer", user="5551", channel="1001")
+        viewer.post("vote?id=lunch", json={"value": 3}).raise_for_status()
+        viewer.post("viewer_state", json={"level": 4}).raise_for_status()
+        yield running
+
+
+def votes(served: ServerProcess) -> int:
+    answer = served.client("viewer", user="5552", channel="1001").get("vote?id=lunch")
+    return int(answer.raise_for_status().json()["stats"]["count"])
+
+
+def test_a_backup_of_a_running_service_is_one_file_that_verifies(extcli, served, data: Path, tmp_path: Path):
+    result = extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", "-o", "json")
+
+    assert 0 == result.exit_code, result.stderr
+    assert {"poll": 1, "viewer_state": 1}.items() <= result.json["environments"][0]["counts"].items()
+    assert (6, (tmp_path / "copy.db").stat().st_size) == (result.json["format"], result.json["bytes"])
+    assert 0o600 == (tmp_path / "copy.db").stat().st_mode & 0o777
+    assert 0 == extcli("data", "verify", str(tmp_path / "copy.db")).exit_code
+    assert ["copy.db"] == [path.name for path in tmp_path.iterdir() if "copy" in path.name]
+
+
+def test_a_backup_replaces_a_file_only_with_force(extcli, served, data: Path, tmp_path: Path):
+    copy = tmp_path / "copy.db"
+    copy.write_text("notes")
+
+    refused = extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
+
+    assert (2, "notes") == (refused.exit_code, copy.read_text())
+    assert "exists already; give another name, or --force" in refused.stderr
+    assert 0 == extcli("data", "backup", str(copy), "--data", f"sqlite://{data}", "--force").exit_code
+    assert 0 == extcli("data", "verify", str(copy)).exit_code
+
+
+def test_a_backup_never_replaces_the_data_itself(extcli, served, data: Path):
+    result = extcli("data", "backup", str(data), "--data", f"sqlite://{data}", "--force")
+
+    assert (2, 1) == (result.exit_code, votes(served))
+    assert "is the data itself" in result.stderr
+
+
+def test_the_data_may_be_named_by_the_variable_of_serve(extcli, served, data: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("EXTCLI_SERVE_DATA", f"sqlite://{data}")
+
+    assert 0 == extcli("data", "backup", str(tmp_path / "copy.db")).exit_code
+    assert ["format", "6"] in extcli("data", "info").rows
+
+
+@pytest.mark.parametrize("verb", ["backup", "restore"])
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (None, "give --data URL, or set EXTCLI_SERVE_DATA"),
+        ("sqlite://", "extcli snapshot"),
+        ("redis://localhost:6379/0", "BGSAVE"),
+        ("mysql://localhost", "accepted are"),
+    ],
+)
+def test_data_in_no_file_is_refused_with_what_to_do(extcli, live, tmp_path: Path, verb: str, url: str | None, advice):
+    options = () if url is None else ("--data", url)
+
+    result = extcli("data", verb, str(tmp_path / "copy.db"), *options)
+
+    assert 2 == result.exit_code
+    assert advice in result.stderr
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_restore_refuses_while_a_service_runs(extcli, served, data: Path, tmp_path: Path):
+    extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+
+    result = extcli("data", "restore", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+
+    assert 2 == result.exit_code
+    assert f"in use by another extcli serve, process {served.process.pid}; stop it first\n" in result.stderr
+    assert 1 == votes(served)
+
+
+def test_restore_refuses_while_another_program_uses_the_file(extcli, served, data: Path, tmp_path: Path):
+    extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+    served.stop(signal.SIGTERM)
+    shell = sqlite3.connect(data, isolation_level=None)
+    shell.execute("BEGIN")
+    shell.execute("SELECT count(*) FROM marks").fetchone()
+
+    result = extcli("data", "restore", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+    shell.close()
+
+    assert 2 == result.exit_code
+    assert "another program uses it" in result.stderr
+    assert not list(tmp_path.glob("*before-restore*"))
+
+
+def test_a_restore_keeps_the_former_data_and_can_be_undone(extcli, served, data: Path, tmp_path: Path):
+    copy = tmp_path / "copy.db"
+    extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
+    served.client("viewer", user="7", channel="1001").post("vote?id=lunch", json={"value": 1}).raise_for_status()
+    os.kill(served.process.pid, signal.SIGKILL)  # the log of the file stays beside it
+    served.process.wait()
+
+    result = extcli("data", "restore", str(copy), "--data", f"sqlite://{data}")
+
+    assert 0 == result.exit_code, result.stderr
+    (former,) = tmp_path.glob("data.db.before-restore-*")
+    with server_process("--data", f"sqlite://{data}") as again:
+        assert 1 == votes(again)
+        again.stop(signal.SIGTERM)
+    (undo,) = [line.split()[1:] for line in result.stderr.splitlines() if line.startswith("  extcli data restore")]
+    assert str(former) in undo
+    assert 0 == extcli(*undo).exit_code
+    with server_process("--data", f"sqlite://{data}") as again:
+        assert 2 == votes(again)
+
+
+def test_a_damaged_backup_is_not_restored(extcli, served, data: Path, tmp_path: Path):
+    copy = tmp_path / "copy.db"
+    extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
+    served.stop(signal.SIGTERM)
+    with sqlite3.connect(copy) as damaged:
+        damaged.execute("UPDATE tallies SET count = 9")
+    damaged.close()
+    before = data.read_bytes()
+
+    result = extcli("data", "restore", str(copy), "--data", f"sqlite://{data}")
+
+    assert (7, before) == (result.exit_code, data.read_bytes())
+    found = ["tallies", "poll my-extension/lunch in 1001 row 2", "counts 9 casts for a choice, but the entries have 1"]
+    assert [found] == result.rows
+
+
+@pytest.mark.parametrize("verb", ["verify", "info", "restore"])
+@pytest.mark.parametrize("content", [b"Dear diary, " * 500, None, "other", "newer"])
+def test_what_is_no_usable_database_is_a_usage_error(extcli, live, tmp_path: Path, verb: str, content):
+    file = tmp_path / "file.db"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    elif content is not None:
+        with sqlite3.connect(file) as other:
+            other.execute("CREATE TABLE diary (day)")
+            if content == "newer":
+                other.execute("PRAGMA application_id = 0x45020100")
+                other.execute("PRAGMA user_version = 99")
+        other.close()
+
+    result = extcli("data", verb, str(file), *(("--data", f"sqlite://{tmp_path}/x.db") if verb == "restore" else ()))
+
+    assert 2 == result.exit_code, result.stderr
+    assert not (tmp_path / "x.db").exists()
+    if content == "newer":
+        assert "format 99; this one knows up to 6); use extcli 2.1.0 or later" in result.stderr
+
+
+def test_info_describes_a_file_and_names_the_latest_backup(extcli, served, data: Path, tmp_path: Path):
+    extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+
+    facts = extcli("data", "info", str(data), "-o", "json").json
+
+    assert str(tmp_path / "copy.db") == facts["backup"]["file"]
+    assert facts["oldest"] == facts["newest"] <= facts["backup"]["at"]
+    assert ("0.1.0", ["sandbox"]) == (facts["version"], [each["name"] for each in facts["environments"]])
