@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
 
 from extcli.conform.calls import Caller
 from extcli.conform.target import PREFIX
@@ -39,10 +40,12 @@ class Leftovers:
 
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
         """Note a call that has succeeded."""
-        name = path.partition("?")[0].strip("/").removeprefix("v1/e/")
+        where = urlsplit(path)
+        name = where.path.strip("/").removeprefix("v1/e/")
+        in_path = {name: values[0] for name, values in parse_qs(where.query).items()}
         name = STORES.get(name, name)
         members = body if isinstance(body, dict) else {}
-        id = str(query.get("id") or members.get("id") or "default")
+        id = str(query.get("id") or in_path.get("id") or members.get("id") or "default")
         match name:
             case "vote" | "vote_config":
                 self.poll(id)

@@ -1,9 +1,104 @@
-"""Paths, bodies, answers, errors and CORS."""
+"""Paths, bodies, answers and CORS."""
 
 from __future__ import annotations
 
+from extcli.conform.calls import Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import expect, expect_that, rule
+
+KIB = 1024
+PAGE = {"origin": "https://extension.example"}
+ALIASES = {
+    "config": "all_config",
+    "config/channel": "channel_config",
+    "config/extension": "extension_config",
+    "codes/eligible": "codes/eligibility",
+    "user-info": "user_info",
+}
+"""Paths of published clients that read, and the specified ones."""
+
+
+# W1
+
+
+@rule("W1", "Repeated slashes count as one, and a slash at the end is ignored.", "viewer")
+def slashes(at: Deployment) -> None:
+    for path in ("//v1/e/user_info", "/v1//e///user_info", "/v1/e/user_info/", "/v1/e/user_info//"):
+        reply = at.viewer.get(path)
+        expect(f"the status of GET {path}", 200, reply.status)
+        expect(f"the role in GET {path}", "viewer", reply.json.get("role"))
+
+
+@rule("W1", "The paths of published clients answer as the specified ones.", "viewer")
+def aliases(at: Deployment) -> None:
+    for alias, name in ALIASES.items():
+        replies = [at.viewer.get(path) for path in (alias, name)]
+        expect(f"the status of GET {alias}", replies[1].status, replies[0].status)
+        members = [{**each.json, "server_time": 0} if isinstance(each.json, dict) else each.json for each in replies]
+        expect(f"the body of GET {alias}", members[1], members[0])
+
+
+@rule("W1", "What is written under an alias is read under the specified name.", "broadcaster", writes=True)
+def writes_under_an_alias(at: Deployment) -> None:
+    at.broadcaster.post("config/channel", {"theme": "dark"}).check()
+    expect("channel_config", {"theme": "dark"}, at.broadcaster.get("channel_config").data)
+
+
+@rule("W1", "A path in other letters, or with an ending, is 404.", "viewer")
+def misspelled_paths(at: Deployment) -> None:
+    for path in ("Vote", "vote.json", "vote/default", "all_configs", "nothing"):
+        expect(f"the status of GET {path}", 404, at.viewer.get(path).status)
+
+
+# W2
+
+
+@rule("W2", "A body is JSON whatever its content type.", "viewer", writes=True)
+def content_types(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    for kind in ("application/x-www-form-urlencoded; charset=UTF-8", "text/plain", "image/png", "nonsense"):
+        reply = at.viewer.call("POST", "vote", content=b'{"value":3}', headers={"content-type": kind}, id=poll)
+        expect(f"the status of a vote sent as {kind}", 200, reply.status)
+
+
+@rule("W2", "A body inside a JSON string is decoded a second time.", "viewer", writes=True)
+def body_in_a_string(at: Deployment) -> None:
+    at.viewer.post("viewer_state", '{"team":"red"}').check()
+    expect("the state", {"team": "red"}, at.viewer.get("viewer_state").data)
+    reply = at.viewer.post("vote", '{"value":3}', id=at.fresh("poll"))
+    expect("the vote", 3, reply.data.get("vote"))
+
+
+@rule("W2", "A JSON string that holds no object or array is kept as text.", "viewer", "admin", writes=True)
+def text_as_data(at: Deployment) -> None:
+    buffer = at.fresh("buffer")
+    at.viewer.post("accumulate", "just text", id=buffer).check()
+    expect("the entries", ["just text"], [each["data"] for each in at.admin.get("accumulate", id=buffer).data["data"]])
+
+
+@rule("W2", "NaN, Infinity and lone surrogates are refused with 400, and change nothing.", "viewer", writes=True)
+def lenient_json(at: Deployment) -> None:
+    for value in ("NaN", "Infinity", "-Infinity", "1e400", r'"\ud800"', "01", "'a'", "[1,]", "undefined"):
+        reply = at.viewer.call("POST", "viewer_state", content=f'{{"a":{value}}}'.encode())
+        expect(f"the status for {value}", 400, reply.status)
+    expect("the state afterwards", {}, at.viewer.get("viewer_state").data)
+
+
+@rule("W2", "A malformed body is refused with 400.", "viewer", writes=True)
+def malformed_body(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    for body in (b"", b"{", b"\xff", b"value=1", b'{"value":1} {}'):
+        expect(f"the status for {body!r}", 400, at.viewer.call("POST", "vote", content=body, id=poll).status)
+    expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+
+
+@rule("W2", "The last of repeated keys counts.", "viewer", writes=True)
+def repeated_keys(at: Deployment) -> None:
+    reply = at.viewer.call("POST", "vote", content=b'{"value":1,"value":2}', id=at.fresh("poll"))
+    expect("the vote", 2, reply.data.get("vote"))
+
+
+# W3
 
 
 @rule("W3", "An empty list is `[]`, in a body of type application/json.", "admin")
@@ -19,16 +114,123 @@ def empty_list(at: Deployment) -> None:
         expect(f"the content type of {path}", "application/json", reply.headers.get("content-type"))
 
 
-@rule("spec: Authentication", "A call without a credential is refused with 401.")
-def no_credential(at: Deployment) -> None:
-    for path in ("vote", "user_info", "all_state", "channel_config"):
-        expect(f"the status of GET {path} without a credential", 401, at.anonymous.get(path).status)
+@rule("W3", "An answer with nothing to say is `{}`, in a body of type application/json.", "broadcaster", writes=True)
+def empty_answer(at: Deployment) -> None:
+    caller, id = at.broadcaster, at.fresh("poll")
+    for reply in (
+        caller.post("accumulate", {}, id=id),
+        caller.post("channel_state", {}),
+        caller.patch("channel_state", []),
+        caller.post("vote_config", {"config": {}}, id=id),
+        caller.delete("vote", id=id),
+        caller.delete("rank", id=id),
+    ):
+        expect(f"the status of {reply.request}", 200, reply.status)
+        expect(f"the body of {reply.request}", {}, reply.json)
+        expect(f"the content type of {reply.request}", "application/json", reply.headers.get("content-type"))
 
 
-@rule("P1", "After one vote, count, sum and mean are of that vote.", "viewer", writes=True, specified=True)
-def one_vote(at: Deployment) -> None:
+# W5
+
+
+@rule("W5", "Any origin may read every answer, errors included.", "viewer")
+def open_to_every_origin(at: Deployment) -> None:
+    for caller, path in (
+        (at.viewer, "vote"),
+        (at.viewer, "vote_logs"),
+        (at.viewer, "nothing"),
+        (at.viewer, "vote?id=."),
+        (at.anonymous, "vote"),
+        (at.anonymous, "/v1/nothing"),
+    ):
+        reply = caller.call("GET", path, headers=PAGE)
+        what = f"access-control-allow-origin of GET {path} ({reply.status})"
+        expect(what, "*", reply.headers.get("access-control-allow-origin"))
+
+
+@rule("W5", "A preflight is answered with 200 and `{}`, and allows the methods and headers of the API.")
+def preflight(at: Deployment) -> None:
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        asked = {"access-control-request-method": method, "access-control-request-headers": "authorization"}
+        reply = at.anonymous.call("OPTIONS", "vote", headers=PAGE | asked)
+        expect(f"status and body for {method}", (200, {}), (reply.status, reply.json))
+        expect("access-control-allow-origin", "*", reply.headers.get("access-control-allow-origin"))
+        _lists(reply, "access-control-allow-methods", method)
+        _lists(reply, "access-control-allow-headers", "Authorization", "Content-Type")
+
+
+@rule("W5", "Pages may read X-Request-Id and Retry-After.", "viewer")
+def exposed_headers(at: Deployment) -> None:
+    reply = at.viewer.call("GET", "user_info", headers=PAGE)
+    _lists(reply, "access-control-expose-headers", "X-Request-Id", "Retry-After")
+    expect_that("x-request-id", bool(reply.headers.get("x-request-id")), "an id", reply.headers.get("x-request-id"))
+
+
+@rule("W5", "The control API refuses pages of another origin, and no page may read it.", emulator=True)
+def closed_control_api(at: Deployment) -> None:
+    for headers in (PAGE, {"sec-fetch-site": "cross-site"}, {"host": "evil.example"}):
+        reply = at.anonymous.call("GET", "/_emulator/clock", headers=headers)
+        expect(f"the status with {headers}", 403, reply.status)
+        expect("access-control-allow-origin", None, reply.headers.get("access-control-allow-origin"))
+
+
+def _lists(reply: Reply, header: str, *names: str) -> None:
+    text = reply.headers.get(header, "")
+    found = {each.strip().casefold() for each in text.split(",")}
+    expect_that(header, {each.casefold() for each in names} <= found, ", ".join(names), text)
+
+
+# W7
+
+
+@rule("W7", "Unknown parameters, headers and fields are ignored.", "viewer", writes=True)
+def unknown_names(at: Deployment) -> None:
     poll = at.fresh("poll")
-    reply = at.viewer.post("vote", {"value": 3}, id=poll)
-    stats = reply.data["stats"]
-    expect("count, sum and mean", (1, 3, 3), (stats["count"], stats["sum"], stats["mean"]))
-    expect("the caller's vote", 3, at.viewer.get("vote", id=poll).data["vote"])
+    reply = at.viewer.call(
+        "POST",
+        f"vote?undefined=undefined&x[]=1&&=&id={poll}&color",
+        {"value": 3, "color": "red", "stats": None},
+        headers={"x-unknown": "1", "cookie": "broken=;;", "range": "bytes=0-1"},
+    )
+    expect("status and vote", (200, 3), (reply.status, reply.json.get("vote")))
+    expect("the number of votes", 1, at.viewer.get("vote", id=poll).data["stats"]["count"])
+
+
+@rule("W7", "The first of a repeated parameter counts.", "viewer", writes=True)
+def repeated_parameters(at: Deployment) -> None:
+    first, second = at.fresh("poll"), at.fresh("poll")
+    at.viewer.post("vote", {"value": 3}, id=first).check()
+    found = [at.viewer.get(f"vote?id={a}&id={b}").data["stats"]["count"] for a, b in ((first, second), (second, first))]
+    expect("the votes of the poll that is named first", [1, 0], found)
+
+
+# W8
+
+
+@rule("W8", "A body has at most 64 KiB; a longer one is 413.", "viewer", writes=True)
+def size_of_a_body(at: Deployment) -> None:
+    poll = at.fresh("poll")
+    for size, status in ((64 * KIB, 200), (64 * KIB + 1, 413)):
+        reply = at.viewer.call("POST", "vote", content=b'{"value":1}'.ljust(size), id=poll)
+        expect(f"the status of a vote of {size} bytes", status, reply.status)
+
+
+@rule("W8", "An id has at most 64 characters; a longer one is refused with 400.", "admin")
+def length_of_an_id(at: Deployment) -> None:
+    for path in ("vote", "rank", "accumulate", "vote_logs"):
+        for length, status in ((64, 200), (65, 400)):
+            expect(f"the status of {path} with {length} characters", status, at.admin.get(path, id="i" * length).status)
+
+
+@rule("W8", "The ids of rankings, buffers and JSON stores are any printable text.", "admin")
+def printable_ids(at: Deployment) -> None:
+    for path in ("rank", "accumulate"):
+        for id, status in (("ä ?/", 200), ("🎲", 200), ("a\nb", 400), ("\x00", 400)):
+            expect(f"the status of {path} with the id {id!r}", status, at.admin.get(path, id=id).status)
+
+
+@rule("W8", "A missing or empty `id` is `default`.", "viewer", writes=True)
+def empty_id(at: Deployment) -> None:
+    at.viewer.post("vote?id=", {"value": 3}).check()
+    for path in ("vote", "vote?id=", "vote?id=default"):
+        expect(f"the number of votes in GET {path}", 1, at.viewer.get(path).data["stats"]["count"])
