@@ -101,12 +101,13 @@ class Caller:
         *,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        repeat: bool = True,
         **query: Any,
     ) -> Reply:
         """Send a request and return its answer, whatever its status. Raises `Unreachable`.
 
         A path without a leading slash is below `/v1/e/`. `json` is the body, or `content` its bytes; `query` adds
-        parameters. If the service is busy (429), the call is repeated when it says.
+        parameters. After 429 the call is repeated when the service allows it, unless `repeat` is false.
         """
         at = self._at
         self._check_may_write(method, path)
@@ -121,7 +122,7 @@ class Caller:
                 answer.read()
             after = answer.headers.get("retry-after", "")
             seconds = float(after) if after.isdecimal() else 1.0
-            if answer.status_code != 429 or clock.elapsed() + seconds > deadline:
+            if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
                 break
             clock.sleep(seconds)
         reply = Reply(f"{method} {path}{_query(path, query)}", answer.status_code, answer.headers, answer.content)

@@ -1,0 +1,149 @@
+"""Broadcasts: requests, targets, roles and sizes."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from typing import Any
+
+from extcli.conform.deployment import Deployment
+from extcli.conform.rule import expect, rule
+from extcli.conform.sockets import Socket
+
+LARGEST = 4_096
+"""Bytes of a message that does not compress."""
+
+
+def audience(at: Deployment, role: str = "viewer", **identity: Any) -> Socket:
+    """Return a game that hears all events."""
+    game = at.game(role, **identity)
+    game.data("subscribe", "*")
+    return game
+
+
+def heard(game: Socket, number: int) -> list[Any]:
+    """Return the data of the next events, after checking that there are no more."""
+    found = [game.update("an event")["data"] for _ in range(number)]
+    more = game.updates()
+    expect("the number of events", number, number + len(more))
+    return found
+
+
+def incompressible(size: int) -> str:
+    """Return text that compresses to no less than six bits per character."""
+    return "".join(random.Random(7).choices(string.ascii_letters + string.digits + "+/", k=size))
+
+
+@rule(
+    "spec: Broadcast",
+    "A broadcast answers {}, and reaches the subscribers of its event.",
+    "viewer",
+    "admin",
+    writes=True,
+)
+def broadcast(at: Deployment) -> None:
+    game = audience(at)
+    reply = at.admin.get("broadcast", {"event": "news", "target": "broadcast", "data": {"é": [1, None]}})
+    expect("status and body", (200, {}), (reply.status, reply.json))
+    (message,) = heard(game, 1)
+    expect("event and data", ("news", {"é": [1, None]}), (message.get("event"), message.get("data")))
+
+
+@rule("W6", "A broadcast may be a GET with a body, a GET with a query, or a POST.", "viewer", "admin", writes=True)
+def forms_of_a_broadcast(at: Deployment) -> None:
+    game, message = audience(at), {"event": "news", "target": "broadcast", "data": {"a": 1}}
+    at.admin.get("broadcast", message).check()
+    at.admin.get("broadcast", **{**message, "data": json.dumps(message["data"])}).check()
+    at.admin.post("broadcast", message).check()
+    expect("the data of three events", [{"a": 1}] * 3, [each.get("data") for each in heard(game, 3)])
+
+
+@rule("W6", "A missing `event` is `default`; missing `data` is refused with 400.", "viewer", "admin", writes=True)
+def missing_members(at: Deployment) -> None:
+    game = audience(at)
+    expect("the status without data", 400, at.admin.post("broadcast", {"event": "news"}).status)
+    at.admin.post("broadcast", {"data": 1}).check()
+    expect("the event", ["default"], [each.get("event") for each in heard(game, 1)])
+
+
+@rule("spec: Authentication", "A viewer may not broadcast: 403.", "viewer", writes=True)
+def broadcast_by_a_viewer(at: Deployment) -> None:
+    expect("the status", 403, at.viewer.post("broadcast", {"event": "news", "data": {}}).status)
+
+
+@rule(
+    "spec: Authentication", "Only admins and backends broadcast to all channels.", "viewer", "broadcaster", writes=True
+)
+def broadcast_to_all_by_role(at: Deployment) -> None:
+    for caller in (at.viewer, at.broadcaster):
+        reply = caller.post("extension_broadcast", {"event": "news", "data": {}})
+        expect(f"the status for a {caller.role}", 403, reply.status)
+
+
+@rule("spec: Broadcast", "An extension-wide broadcast reaches every channel.", "viewer", "backend", extension=True)
+def broadcast_to_all(at: Deployment) -> None:
+    event = at.fresh("event")
+    games = [audience(at), audience(at, channel=at.fresh("channel"))]
+    for path in ("extension_broadcast", "broadcast_extension"):
+        at.backend.get(path, {"event": event, "target": "broadcast", "data": 1}).check()
+    for game in games:
+        expect("the events in a channel", [event, event], [each.get("event") for each in heard(game, 2)])
+
+
+@rule("spec: Broadcast", "A broadcast stays in its channel.", "viewer", "admin", writes=True)
+def broadcast_in_one_channel(at: Deployment) -> None:
+    here, elsewhere = audience(at), audience(at, channel=at.fresh("channel"))
+    at.admin.post("broadcast", {"event": "news", "data": 1}).check()
+    expect("events in the channel and elsewhere", [1, 0], [len(heard(here, 1)), len(heard(elsewhere, 0))])
+
+
+@rule("B1", "A broadcast to another channel than the caller's is 403.", "broadcaster", writes=True)
+def broadcast_to_another_channel(at: Deployment) -> None:
+    body = {"event": "news", "data": {}, "user_id": at.fresh("channel")}
+    expect("the status", 403, at.broadcaster.post("broadcast", body).status)
+
+
+@rule("spec: Broadcast", "A whisper reaches one viewer.", "viewer", "admin", writes=True)
+def whisper(at: Deployment) -> None:
+    target, other = audience(at), audience(at, user=at.fresh("user"))
+    at.admin.post("broadcast", {"event": "news", "target": f"whisper-{at.user}", "data": 1}).check()
+    expect("events of the viewer and of another", [1, 0], [len(heard(target, 1)), len(heard(other, 0))])
+
+
+@rule("B3", "A whisper to `123` reaches `U123`, and the reverse, once.", "viewer", "admin", writes=True)
+def spellings_of_a_whisper(at: Deployment) -> None:
+    game = audience(at)
+    for user in (at.user, f"U{at.user}"):
+        at.admin.post("broadcast", {"event": "news", "target": f"whisper-{user}", "data": user}).check()
+    expect("the data of two whispers", [at.user, f"U{at.user}"], [each.get("data") for each in heard(game, 2)])
+
+
+@rule("spec: Broadcast", "`whisper_self` reaches the clients of the caller only.", "viewer", writes=True)
+def whisper_to_oneself(at: Deployment) -> None:
+    own, other = audience(at), audience(at, user=at.fresh("user"))
+    at.viewer.get("whisper_self", {"event": "news", "data": 1}).check()
+    expect("events of the caller and of another", [1, 0], [len(heard(own, 1)), len(heard(other, 0))])
+
+
+@rule("B2", "4,096 bytes that do not compress are sent; 4,097 are refused with 400.", "viewer", "admin", writes=True)
+def size_of_a_message(at: Deployment) -> None:
+    game = audience(at)
+    for size, status in ((LARGEST, 200), (LARGEST + 1, 400)):
+        reply = at.admin.post("broadcast", {"event": "news", "data": incompressible(size - 2)})
+        expect(f"the status of {size} bytes", status, reply.status)
+    expect("the length of the data", [LARGEST - 2], [len(each.get("data")) for each in heard(game, 1)])
+
+
+@rule("spec: Events", "A message that compresses to less than 4 KiB arrives as it was.", "viewer", "admin", writes=True)
+def compressible_message(at: Deployment) -> None:
+    game, data = audience(at), {"text": "abc" * 2_000}
+    at.admin.post("broadcast", {"event": "news", "data": data}).check()
+    expect("the data", [data], [each.get("data") for each in heard(game, 1)])
+
+
+@rule("X8", "An event name has 1 to 256 printable characters; others are refused with 400.", "admin", writes=True)
+def event_names(at: Deployment) -> None:
+    for name, status in (("x" * 256, 200), ("a b/é", 200), ("", 400), ("x" * 257, 400), ("new\nline", 400)):
+        reply = at.admin.post("broadcast", {"event": name, "data": 1})
+        expect(f"the status of the event {name[:20]!r} of {len(name)} characters", status, reply.status)

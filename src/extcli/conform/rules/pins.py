@@ -1,0 +1,324 @@
+"""PINs, the tokens that they lead to, and their revocation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from extcli.api import tokens
+from extcli.conform.calls import Caller, Reply
+from extcli.conform.deployment import Deployment
+from extcli.conform.rule import Skipped, expect, expect_that, rule
+from extcli.conform.sockets import Socket
+
+DAY = 86_400
+WRONG = "ZZZZZZ"
+"""A PIN that is never issued: it would be one in 700 million."""
+
+
+def bound_pin(at: Deployment) -> str:
+    """Return a new PIN of the probe's channel."""
+    return str(at.broadcaster.post("link/pin").data["pin"])
+
+
+def validate(caller: Caller, pin: str) -> Reply:
+    return caller.post("validate_pin", {"pin": pin})
+
+
+def issued(at: Deployment) -> tuple[str, str]:
+    """Return the token and the PIN of `POST pin`."""
+    found = at.anonymous.post("pin", {"identifier": at.client_id}).data
+    return str(found["token"]), str(found["pin"])
+
+
+def link(at: Deployment, **credential: str) -> Socket:
+    """Return a game socket after a successful `authenticate`."""
+    game = at.socket()
+    game.data("authenticate", data={"client_id": at.client_id, **credential})
+    return game
+
+
+def with_letters(at: Deployment) -> str:
+    """Return a PIN with a letter, so that its case matters."""
+    for _ in range(5):
+        if (pin := bound_pin(at)).lower() != pin:
+            return pin
+    raise Skipped("five PINs had no letters")
+
+
+def other_owner(at: Deployment) -> Caller:
+    """Return the broadcaster of another channel."""
+    return at.caller("broadcaster", channel=at.fresh("channel"))
+
+
+# PINs
+
+
+@rule("spec: Resources", "A PIN has 6 letters and digits.", "broadcaster", writes=True)
+def form_of_a_pin(at: Deployment) -> None:
+    pin = bound_pin(at)
+    expect_that("the PIN", bool(re.fullmatch("[A-Za-z0-9]{6}", pin)), "6 letters and digits", f"{len(pin)} characters")
+
+
+@rule("T1", "A PIN uses 30 letters and digits that are not mistaken for each other.", "broadcaster", writes=True)
+def alphabet_of_pins(at: Deployment) -> None:
+    for _ in range(5):
+        others = re.sub("[A-HJ-KMNP-Z2-46-9]", "", bound_pin(at))
+        expect("other characters in a PIN", "", others)
+
+
+@rule("spec: Resources", "A PIN is case-sensitive.", "broadcaster", writes=True)
+def case_of_a_pin(at: Deployment) -> None:
+    pin = with_letters(at)
+    expect("the status in lower case", 400, validate(at.broadcaster, pin.lower()).status)
+    expect("the status as issued", 200, validate(at.broadcaster, pin).status)
+
+
+@rule("T2", "`link/pin` needs only a client id, and has the PIN as `pin` and as `token`.", writes=True)
+def pin_for_a_client_id(at: Deployment) -> None:
+    replies = [
+        at.anonymous.call("POST", "link/pin", headers={"authorization": at.client_id}),
+        at.anonymous.post("link/pin", {"identifier": at.client_id}),
+    ]
+    for reply in replies:
+        found = reply.data
+        expect_that("the PIN", isinstance(found.get("pin"), str), "a text", type(found.get("pin")).__name__)
+        expect_that("pin and token", found["pin"] == found.get("token"), "the same text", "different texts")
+
+
+@rule("T2", "Without a client id no PIN is issued: 400.", writes=True)
+def pin_without_a_client_id(at: Deployment) -> None:
+    bodies: list[Any] = [{}, {"identifier": ""}, {"identifier": 1}, []]
+    for path in ("link/pin", "pin"):
+        for body in bodies:
+            expect(f"the status of POST {path} with {body}", 400, at.anonymous.post(path, body).status)
+
+
+@rule("T2", "`link/pin` with a bad token is 401, although it needs none.", writes=True)
+def pin_with_a_bad_token(at: Deployment) -> None:
+    expect("the status", 401, at.bearer("no.such.token").post("link/pin").status)
+
+
+@rule("spec: Endpoints", "`validate_pin` succeeds for a valid PIN, and fails for another.", "broadcaster", writes=True)
+def validation(at: Deployment) -> None:
+    reply = validate(at.broadcaster, bound_pin(at))
+    expect("status and body for a valid PIN", (200, {}), (reply.status, reply.json))
+    expect("the status for a wrong PIN", 400, validate(at.broadcaster, WRONG).status)
+
+
+@rule(
+    "spec: Authentication",
+    "Only a broadcaster validates a PIN; other roles are refused with 403.",
+    "viewer",
+    "broadcaster",
+    "admin",
+    "backend",
+    writes=True,
+)
+def validation_by_role(at: Deployment) -> None:
+    pin = bound_pin(at)
+    for caller in (at.viewer, at.admin, at.backend):
+        expect(f"the status for a {caller.role}", 403, validate(caller, pin).status)
+
+
+@rule("T2", "A PIN of one channel is invalid for the broadcaster of another.", "broadcaster", writes=True)
+def pin_of_another_channel(at: Deployment) -> None:
+    pin = bound_pin(at)
+    expect("the status for another broadcaster", 400, validate(other_owner(at), pin).status)
+    expect("the status for the owner afterwards", 200, validate(at.broadcaster, pin).status)
+
+
+@rule("T2", "The first broadcaster to validate an unbound PIN binds it.", "broadcaster", writes=True)
+def first_validation(at: Deployment) -> None:
+    _, pin = issued(at)
+    callers = (at.broadcaster, other_owner(at), at.broadcaster)
+    expect("the statuses of owner, another, owner", [200, 400, 200], [validate(each, pin).status for each in callers])
+
+
+@rule(
+    "T2", "An admin or backend binds a PIN to the channel of its token.", "broadcaster", "admin", "backend", writes=True
+)
+def pin_of_an_admin(at: Deployment) -> None:
+    for caller in (at.admin, at.backend):
+        pin = str(caller.post("link/pin").data["pin"])
+        expect(
+            f"the status for another broadcaster, PIN of a {caller.role}", 400, validate(other_owner(at), pin).status
+        )
+        expect(f"the status for the owner, PIN of a {caller.role}", 200, validate(at.broadcaster, pin).status)
+
+
+# Tokens of `POST pin`
+
+
+@rule("spec: Endpoints", "The token of `POST pin` is valid once its PIN was validated.", "broadcaster", writes=True)
+def token_of_a_pin(at: Deployment) -> None:
+    token, pin = issued(at)
+    caller = at.bearer(token)
+    expect("the status before validation", 401, caller.get("user_info").status)
+    validate(at.broadcaster, pin).check()
+    found = caller.get("user_info").data
+    expect("role and channel afterwards", ("broadcaster", at.channel), (found.get("role"), found.get("channel_id")))
+
+
+@rule("T2", "A PIN validates only its own token.", "broadcaster", writes=True)
+def token_of_another_pin(at: Deployment) -> None:
+    (first, pin), (second, _) = issued(at), issued(at)
+    validate(at.broadcaster, pin).check()
+    found = [at.bearer(token).get("user_info").status for token in (first, second)]
+    expect("the statuses of its token and of another", [200, 401], found)
+
+
+@rule("A5", "The payload of an issued token has no `-` and no `_`, and lasts 7 days.", "broadcaster", writes=True)
+def payload_of_a_token(at: Deployment) -> None:
+    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
+    for name, token, days in (
+        ("POST pin", issued(at)[0], 7),
+        ("jwt", pair["jwt"], 7),
+        ("refresh", pair["refresh"], 365),
+    ):
+        payload = token.split(".")[1]
+        expect(f"- and _ in the payload of {name}", "", re.sub("[^-_]", "", payload))
+        claims = tokens.claims_in(token)
+        expect(f"the lifetime of {name} in days", days, (claims.get("exp", 0) - claims.get("iat", 0)) / DAY)
+
+
+@rule(
+    "T5",
+    "`unauthed/validate_pin` is 200 from the validation until the revocation, else 401.",
+    "broadcaster",
+    writes=True,
+)
+def check_of_a_token(at: Deployment) -> None:
+    token, pin = issued(at)
+
+    def status() -> int:
+        return at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "jwt": token}).status
+
+    expect("the status before validation", 401, status())
+    validate(at.broadcaster, pin).check()
+    expect("the status after validation", 200, status())
+    at.broadcaster.delete("pin").check()
+    expect("the status after revocation", 401, status())
+
+
+@rule("T5", "`unauthed/validate_pin` takes no PIN: right and wrong ones are both 400.", "broadcaster", writes=True)
+def check_of_a_pin(at: Deployment) -> None:
+    for name, pin in (("a right PIN", bound_pin(at)), ("a wrong PIN", WRONG)):
+        reply = at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "pin": pin})
+        expect(f"the status with {name}", 400, reply.status)
+
+
+# Links
+
+
+@rule("spec: Authentication", "A game's PIN leads to an access token and a refresh token.", "broadcaster", writes=True)
+def pair_of_tokens(at: Deployment) -> None:
+    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
+    for name in ("jwt", "refresh"):
+        expect_that(name, isinstance(pair.get(name), str), "a text", type(pair.get(name)).__name__)
+    found = at.bearer(pair["jwt"]).get("user_info").data
+    expect("the role of the access token", "broadcaster", found.get("role"))
+    expect("the channel of the access token", at.channel, found.get("channel_id"))
+
+
+@rule("spec: Authentication", "A refresh token leads to a new pair of tokens.", "broadcaster", writes=True)
+def refreshed_pair(at: Deployment) -> None:
+    game = at.socket()
+    first = game.data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
+    second = game.data("authenticate", data={"client_id": at.client_id, "refresh": first["refresh"]})
+    expect(
+        "the number of different tokens",
+        4,
+        len({*map(first.get, ("jwt", "refresh")), second["jwt"], second["refresh"]}),
+    )
+    expect("the status with the new access token", 200, at.bearer(second["jwt"]).get("user_info").status)
+
+
+@rule("T3", "PINs and refresh tokens can be used more than once.", "broadcaster", writes=True)
+def repeated_use(at: Deployment) -> None:
+    pin = bound_pin(at)
+    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": pin})
+    for credential in ({"pin": pin}, {"refresh": pair["refresh"]}, {"refresh": pair["refresh"]}):
+        link(at, **credential)
+
+
+@rule(
+    "spec: Authentication", "A refresh token is no access token: REST refuses it with 401.", "broadcaster", writes=True
+)
+def refresh_token_over_rest(at: Deployment) -> None:
+    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
+    expect("the status", 401, at.bearer(pair["refresh"]).get("user_info").status)
+
+
+@rule(
+    "T2", "`DELETE pin` ends PINs, their tokens and refresh tokens of the channel for good.", "broadcaster", writes=True
+)
+def revocation(at: Deployment) -> None:
+    (token, pin), bound = issued(at), bound_pin(at)
+    validate(at.broadcaster, pin).check()
+    game = at.socket()
+    refresh = game.data("authenticate", data={"client_id": at.client_id, "pin": bound})["refresh"]
+    reply = at.broadcaster.delete("pin")
+    expect("status and body of DELETE pin", (200, {}), (reply.status, reply.json))
+    expect("the status with the token of the PIN", 401, at.bearer(token).get("user_info").status)
+    for name, credential in (("refresh token", {"refresh": refresh}), ("PIN", {"pin": bound})):
+        error = game.error("authenticate", data={"client_id": at.client_id, **credential})
+        expect(f"the status with the {name}", 400, error.get("status"))
+
+
+@rule("T2", "`DELETE pin` leaves the links of other channels alone.", "broadcaster", writes=True)
+def revocation_of_another_channel(at: Deployment) -> None:
+    token, pin = issued(at)
+    validate(at.broadcaster, pin).check()
+    other_owner(at).delete("pin").check()
+    expect("the status with the token of the PIN", 200, at.bearer(token).get("user_info").status)
+
+
+@rule("T2", "`pin_token_exists` tells whether the channel is linked.", "broadcaster", writes=True)
+def existence_of_a_link(at: Deployment) -> None:
+    _, pin = issued(at)
+    found = [at.broadcaster.get("pin_token_exists").data.get("exists")]
+    validate(at.broadcaster, pin).check()
+    found.append(at.broadcaster.get("pin_token_exists").data.get("exists"))
+    expect("`exists` before and after the validation", [False, True], found)
+
+
+# Guesses
+
+
+@rule("T4", "The tenth failed attempt on a connection is answered, and closes it with 1008.")
+def tenth_failure(at: Deployment) -> None:
+    game = at.socket()
+    for number in range(1, 11):
+        error = game.error("authenticate", data={"client_id": at.client_id, "jwt": "x"})
+        expect(f"the status of failure {number}", 401, error.get("status"))
+    expect("the close code", 1008, game.close_code())
+
+
+@rule("T4", "After nine failed attempts a connection can still authenticate.", "viewer")
+def nine_failures(at: Deployment) -> None:
+    game = at.socket()
+    for _ in range(9):
+        game.error("authenticate", data={"client_id": at.client_id, "jwt": "x"})
+    game.data("authenticate", data={"client_id": at.client_id, "jwt": at.token("viewer")})
+
+
+@rule(
+    "T4", "In production a channel has 10 wrong PINs a minute; then 429.", "broadcaster", writes=True, mode="production"
+)
+def wrong_pins_of_a_channel(at: Deployment) -> None:
+    owner = at.broadcaster
+    statuses = [owner.call("POST", "validate_pin", {"pin": WRONG}, repeat=False).status for _ in range(11)]
+    expect("the statuses", [*[400] * 10, 429], statuses)
+
+
+@rule("W4", "429 says in `Retry-After` when to try again, in seconds.", "broadcaster", writes=True, mode="production")
+def retry_after(at: Deployment) -> None:
+    owner = at.broadcaster
+    for _ in range(20):
+        reply = owner.call("POST", "validate_pin", {"pin": WRONG}, repeat=False)
+        if reply.status == 429:
+            after = reply.headers.get("retry-after")
+            expect_that("retry-after", bool(after and after.isdecimal() and int(after)), "seconds above zero", after)
+            return
+    raise Skipped("20 wrong PINs in a row were not limited")
