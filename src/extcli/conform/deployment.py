@@ -13,6 +13,7 @@ from extcli.conform.leftovers import Leftovers
 from extcli.conform.rule import Rule, Skipped
 from extcli.conform.sockets import Socket
 from extcli.conform.target import OMIT, Target, fresh
+from extcli.errors import ErrorAnswer
 
 OWN: Any = object()
 """Stands for the rule's own channel, user or client id."""
@@ -136,14 +137,24 @@ class Deployment:
 
     def socket(self, path: str | None = None) -> Socket:
         """Open a game socket that is not authenticated. With `path`, at this path of the service."""
-        url = self.target.ws_url
-        if path is not None:
-            if not self.target.has_default_ws:
-                raise Skipped("the address of the socket does not follow from the URL")
-            url = socket_of(self.target.http.url).removesuffix("/ws") + path
-        socket = Socket(self, url)
+        socket = Socket(self, self._socket_url(path))
         self._sockets.append(socket)
         return socket
+
+    def handshake(self, path: str) -> int:
+        """Return the status of a handshake at this path of the service: 101 if it opens a socket."""
+        try:
+            self.socket(path)
+        except ErrorAnswer as refused:
+            return refused.status
+        return 101
+
+    def _socket_url(self, path: str | None) -> str:
+        if path is None:
+            return self.target.ws_url
+        if not self.target.has_default_ws:
+            raise Skipped("the address of the socket does not follow from the URL")
+        return socket_of(self.target.http.url).removesuffix("/ws") + path
 
     def game(self, role: str = "broadcaster", **options: Any) -> Socket:
         """Open a game socket with the rights of a token, by default of the channel's owner."""

@@ -89,6 +89,10 @@ class Socket:
         self._at.note(Exchange("game", "update", None, 0, message, {}, self._request_id))
         return message
 
+    def message(self) -> Json:
+        """Return the next message of any kind."""
+        return self._receive("a message")
+
     def updates(self) -> list[Json]:
         """Return the updates that have arrived. Makes a request first, so that earlier ones are here."""
         self.request("get", "state", {"state_id": "channel"})

@@ -1,0 +1,197 @@
+"""The socket itself: paths, replies, malformed requests and closed connections."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from extcli.conform.deployment import Deployment
+from extcli.conform.rule import expect, expect_that, rule
+from extcli.conform.sockets import Socket, frame
+
+NO_REQUEST = 65_535
+KIB = 1024
+STATE = {"state_id": "channel"}
+
+
+def credential(at: Deployment, role: str = "viewer") -> dict[str, str]:
+    return {"client_id": at.client_id, "jwt": at.token(role)}
+
+
+def works(game: Socket) -> None:
+    """Check that the connection still answers."""
+    game.data("get", "state", STATE)
+
+
+# X1
+
+
+@rule("X1", "The socket is at every path that published clients use.", "viewer")
+def paths(at: Deployment) -> None:
+    for path in ("/ws", "", f"/0.2.0/{at.client_id}", f"/0.2.0/gateway-unity/1.0.3/{at.client_id}"):
+        at.socket(path).data("authenticate", data=credential(at))
+
+
+@rule("X1", "The last segment of the path is the client id, if `authenticate` names none.", "viewer")
+def client_id_of_the_path(at: Deployment) -> None:
+    at.socket(f"/0.2.0/{at.client_id}").data("authenticate", data={"jwt": at.token("viewer")})
+    error = at.socket("/ws").error("authenticate", data={"jwt": at.token("viewer")})
+    expect("the status without any client id", 400, error.get("status"))
+
+
+@rule("X1", "A handshake at a path of the API is 404.")
+def paths_of_the_api(at: Deployment) -> None:
+    for path in ("/v1/e/vote", "//v1/e/vote"):
+        expect(f"the status of a handshake at {path}", 404, at.handshake(path))
+
+
+# X2
+
+
+@rule("spec: Endpoints", "A reply has `meta` with request id, action, target and timestamp, and `data`.", "viewer")
+def reply(at: Deployment) -> None:
+    found = at.game("viewer").request("get", "state", STATE)
+    expect("the members", {"meta", "data"}, set(found))
+    expect("those of meta", {"request_id", "action", "target", "timestamp"}, set(found["meta"]))
+    expect("action and target", ("get", "state"), (found["meta"]["action"], found["meta"]["target"]))
+    stamp = found["meta"]["timestamp"]
+    expect_that("timestamp", type(stamp) is int and stamp > 10**12, "Unix ms", stamp)
+
+
+@rule("spec: Errors", "An error has `meta` and `errors` with status, title and detail.", "viewer")
+def error(at: Deployment) -> None:
+    found = at.game("viewer").request("get", "state", {"state_id": "nothing"})
+    expect("the members", {"meta", "errors"}, set(found))
+    first = found["errors"][0]
+    expect("status and title", (400, "Bad Request"), (first.get("status"), first.get("title")))
+    expect_that("detail", isinstance(first.get("detail"), str), "a text", first.get("detail"))
+
+
+@rule("X2", "An error also has its status as `number`.", "viewer")
+def number_of_an_error(at: Deployment) -> None:
+    expect("number", 400, at.game("viewer").error("get", "state", {"state_id": "nothing"}).get("number"))
+
+
+@rule("X2", "Fifty requests sent at once are answered in their order.", "viewer")
+def order_of_replies(at: Deployment) -> None:
+    game = at.game("viewer")
+    sent = [game.send("get" if number % 2 else "subscribe", "state", STATE) for number in range(50)]
+    expect("the request ids", sent, [game.reply()["meta"].get("request_id") for _ in sent])
+
+
+@rule("X2", "A numeric request id is echoed: 0, 65536, 1.5.", "viewer")
+def echoed_request_id(at: Deployment) -> None:
+    game = at.game("viewer")
+    for number in (0, 65_536, -1, 1.5, 2**53):
+        game.send_raw(frame("get", "state", STATE, number))
+        found = game.reply()
+        expect(
+            f"request id and success for {number}", (number, True), (found["meta"].get("request_id"), "data" in found)
+        )
+
+
+@rule("X2", "A request id that is not a number is 400, in a reply with the id 65535.", "viewer")
+def malformed_request_id(at: Deployment) -> None:
+    game = at.game("viewer")
+    wrong: list[Any] = ["1", None, [], True]
+    for number in wrong:
+        game.send_raw(frame("get", "state", STATE, number))
+        found = game.reply()
+        seen = found["meta"].get("request_id"), found.get("errors", [{}])[0].get("status")
+        expect(f"request id and status for {number!r}", (NO_REQUEST, 400), seen)
+
+
+@rule("X2", "The reply comes before the updates that its request causes.", "broadcaster", writes=True)
+def reply_before_update(at: Deployment) -> None:
+    game = at.game()
+    game.data("subscribe", "state", {"topic_id": "channel"})
+    game.send("set", "state", {**STATE, "state": {"a": 1}})
+    expect("the next two messages", ["set", "update"], [game.message()["meta"].get("action") for _ in range(2)])
+    at.wrote_over_socket("set", "state", {})
+
+
+# X3
+
+
+@rule("X3", "Before authentication every request but `authenticate` is 401.")
+def unauthenticated(at: Deployment) -> None:
+    game = at.socket()
+    for action, target in (
+        ("get", "state"),
+        ("get", "config"),
+        ("get", "poll"),
+        ("subscribe", "state"),
+        ("get", "match"),
+    ):
+        found = game.error(action, target, {**STATE, "topic_id": "x"})
+        expect(f"the status of {action} {target}", 401, found.get("status"))
+
+
+@rule("spec: Events", "The topic `authentication` can be followed before authentication.")
+def topic_authentication(at: Deployment) -> None:
+    game = at.socket()
+    expect("the reply to subscribe", {"ok": True}, game.data("subscribe", "authentication"))
+    expect("the reply to unsubscribe", {"ok": True}, game.data("unsubscribe", "authentication"))
+
+
+@rule("X3", "A subscription without a target is 400, also before authentication.", "viewer")
+def missing_target(at: Deployment) -> None:
+    for game in (at.socket(), at.game("viewer")):
+        for action in ("subscribe", "unsubscribe"):
+            expect(f"the status of {action}", 400, game.error(action, "", {}).get("status"))
+
+
+@rule("X3", "An unknown action or target is 404.", "viewer", writes=True)
+def unknown_action(at: Deployment) -> None:
+    game = at.game("viewer")
+    for action, target in (("frobnicate", "state"), ("get", "no-such-target"), ("vote", "poll"), ("GET", "state")):
+        expect(f"the status of {action} {target}", 404, game.error(action, target, {}).get("status"))
+
+
+@rule("X3", "A malformed request is 400, and the connection stays open.", "viewer")
+def malformed_request(at: Deployment) -> None:
+    game = at.game("viewer")
+    request = {"action": "get", "params": {"request_id": 9, "target": "state"}}
+    for text in ("{", "[]", "NaN", '{"action":""}', json.dumps({**request, "data": 1})):
+        game.send_raw(text)
+        found = game.reply()
+        expect(f"the status of {text}", 400, found.get("errors", [{}])[0].get("status"))
+    works(game)
+
+
+@rule("X3", "A binary message closes the connection with 1003.", "viewer")
+def binary_message(at: Deployment) -> None:
+    game = at.game("viewer")
+    game.send_raw(b"{}")
+    expect("the close code", 1003, game.close_code())
+
+
+@rule("X3", "Before authentication a message over 4 KiB closes the connection with 1009.")
+def long_message(at: Deployment) -> None:
+    game = at.socket()
+    game.send_raw("{}".ljust(4 * KIB))
+    expect("the status of 4 KiB", 400, game.reply().get("errors", [{}])[0].get("status"))
+    game.send_raw("{}".ljust(4 * KIB + 1))
+    expect("the close code", 1009, game.close_code())
+
+
+@rule("X3", "A request with 80 KiB of data is 413, and the connection stays open.", "viewer")
+def long_data(at: Deployment) -> None:
+    game = at.game("viewer")
+    found = game.error("get", "state", {**STATE, "x": "x" * 80 * KIB})
+    expect("the status", 413, found.get("status"))
+    works(game)
+
+
+# X9
+
+
+@rule("X9", "A target that the service does not have is 404, with a text that says so.", "viewer")
+def unsupported_targets(at: Deployment) -> None:
+    game = at.game("viewer")
+    for target in ("drops", "matchmaking", "match", "gameMetadata"):
+        for action in ("get", "subscribe"):
+            found = game.error(action, target, {"topic_id": "x"})
+            expect(f"the status of {action} {target}", 404, found.get("status"))
+            detail = str(found.get("detail"))
+            expect_that(f"detail of {action} {target}", target in detail, f"a text that names {target}", detail)

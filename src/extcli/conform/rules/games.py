@@ -1,0 +1,313 @@
+"""What games do over the socket: authenticate, state, config, polls and their updates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extcli.conform.deployment import Deployment
+from extcli.conform.rule import expect, rule
+from extcli.conform.rules.pins import bound_pin, link
+from extcli.conform.sockets import Socket
+
+CHANNEL = {"state_id": "channel"}
+OPTIONS = ["Blue", "Red", "Orange"]
+
+
+def state(game: Socket) -> Any:
+    return game.data("get", "state", CHANNEL).get("state")
+
+
+def set_state(game: Socket, document: Any) -> None:
+    game.data("set", "state", {**CHANNEL, "state": document})
+
+
+def follow(game: Socket) -> None:
+    game.data("subscribe", "state", {"topic_id": "channel"})
+
+
+def states(game: Socket, number: int) -> list[Any]:
+    """Return the states in the next updates, after checking that there are no more."""
+    found = [game.update("an update of the state")["data"].get("state") for _ in range(number)]
+    expect("the number of updates", number, number + len(game.updates()))
+    return found
+
+
+def create(game: Socket, poll: str, **members: Any) -> None:
+    game.data("create", "poll", {"poll_id": poll, "prompt": "Which?", "options": OPTIONS, **members})
+
+
+# X4
+
+
+@rule(
+    "X4",
+    "A token of another role than broadcaster gets its rights, and no refresh token.",
+    "viewer",
+    "admin",
+    "backend",
+)
+def token_of_another_role(at: Deployment) -> None:
+    for role in ("viewer", "admin", "backend"):
+        game, token = at.socket(), at.token(role)
+        found = game.data("authenticate", data={"client_id": at.client_id, "jwt": token})
+        expect(f"jwt, refresh and twitch_id for a {role}", (True, None, at.channel), _pair(found, token))
+        state(game)
+
+
+def _pair(found: dict[str, Any], token: str) -> tuple[bool, Any, Any]:
+    return found.get("jwt") == token, found.get("refresh"), found.get("twitch_id")
+
+
+@rule("X4", "A refused `jwt` is 401.")
+def refused_token(at: Deployment) -> None:
+    game = at.socket()
+    for token in ("", "x", "a.b.c"):
+        error = game.error("authenticate", data={"client_id": at.client_id, "jwt": token})
+        expect(f"the status of {token!r}", 401, error.get("status"))
+
+
+@rule("spec: Errors", "A wrong PIN is 400 Bad Request, and gives no rights.", writes=True)
+def wrong_pin(at: Deployment) -> None:
+    game = at.socket()
+    error = game.error("authenticate", data={"client_id": at.client_id, "pin": "ZZZZZZ"})
+    expect("status and title", (400, "Bad Request"), (error.get("status"), error.get("title")))
+    expect("the status of a read afterwards", 401, game.error("get", "state", CHANNEL).get("status"))
+
+
+@rule("spec: Errors", "A refresh token that cannot be verified is 400 Bad Request.")
+def wrong_refresh_token(at: Deployment) -> None:
+    game = at.socket()
+    for token in ("", "x", "a.b.c"):
+        error = game.error("authenticate", data={"client_id": at.client_id, "refresh": token})
+        expect(f"status and title of {token!r}", (400, "Bad Request"), (error.get("status"), error.get("title")))
+
+
+@rule("spec: Authentication", "A failed attempt leaves the rights of the connection unchanged.", "viewer")
+def failed_later_attempt(at: Deployment) -> None:
+    game = at.game("viewer")
+    game.error("authenticate", data={"client_id": at.client_id, "jwt": "x"})
+    state(game)
+
+
+@rule("X4", "Authenticating for another channel ends the subscriptions.", "broadcaster", "viewer", writes=True)
+def switched_channel(at: Deployment) -> None:
+    game = at.game("viewer")
+    follow(game)
+    elsewhere = at.token("viewer", channel=at.fresh("channel"))
+    game.data("authenticate", data={"client_id": at.client_id, "jwt": elsewhere})
+    at.broadcaster.post("channel_state", {"a": 1}).check()
+    expect("the updates", [], states(game, 0))
+
+
+@rule("X4", "Rights outlive a revocation.", "broadcaster", writes=True)
+def rights_after_a_revocation(at: Deployment) -> None:
+    game = link(at, pin=bound_pin(at))
+    at.broadcaster.delete("pin").check()
+    set_state(game, {"a": 1})
+    expect("the state", {"a": 1}, state(game))
+
+
+# X5: state and config
+
+
+@rule("X5", "The socket and REST share the channel's state.", "broadcaster", writes=True)
+def shared_state(at: Deployment) -> None:
+    game = at.game()
+    set_state(game, {"a": 1})
+    expect("the state over REST", {"a": 1}, at.broadcaster.get("channel_state").data)
+    at.broadcaster.post("channel_state", {"b": 2}).check()
+    expect("the state over the socket", {"b": 2}, state(game))
+    game.data("patch", "state", {**CHANNEL, "state": [{"op": "add", "path": "/c", "value": 3}]})
+    expect("the patched state", {"b": 2, "c": 3}, at.broadcaster.get("channel_state").data)
+
+
+@rule("X5", "The socket and REST share the channel's config.", "broadcaster", writes=True)
+def shared_config(at: Deployment) -> None:
+    game = at.game()
+    game.data("set", "config", {"config": {"a": 1}})
+    expect("the config over REST", {"a": 1}, at.broadcaster.get("channel_config").data)
+    at.broadcaster.post("channel_config", {"b": 2}).check()
+    found = game.data("get", "config", {"config_id": "channel"})
+    expect("the config over the socket", {"b": 2}, found.get("config"))
+
+
+@rule("X5", "Every write notifies every subscriber once, the writer included.", "broadcaster", "viewer", writes=True)
+def update_of_the_state(at: Deployment) -> None:
+    game, viewer = at.game(), at.game("viewer")
+    for each in (game, viewer):
+        follow(each)
+    set_state(game, {"a": 1})
+    at.broadcaster.post("channel_state", {"b": 2}).check()
+    at.broadcaster.patch("channel_state", {"c": 3}).check()
+    expected = [{"a": 1}, {"b": 2}, {"b": 2, "c": 3}]
+    expect("the updates of the writer", expected, states(game, 3))
+    expect("the updates of a viewer", expected, states(viewer, 3))
+
+
+@rule(
+    "X5",
+    "An update is a message with the action `update`, the request id 65535 and its store.",
+    "broadcaster",
+    writes=True,
+)
+def form_of_an_update(at: Deployment) -> None:
+    game = at.game()
+    follow(game)
+    set_state(game, {"a": 1})
+    found = game.update("an update of the state")
+    seen = [found["meta"].get(name) for name in ("action", "request_id", "target")]
+    expect("action, request_id and target", ["update", 65_535, "channel"], seen)
+    expect("data", {"topic_id": "channel", "state": {"a": 1}}, found.get("data"))
+
+
+@rule("X5", "Updates stay in their channel.", "broadcaster", "viewer", writes=True)
+def updates_in_one_channel(at: Deployment) -> None:
+    elsewhere = at.game("viewer", channel=at.fresh("channel"))
+    follow(elsewhere)
+    set_state(at.game(), {"a": 1})
+    expect("the updates in another channel", [], states(elsewhere, 0))
+    expect("the state of another channel", {}, state(elsewhere))
+
+
+@rule("X5", "A refused write causes no update.", "broadcaster", "viewer", writes=True)
+def update_of_a_refused_write(at: Deployment) -> None:
+    game = at.game("viewer")
+    follow(game)
+    error = game.error("set", "state", {**CHANNEL, "state": {"a": 1}})
+    expect("the status for a viewer", 403, error.get("status"))
+    expect("the updates", [], states(game, 0))
+
+
+@rule("X5", "After `unsubscribe` there are no more updates.", "broadcaster", writes=True)
+def unsubscribed(at: Deployment) -> None:
+    game = at.game()
+    for target, data in (("state", {"topic_id": "channel"}), ("state", CHANNEL), ("channel", None)):
+        game.data("subscribe", target, data)
+        set_state(game, {"target": target})
+        expect(f"the updates after subscribe {target}", [{"target": target}], states(game, 1))
+        game.data("unsubscribe", target, data)
+        set_state(game, {})
+        expect(f"the updates after unsubscribe {target}", [], states(game, 0))
+
+
+# X5, X6: polls
+
+
+@rule("X5", "A poll that a game creates is the poll of REST.", "broadcaster", "viewer", writes=True)
+def shared_poll(at: Deployment) -> None:
+    game, poll = at.game(), at.fresh("poll")
+    create(game, poll)
+    found = at.viewer.get("vote_config", id=poll).data
+    expect("prompt and options", ("Which?", OPTIONS), (found.get("prompt"), found.get("options")))
+    at.viewer.post("vote", {"value": 2}, id=poll).check()
+    seen = game.data("get", "poll", {"poll_id": poll})
+    expect("results and count", ([0, 0, 1], 1), (seen.get("results"), seen.get("count")))
+    game.data("delete", "poll", {"poll_id": poll})
+    expect("the status of vote_config afterwards", 404, at.viewer.get("vote_config", id=poll).status)
+    expect("the votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+
+
+@rule("X5", "An absent poll is 404, and deleting it is not an error.", "broadcaster", writes=True)
+def absent_poll(at: Deployment) -> None:
+    game, poll = at.game(), at.fresh("poll")
+    expect("the status of get poll", 404, game.error("get", "poll", {"poll_id": poll}).get("status"))
+    expect("the reply to delete poll", {"ok": True}, game.data("delete", "poll", {"poll_id": poll}))
+
+
+@rule("X5", "A vote sends the subscribers of its poll what `get poll` returns.", "broadcaster", "viewer", writes=True)
+def update_of_a_poll(at: Deployment) -> None:
+    game, poll = at.game(), at.fresh("poll")
+    create(game, poll)
+    game.data("subscribe", "poll", {"topic_id": poll})
+    at.viewer.post("vote", {"value": 2}, id=poll).check()
+    found = game.update("an update of the poll")
+    expect("the target", "poll", found["meta"].get("target"))
+    expect("the data", game.data("get", "poll", {"poll_id": poll}), found.get("data"))
+
+
+@rule("X5", "The last update of a poll has the final count.", "broadcaster", "viewer", writes=True)
+def final_update_of_a_poll(at: Deployment) -> None:
+    game, poll = at.game(), at.fresh("poll")
+    create(game, poll)
+    game.data("subscribe", "poll", {"topic_id": poll})
+    for _ in range(5):
+        at.caller("viewer", at.fresh("user")).post("vote", {"value": 1}, id=poll).check()
+    counts = []
+    while 5 not in counts:
+        counts.append(game.update("an update with 5 votes")["data"].get("count"))
+    expect("the counts in their order", sorted(set(counts)), counts)
+
+
+@rule("X5", "A viewer reads polls over the socket, and may not create or delete them: 403.", "viewer", writes=True)
+def polls_of_a_viewer(at: Deployment) -> None:
+    game, poll = at.game("viewer"), at.fresh("poll")
+    game.data("subscribe", "poll", {"topic_id": poll})
+    for action in ("create", "delete"):
+        error = game.error(action, "poll", {"poll_id": poll, "prompt": "?"})
+        expect(f"the status of {action}", 403, error.get("status"))
+
+
+@rule("X6", "A poll that a game creates is in the channel's state until it is deleted.", "broadcaster", writes=True)
+def entry_of_a_poll(at: Deployment) -> None:
+    game = at.game()
+    for way in ("socket", "REST"):
+        poll = at.fresh("poll")
+        create(game, poll, user_data={"x": 1})
+        entry = {"prompt": "Which?", "options": OPTIONS, "user_data": {"x": 1}}
+        expect("the state", {poll: entry}, state(game))
+        if way == "socket":
+            game.data("delete", "poll", {"poll_id": poll})
+        else:
+            at.broadcaster.delete("vote", id=poll).check()
+        expect(f"the state after a deletion over {way}", {}, state(game))
+
+
+# X7, X8
+
+
+@rule("X7", "Games of a channel hear when another is linked, and when links are revoked.", "broadcaster", writes=True)
+def update_of_a_link(at: Deployment) -> None:
+    game = link(at, pin=bound_pin(at))
+    game.data("subscribe", "authentication")
+    link(at, pin=bound_pin(at))
+    at.broadcaster.delete("pin").check()
+    for event in ("authenticated", "revoked"):
+        found = game.update(f"an update with the event {event}").get("data")
+        expect("the data", {"topic_id": "authentication", "event": event, "twitch_id": at.channel}, found)
+
+
+@rule(
+    "X8",
+    "A game hears its channel's events under their names, and no earlier ones.",
+    "broadcaster",
+    "viewer",
+    writes=True,
+)
+def event(at: Deployment) -> None:
+    game, viewer = at.game(), at.game("viewer")
+    game.data("broadcast", data={"topic": "early", "data": 0})
+    for name in ("early", "news"):
+        viewer.data("subscribe", name)
+    expect("the reply to broadcast", {"ok": True}, game.data("broadcast", data={"topic": "news", "data": {"a": 1}}))
+    found = viewer.update("the event")
+    expect("the target", "news", found["meta"].get("target"))
+    expected = {"event": "news", "data": {"a": 1}, "channel_id": at.channel, "scope": "channel"}
+    expect("the data", expected, found.get("data"))
+    expect("more updates", [], viewer.updates())
+
+
+@rule("X8", "A subscriber of `*` hears every event once.", "broadcaster", writes=True)
+def all_events(at: Deployment) -> None:
+    game = at.game()
+    for name in ("*", "a"):
+        game.data("subscribe", name)
+    for name in ("a", "b"):
+        game.data("broadcast", data={"topic": name, "data": 1})
+    expect("the events", ["a", "b"], [game.update("an event")["data"].get("event") for _ in range(2)])
+    expect("more updates", [], game.updates())
+
+
+@rule("X8", "A viewer may not broadcast over the socket: 403.", "viewer", writes=True)
+def event_of_a_viewer(at: Deployment) -> None:
+    error = at.game("viewer").error("broadcast", data={"topic": "news", "data": 1})
+    expect("the status", 403, error.get("status"))
