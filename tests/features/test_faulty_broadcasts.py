@@ -1,0 +1,168 @@
+"""Faults of broadcasts: lost, doubled, late and in another order, for games and pages alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from emulator.realtime import faulty
+from support.broadcasts import Audience
+from support.faults import add_fault, hits_of, remove_faults
+from support.journal import entries_of, entry_of
+from support.process import wait_until
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService
+from support.socket_client import SocketClient
+
+Send = Callable[..., object]
+
+
+@pytest.fixture
+def audience(live: LiveServer) -> Iterator[Audience]:
+    """A page and a game of the extension in channel 777."""
+    with ExitStack() as stack:
+        yield Audience(stack, live)
+
+
+@pytest.fixture
+def send(broadcaster: Client) -> Send:
+    """Broadcast events by their names."""
+
+    def send(*events: str) -> None:
+        for event in events:
+            broadcaster.post("broadcast", json={"event": event, "data": {"of": event}}).raise_for_status()
+
+    return send
+
+
+def received(audience: Audience, number: int) -> list[str]:
+    """Wait for this number of events, and return their names."""
+    names: list[str] = []
+    wait_until(lambda: len(names.extend(audience.events()) or names) >= number)
+    return names
+
+
+def test_a_lost_broadcast_reaches_no_game_and_no_page(live: LiveServer, audience: Audience, send: Send):
+    add_fault(live, "BROADCAST game_start", "lose")
+
+    send("tick", "game_start", "tock")
+
+    assert ["tick", "tock"] == audience.events()
+    assert [1] == hits_of(live), "one hit, whatever the number of recipients"
+
+
+def test_a_doubled_broadcast_arrives_twice(live: LiveServer, audience: Audience, send: Send):
+    add_fault(live, "BROADCAST *", "double", times=1)
+
+    send("one", "two")
+
+    assert ["one", "one", "two"] == audience.events()
+
+
+def test_a_reordered_broadcast_arrives_after_the_next_one(live: LiveServer, audience: Audience, send: Send):
+    add_fault(live, "BROADCAST score", "reorder")
+
+    send("score", "other")
+    assert ["other"] == audience.events()
+    send("score")
+
+    assert ["score", "score"] == audience.events()
+    assert [1] == hits_of(live), "the one that passes a held one is not held"
+    assert [False, True] == [bool(each["fault"]) for each in _deliveries(live, "event:score")]
+
+
+def test_a_reordered_broadcast_arrives_alone_after_a_second(live: LiveServer, audience: Audience, send: Send):
+    add_fault(live, "BROADCAST score", "reorder")
+
+    send("score")
+
+    assert 1 == faulty.HELD_FOR
+    assert ["score"] == received(audience, 1)
+
+
+def test_a_delayed_broadcast_arrives_later_than_its_answer(live: LiveServer, audience: Audience, send: Send):
+    add_fault(live, "BROADCAST late", "delay", delay=60_000)
+
+    send("late", "early")
+    assert ["early"] == audience.events()
+    remove_faults(live)
+
+    assert ["late"] == received(audience, 1)
+
+
+@pytest.mark.parametrize("effect", [{"effect": "reorder"}, {"effect": "delay", "delay": 60_000}])
+def test_a_reset_forgets_the_broadcasts_that_a_fault_holds(live: LiveServer, send: Send, broadcaster: Client, effect):
+    add_fault(live, "BROADCAST old", **effect)
+    send("old")
+
+    live.reset()
+    send("new")
+
+    assert ["event:new"] == [entry["endpoint"] for entry in entries_of(live, kind="delivery")]
+
+
+def test_a_whisper_to_many_users_is_one_hit(live: LiveServer, audience: Audience, game: SocketClient):
+    add_fault(live, "BROADCAST news", "lose", times=1)
+    whisper = {"topic": "news", "data": 1, "ids": ["5551", "5552", "5553"]}
+
+    game.data("broadcast", data=whisper)
+
+    assert audience.game.no_update()
+    assert [1] == hits_of(live)
+    game.data("broadcast", data=whisper)
+    assert "whisper" == audience.game.update()["data"]["scope"]
+
+
+def test_a_broadcast_over_the_socket_meets_the_same_faults(live: LiveServer, audience: Audience, game):
+    add_fault(live, "BROADCAST news", "double")
+
+    game.data("broadcast", data={"topic": "news", "data": 1})
+
+    assert ["news", "news"] == audience.events()
+
+
+@pytest.mark.parametrize(
+    ("condition", "other"),
+    [
+        ({"role": "broadcaster"}, {"role": "backend"}),
+        ({"channel": CHANNEL}, {"channel": "778"}),
+        ({"user": "777"}, {"user": "778"}),
+        ({"client_id": CLIENT_ID}, {"client_id": "another"}),
+        ({"event": "news"}, {"event": "other"}),
+    ],
+)
+def test_conditions_choose_the_broadcasts_that_a_fault_acts_on(live: LiveServer, audience, send, condition, other):
+    add_fault(live, "BROADCAST *", "double", **other)
+    add_fault(live, "BROADCAST *", "lose", **condition)
+
+    send("news")
+
+    assert [] == audience.events()
+    assert [0, 1] == hits_of(live)
+
+
+def test_the_answer_to_the_sender_and_the_journal_name_the_fault(live: LiveServer, broadcaster: Client):
+    add_fault(live, "POST /v1/e/broadcast", "delay", delay=1)
+    add_fault(live, "BROADCAST news", "lose")
+
+    answer = broadcaster.post("broadcast", json={"event": "news", "data": 1}).raise_for_status()
+
+    assert "f1; effect=delay, f2; effect=lose" == answer.headers["x-emulator-fault"]
+    assert "f1" == entry_of(live, answer)["fault"]
+    assert [("f2", 0)] == [(entry["fault"], entry["delivered"]) for entry in _deliveries(live, "event:news")]
+
+
+def test_a_fault_of_a_namespace_spares_the_broadcasts_of_others(live: LiveServer, audience: Audience, send: Send):
+    red = RunningService(f"{live.url}/_ns/faulty-broadcasts")
+    red.reset()
+    add_fault(red, "BROADCAST *", "lose")
+
+    send("news")
+
+    assert ["news"] == audience.events()
+    assert [0] == hits_of(red)
+
+
+def _deliveries(live: LiveServer, topic: str) -> list[dict[str, object]]:
+    return [entry for entry in entries_of(live, kind="delivery") if entry["endpoint"] == topic]
