@@ -12,6 +12,7 @@ from emulator.changes import ALL
 from emulator.clock import monotonic, processor_time
 from emulator.dashboard.screen import Service
 from emulator.errors import EngineError, ServiceError
+from emulator.web.held import close_chunks
 
 INTERVAL: Final = 0.25
 """Seconds between two messages at least."""
@@ -74,9 +75,12 @@ def rest_of(used: float, pages: int) -> float:
 
 async def ending(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[bytes]:
     """Yield the chunks, and a last one."""
-    async for chunk in chunks:
-        yield chunk
-    yield last
+    try:
+        async for chunk in chunks:
+            yield chunk
+        yield last
+    finally:
+        await close_chunks(chunks)
 
 
 def message(identifier: str, text: str) -> bytes:

@@ -29,7 +29,7 @@ from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Bound, Endpoint, Page, Special, Streamed, Text, WithHeaders
 from emulator.web.faulty_requests import FaultyRequests
 from emulator.web.forms import json_of
-from emulator.web.held import HeldRequests
+from emulator.web.held import HeldRequests, close_chunks
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_page, error_reply
 from emulator.wire import json_codec
@@ -42,6 +42,8 @@ _TOKEN_START: Final = "eyJ"
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
 DISPATCHER = "emulator.dispatcher"
 """The key of the dispatcher in an ASGI scope's state."""
+STREAM: Final = "emulator.stream"
+"""The key of the chunks of a reply in an ASGI scope's state."""
 
 Gate = Callable[[HTTPScope], None]
 """Raises a `ServiceError` if a request may not reach the control API."""
@@ -97,8 +99,16 @@ class Dispatcher:
         return self._bound[method, path]
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
-        """Run one of this service's endpoints for an ASGI server; every error becomes a reply."""
-        bound = self._bound[method, path]
+        """Run one of this service's endpoints for an ASGI server; every error becomes a reply.
+
+        A reply in chunks is also `STREAM` in the scope's state. The caller closes it, even if it could not be sent.
+        """
+        reply = await self._perform(self._bound[method, path], scope, receive)
+        if not isinstance(reply.body, bytes):
+            scope["state"][STREAM] = reply.body
+        return reply
+
+    async def _perform(self, bound: Bound, scope: HTTPScope, receive: Receive) -> Reply:
         request = AsgiRequest(scope, receive, current.get() or RequestContext(""))
         if bound.endpoint.held:
             return await self._held(bound, request, receive)
@@ -284,15 +294,21 @@ async def _in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
 
 async def _with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Produce the first chunk now, so that an early failure still gets an error reply."""
-    first = await anext(chunks, b"")
 
-    async def resumed() -> AsyncIterator[bytes]:
-        yield first
-        async for chunk in chunks:
-            await asyncio.sleep(0)  # a fast reader would otherwise keep all other requests waiting
-            yield chunk
+    async def begun() -> AsyncIterator[bytes]:
+        try:
+            first = await anext(chunks, b"")
+            yield b""  # taken below, so that closing this closes `chunks`
+            yield first
+            async for chunk in chunks:
+                await asyncio.sleep(0)  # a fast reader would otherwise keep all other requests waiting
+                yield chunk
+        finally:
+            await close_chunks(chunks)
 
-    return resumed()
+    resumed = begun()
+    await anext(resumed)
+    return resumed
 
 
 def _reply(answer: object, cors: bool, status: int) -> Reply:

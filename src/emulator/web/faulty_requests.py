@@ -16,7 +16,7 @@ from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError
 from emulator.faults import DELAY, REQUEST, RESET, STALL, TRUNCATE, FaultError, Faults, Hit, NoAnswer, Subject
 from emulator.web.endpoint import Bound
-from emulator.web.held import client_left
+from emulator.web.held import client_left, close_chunks
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
 from emulator.wire.query import query_of
@@ -117,11 +117,14 @@ async def _beginning(
         yield body[:size]
     else:
         left = size
-        async for chunk in body:
-            yield chunk[:left]
-            left -= len(chunk)
-            if left <= 0:
-                break
+        try:
+            async for chunk in body:
+                yield chunk[:left]
+                left -= len(chunk)
+                if left <= 0:
+                    break
+        finally:
+            await close_chunks(body)
     transport: Any = request.scope["state"][TRANSPORT]
     transport.close()
     await client_left(receive)

@@ -18,7 +18,8 @@ from emulator.observability.request_context import FAULT, MARK, PRODUCTION, Requ
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
-from emulator.web.dispatch import DISPATCHER, Dispatcher
+from emulator.web.dispatch import DISPATCHER, STREAM, Dispatcher
+from emulator.web.held import close_chunks
 from emulator.web.request import WholeRequest
 from emulator.web.response import Reply, error_reply
 
@@ -178,7 +179,11 @@ class Front:
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
             inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
-            await self._routes(inner, receive, send)
+            try:
+                await self._routes(inner, receive, send)
+            finally:
+                if (stream := state.get(STREAM)) is not None:
+                    await close_chunks(stream)
 
     def _marking(self, context: RequestContext, send: Send) -> Send:
         """Return a `send` that adds the mark, the verdict of production and the fault to the headers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from litestar.types import Receive
@@ -70,8 +70,10 @@ class HeldRequests:
                     return
                 finally:
                     step.cancel()
+                    await asyncio.gather(step, return_exceptions=True)
         finally:
             self._streams.discard(ended)
+            await close_chunks(chunks)
 
     def end(self) -> None:
         """End all held requests: with 503, or if their answer is streamed, after what was sent."""
@@ -80,6 +82,12 @@ class HeldRequests:
         for stream in self._streams:
             if not stream.done():
                 stream.set_result(None)
+
+
+async def close_chunks(chunks: AsyncIterator[bytes]) -> None:
+    """Close a generator of chunks at once: garbage collection may do so much later."""
+    if isinstance(chunks, AsyncGenerator):
+        await chunks.aclose()
 
 
 async def client_left(receive: Receive) -> None:

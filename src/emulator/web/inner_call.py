@@ -10,6 +10,7 @@ from emulator.observability.request_context import RequestContext, bound_to, cur
 from emulator.parity.rules import UNJUDGED
 from emulator.web.aliases import normalize_path
 from emulator.web.dispatch import Dispatcher
+from emulator.web.held import close_chunks
 from emulator.web.request import WholeRequest
 from emulator.web.response import JSON
 
@@ -55,7 +56,6 @@ async def answer_inside(
                 size += len(chunk)
                 if size > max_size:
                     break
-            if aclose := getattr(chunks, "aclose", None):
-                await aclose()
+            await close_chunks(chunks)
             answer = b"".join(parts)
     return InnerReply(context.id, reply.status, answer, reply.content_type == JSON)
