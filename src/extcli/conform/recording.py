@@ -139,6 +139,7 @@ def _normalized(value: Any, names: Mapping[str, str], member: str) -> Any:
 
 
 def _text(text: str, names: Mapping[str, str]) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be written
     text = _TOKEN.sub("<token>", text)
     text = _RANDOM.sub(lambda found: names.get(found[0], found[0]), text)
     for known, name in names.items():
