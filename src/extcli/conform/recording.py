@@ -29,6 +29,8 @@ _TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
 """A time from 2001 to 2065 in Unix ms or s."""
 _TEXTS = ("info", "detail")
 """Members of errors that are for people."""
+_OPAQUE = re.compile(r"\bA\d{8,}\b")
+"""An opaque id that a sandbox makes up."""
 _PINS = ("pin", "token")
 _PIN_LENGTH = 6
 _ISSUED = ("muxy_id",)
@@ -145,4 +147,4 @@ def _text(text: str, names: Mapping[str, str]) -> str:
     for known, name in names.items():
         if known in text:
             text = text.replace(known, name)
-    return _TIME.sub("<time>", _RANDOM.sub("<id>", text))
+    return _TIME.sub("<time>", _OPAQUE.sub("<opaque>", _RANDOM.sub("<id>", text)))
